@@ -28,6 +28,7 @@ from chat_app.models import (  # noqa: E402
     Message,
     Participant,
 )
+from chat_app.search import index  # noqa: E402
 from payments_app import services as ledger  # noqa: E402
 from payments_app.models import Approval  # noqa: E402
 from payments_app.money import Money  # noqa: E402
@@ -243,8 +244,12 @@ def _gather_statistics() -> None:
             cursor.execute("VACUUM ANALYZE")
             return
         cursor.execute("ANALYZE")
+        # Earlier commits index with each write.
+        while getattr(index, "fill", int)():
+            pass
         # Rows inserted one by one leave few segments in the full-text index.
-        cursor.execute("INSERT INTO chat_app_search(chat_app_search) VALUES('optimize')")
+        table = "chat_app_search_gram" if hasattr(index, "fill") else "chat_app_search"
+        cursor.execute(f"INSERT INTO {table}({table}) VALUES('optimize')")
 
 
 if __name__ == "__main__":

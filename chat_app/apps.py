@@ -2,7 +2,6 @@
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, post_save
 
 
@@ -28,5 +27,4 @@ class ChatAppConfig(AppConfig):
             sender=settings.AUTH_USER_MODEL,
             dispatch_uid="links_end_with_accounts",
         )
-        connection_created.connect(index.add_function, dispatch_uid="search_function")
         post_migrate.connect(index.prepare, sender=self, dispatch_uid="search_index")

@@ -15,6 +15,7 @@ from chat_app.models import Message
 from chat_app.search import index
 from chat_app.search.search import (
     conditions,
+    fts_match,
     has_words,
     matching_grams,
     searched_words,
@@ -57,19 +58,19 @@ def _of_postgresql(words: list[str]) -> list[str]:
 
 
 def _of_sqlite(grams: list[str]) -> dict[str, list[int]]:
-    """Return log places by chat id."""
-    match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
+    """Return log places by chat id, those of messages that the index lacks included."""
+    rows = index.due(limit=CANDIDATES)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT rowid FROM chat_app_search WHERE chat_app_search MATCH %s"
+            "SELECT rowid FROM chat_app_search_gram WHERE chat_app_search_gram MATCH %s"
             " ORDER BY rowid DESC LIMIT %s",
-            [match, CANDIDATES],
+            [fts_match(grams), CANDIDATES],
         )
-        rows = [rowid for (rowid,) in cursor.fetchall()]
+        rows += [rowid for (rowid,) in cursor.fetchall()]
         numbers = {rowid >> index.SEQ_BITS for rowid in rows}
         marks = ", ".join(["%s"] * len(numbers)) or "NULL"
         cursor.execute(
-            f"SELECT number, chat_id FROM chat_app_search_chat WHERE number IN ({marks})",  # noqa: S608 placeholders only
+            f"SELECT number, chat_id FROM chat_app_search_place WHERE number IN ({marks})",  # noqa: S608 placeholders only
             list(numbers),
         )
         chats = dict(cursor.fetchall())

@@ -2,12 +2,12 @@
 
 PostgreSQL: a GIN index on the chat and the trigrams of the folded text (extensions pg_trgm and
 btree_gin, which the owner of a database may create). SQLite: an FTS5 table with the trigrams of
-each folded text, written by triggers, which call a function of this program (`add_function`). The
-row number of a message combines the chat and the place in its log, so that a search reads only its
-own chat, newest first.
+each folded text. SQLite cannot fold, so triggers note which messages are to be indexed, and `fill`
+indexes them a moment later; until then searches read them. The row number of a message combines the
+chat and the place in its log, so that a search reads only its own chat, newest first.
 
-Only the first CHARS characters of a text are indexed: the index is written in the message's
-transaction, and its cost grows with the text. Searches look at the same characters.
+Only the first CHARS characters of a text are indexed, because the cost grows with the text.
+Searches look at the same characters.
 
 `prepare` runs after each `migrate`: it creates the index if missing and fills it with existing
 messages. On a database without either, a search reads a bounded number of messages
@@ -40,52 +40,45 @@ EXTENSIONS: Final = ("pg_trgm", "btree_gin")
 SEQ_BITS: Final = 32
 """A row's number is its chat's number, shifted left by this many bits, plus the `seq`."""
 
+_NAMES: Final = ("chat_app_search_gram", "chat_app_search_due", "chat_app_search_place")
 _TABLES: Final = (
     """
-CREATE TABLE chat_app_search_chat (
+CREATE TABLE chat_app_search_place (
     number INTEGER PRIMARY KEY AUTOINCREMENT, chat_id TEXT NOT NULL UNIQUE)""",
+    "CREATE TABLE chat_app_search_due (id INTEGER PRIMARY KEY)",
     """
-CREATE VIRTUAL TABLE chat_app_search USING fts5(
-    content, content='', columnsize=0, detail='none', tokenize='trigram')""",
+CREATE VIRTUAL TABLE chat_app_search_gram USING fts5(
+    content, columnsize=0, detail='none', tokenize='trigram')""",
 )
-_FOLDED: Final = "chat_app_folded"
+_FORMER_TABLES: Final = ("chat_app_search", "chat_app_search_chat")
+_PLACE: Final = f"""(
+        SELECT (number << {SEQ_BITS}) | {{row}}.seq FROM chat_app_search_place
+        WHERE chat_id = {{row}}.chat_id)"""  # noqa: S608 constants
 _ADD: Final = f"""
-    INSERT OR IGNORE INTO chat_app_search_chat (chat_id) VALUES (NEW.chat_id);
-    INSERT INTO chat_app_search (rowid, content)
-        SELECT (number << {SEQ_BITS}) | NEW.seq, {_FOLDED}(substr(NEW.content, 1, {CHARS}))
-        FROM chat_app_search_chat WHERE chat_id = NEW.chat_id;"""  # noqa: S608 constants
+    INSERT OR IGNORE INTO chat_app_search_place (chat_id) VALUES (NEW.chat_id);
+    INSERT OR IGNORE INTO chat_app_search_due (id) VALUES ({_PLACE.format(row="NEW")});"""  # noqa: S608 constants
 _REMOVE: Final = f"""
-    INSERT INTO chat_app_search (chat_app_search, rowid, content)
-        SELECT 'delete', (number << {SEQ_BITS}) | OLD.seq,
-            {_FOLDED}(substr(OLD.content, 1, {CHARS}))
-        FROM chat_app_search_chat WHERE chat_id = OLD.chat_id;"""  # noqa: S608 constants
+    DELETE FROM chat_app_search_gram WHERE rowid = {_PLACE.format(row="OLD")};
+    DELETE FROM chat_app_search_due WHERE id = {_PLACE.format(row="OLD")};"""  # noqa: S608 constants
 _TRIGGERS: Final = {
-    "chat_app_search_folded_added": f"AFTER INSERT ON chat_app_message BEGIN {_ADD} END",
-    "chat_app_search_folded_removed": f"AFTER DELETE ON chat_app_message BEGIN {_REMOVE} END",
-    "chat_app_search_folded_changed": (
+    "chat_app_search_due_added": f"AFTER INSERT ON chat_app_message BEGIN {_ADD} END",
+    "chat_app_search_due_removed": f"AFTER DELETE ON chat_app_message BEGIN {_REMOVE} END",
+    "chat_app_search_due_changed": (
         f"AFTER UPDATE OF content, chat_id, seq ON chat_app_message BEGIN {_REMOVE} {_ADD} END"
     ),
 }
 _FORMER_TRIGGERS: Final = tuple(
-    name.replace("_folded_", infix) for name in _TRIGGERS for infix in ("_", "_start_")
+    name.replace("_due_", infix) for name in _TRIGGERS for infix in ("_", "_start_", "_folded_")
 )
-_BACKFILL: Final = (
-    "INSERT INTO chat_app_search_chat (chat_id) SELECT DISTINCT chat_id FROM chat_app_message",
-    f"""
-INSERT INTO chat_app_search (rowid, content)
-    SELECT (number << {SEQ_BITS}) | seq, {_FOLDED}(substr(content, 1, {CHARS}))
-    FROM chat_app_message JOIN chat_app_search_chat USING (chat_id)
-    ORDER BY number, seq""",  # noqa: S608 constants
-)
-
-
-def add_function(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Give a new connection to SQLite the function that the triggers call.
-
-    A receiver of connection_created. A program without it can read messages, but not write them.
-    """
-    if connection.vendor == "sqlite":
-        connection.connection.create_function(_FOLDED, 1, folded, deterministic=True)
+_START: Final = f"substr(content, 1, {CHARS})"
+_DUE: Final = f"""
+    FROM chat_app_search_due due
+    JOIN chat_app_search_place ON number = due.id >> {SEQ_BITS}
+    JOIN chat_app_message message ON message.chat_id = chat_app_search_place.chat_id
+        AND seq = due.id & {(1 << SEQ_BITS) - 1}"""
+FILLED_CHARS: Final = 50_000
+"""The characters that one call of `fill` indexes: SQLite writes nothing else meanwhile."""
+_FILLED_ROWS: Final = 500
 
 
 def prepare(*, using: str = DEFAULT_DB_ALIAS, **_signal: Any) -> None:
@@ -157,11 +150,61 @@ def _prepare_sqlite(using: str) -> None:
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         for name in (*_FORMER_TRIGGERS, *_TRIGGERS):
             cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
-        for table in ("chat_app_search", "chat_app_search_chat"):
+        for table in (*_FORMER_TABLES, *_NAMES):
             cursor.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in _TABLES:
             cursor.execute(statement)
         for name, body in _TRIGGERS.items():
             cursor.execute(f"CREATE TRIGGER {name} {body}")
-        for statement in _BACKFILL:
-            cursor.execute(statement)
+        cursor.execute(
+            "INSERT INTO chat_app_search_place (chat_id)"
+            " SELECT DISTINCT chat_id FROM chat_app_message"
+        )
+        cursor.execute(
+            f"INSERT INTO chat_app_search_due (id) SELECT (number << {SEQ_BITS}) | seq"  # noqa: S608 constants
+            " FROM chat_app_message JOIN chat_app_search_place USING (chat_id)"
+        )
+    while fill(using=using):
+        pass
+
+
+def fill(*, using: str = DEFAULT_DB_ALIAS) -> int:
+    """Index some of the messages that wait for it, the newest first; return how many (SQLite)."""
+    database = connections[using]
+    if database.vendor != "sqlite" or not is_kept(str(database.settings_dict["NAME"])):
+        return 0
+    with database.cursor() as cursor:
+        cursor.execute(
+            f"SELECT due.id, length({_START}) {_DUE} ORDER BY due.id DESC LIMIT {_FILLED_ROWS}"
+        )
+        waiting = cursor.fetchall()
+    total = 0
+    ids: list[int] = []
+    for place, chars in waiting:
+        total += chars
+        if ids and total > FILLED_CHARS:
+            break
+        ids.append(place)
+    if ids:
+        with transaction.atomic(using=using), database.cursor() as cursor:
+            _index(cursor, ids)
+    return len(ids)
+
+
+def _index(cursor: Any, ids: list[int]) -> None:
+    marks = ", ".join(["%s"] * len(ids))
+    cursor.execute(f"SELECT due.id, {_START} {_DUE} WHERE due.id IN ({marks})", ids)
+    texts = [(place, folded(text)) for place, text in cursor.fetchall()]
+    cursor.execute(f"DELETE FROM chat_app_search_due WHERE id IN ({marks})", ids)  # noqa: S608 placeholders only
+    cursor.executemany("INSERT INTO chat_app_search_gram (rowid, content) VALUES (%s, %s)", texts)
+
+
+def due(*, above: int = 0, below: int = 1 << 62, limit: int) -> list[int]:
+    """Return the row numbers of messages that wait to be indexed, the newest first (SQLite)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM chat_app_search_due WHERE id > %s AND id < %s"
+            " ORDER BY id DESC LIMIT %s",
+            [above, below, limit],
+        )
+        return [place for (place,) in cursor.fetchall()]

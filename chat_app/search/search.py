@@ -8,7 +8,9 @@ reading: then only the newest WINDOW messages of the chat are searched.
 
 from __future__ import annotations
 
+import heapq
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from django.db import connection
@@ -149,30 +151,41 @@ def _of_postgresql(
 def _of_sqlite(
     messages: QuerySet[Message], chat_id: str, words: Sequence[str]
 ) -> Iterator[Message]:
-    """Yield hits from the index, from the end of the chat backwards."""
+    """Yield hits from the index and the messages it lacks, from the end of the chat backwards."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT number FROM chat_app_search_chat WHERE chat_id = %s", [chat_id])
+        cursor.execute("SELECT number FROM chat_app_search_place WHERE chat_id = %s", [chat_id])
         row = cursor.fetchone()
     if row is None:
         return
     first = row[0] << index.SEQ_BITS
-    grams = matching_grams(words)
-    match = " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
     before = first + (1 << index.SEQ_BITS)
+    due = index.due(above=first, below=before, limit=WINDOW)
+    places = heapq.merge(due, _hits(matching_grams(words), first, before), reverse=True)
+    while seqs := [place - first for place in islice(places, BATCH)]:
+        yield from messages.filter(seq__in=seqs).order_by("-seq")
+
+
+def _hits(grams: Sequence[str], first: int, before: int) -> Iterator[int]:
+    """Yield the numbers of rows between two others that have all trigrams, the newest first."""
+    match = fts_match(grams)
     # A frequent word next to one too short for the index yields many candidates.
     for _ in range(WINDOW // BATCH):
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT rowid FROM chat_app_search WHERE chat_app_search MATCH %s"
+                "SELECT rowid FROM chat_app_search_gram WHERE chat_app_search_gram MATCH %s"
                 " AND rowid > %s AND rowid < %s ORDER BY rowid DESC LIMIT %s",
                 [match, first, before, BATCH],
             )
             rows = [rowid for (rowid,) in cursor.fetchall()]
         if not rows:
             return
-        seqs = [rowid - first for rowid in rows]
-        yield from messages.filter(seq__in=seqs).order_by("-seq")
+        yield from rows
         before = rows[-1]
+
+
+def fts_match(grams: Iterable[str]) -> str:
+    """Return the FTS5 query for texts with all of these trigrams."""
+    return " AND ".join('"{}"'.format(gram.replace('"', '""')) for gram in grams)
 
 
 def conditions(words: Sequence[str]) -> tuple[str, list[str]]:

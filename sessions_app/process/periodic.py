@@ -17,6 +17,7 @@ from chat_app.calls.changes import renew_participants, sweep_calls
 from chat_app.log.checkpoints import BATCH, sign_heads
 from chat_app.log_tree.growth import BATCH as TREE_BATCH
 from chat_app.log_tree.growth import grow
+from chat_app.search import index
 from payments_app import services as ledger_services
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_SILENT
@@ -55,6 +56,9 @@ WEBHOOKS_SECONDS: Final = 1.0
 MISSED_WEBHOOKS_SECONDS: Final = 60.0
 RETENTION_SECONDS: Final = 60.0
 COUNT_SECONDS: Final = 60.0
+INDEX_SECONDS: Final = 1.0
+# Searches read the messages that are left for the next round.
+INDEX_BATCHES: Final = 20
 PROBE_SECONDS: Final = 15.0
 CHECKPOINT_SECONDS: Final = 300.0
 # The most batches of heads per round; the next round continues.
@@ -141,6 +145,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
         PeriodicJob("find missed webhooks", MISSED_WEBHOOKS_SECONDS, look_at_chats),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
+        PeriodicJob("index messages", INDEX_SECONDS, index_messages),
         PeriodicJob("count the last hours", COUNT_SECONDS, count_last_hours),
         PeriodicJob("probe remote agents", PROBE_SECONDS, probe_due),
         PeriodicJob("sign the heads of logs", CHECKPOINT_SECONDS, sign_grown_logs),
@@ -182,6 +187,13 @@ async def delete_old_rows() -> None:
     """Delete expired rows (process.retention)."""
     for _ in range(RETENTION_BATCHES):
         if not await database.run(retention.sweep):
+            return
+
+
+async def index_messages() -> None:
+    """Add new messages to the search index of SQLite (chat_app.search.index)."""
+    for _ in range(INDEX_BATCHES):
+        if not await database.run(index.fill):
             return
 
 

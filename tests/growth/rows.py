@@ -47,6 +47,7 @@ from chat_app.models import (
     VoiceCallAgent,
     VoiceCallMember,
 )
+from chat_app.search import index
 from payments_app import models as ledger
 from sessions_app import models as sessions
 from tests import factories
@@ -146,6 +147,8 @@ def fill_tables() -> FilledTables:
     )
     _without_triggers()
     _fill_chats(filled)
+    while index.fill():
+        pass
     _fill_sessions(filled)
     _fill_ledger(filled)
     with connection.cursor() as cursor:

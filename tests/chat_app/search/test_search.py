@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -140,6 +139,8 @@ def test_texts_are_compared_in_one_case_width_and_composition(
     chat = factories.chat(person)
     factories.message(chat, person, text)
     factories.message(chat, person, "something else entirely")
+    while index.fill():
+        pass
     monkeypatch.setattr(index, "is_kept", lambda _name: is_kept)
     monkeypatch.setattr(search, "RECENT", 1)  # PostgreSQL looks the first message up in the index.
     for word in words:
@@ -175,6 +176,37 @@ def test_the_newest_come_first_and_no_more_than_asked(chat: Chat) -> None:
     last = Message.objects.get(content=TEXTS[2])
     found = search_messages(chat.pk, ["liste"], limit=2, without=last.pk)
     assert [message.content for message in found] == [TEXTS[1], TEXTS[0]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_is_found_before_and_after_it_is_indexed(chat: Chat, person: User) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL indexes with each write.")
+    while index.fill():
+        pass
+    late = [factories.message(chat, person, f"liste number {number}") for number in range(3)]
+    found = [message.content for message in reversed(late)]
+    assert texts(chat, "liste") == [*found, TEXTS[2], TEXTS[1], TEXTS[0]]
+    assert [message.content for message in find_messages("number", limit=9)] == found
+    # An older message that waits again comes in its place.
+    Message.objects.filter(content=TEXTS[1]).update(content="100% Liste")
+    assert texts(chat, "liste", "e") == [*found, TEXTS[2], "100% Liste", TEXTS[0]]
+    assert (index.fill(), index.fill()) == (4, 0)
+    assert texts(chat, "liste") == [*found, TEXTS[2], "100% Liste", TEXTS[0]]
+    assert [message.content for message in find_messages("number", limit=9)] == found
+    late[1].delete()
+    assert texts(chat, "number") == [found[0], found[2]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_indexes_a_bounded_amount_of_text(chat: Chat, person: User) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL indexes with each write.")
+    while index.fill():
+        pass
+    for _ in range(5):
+        factories.message(chat, person, "long " * 5_000)
+    assert [index.fill() for _ in range(3)] == [3, 2, 0]
 
 
 def test_no_other_chat_is_searched(chat: Chat, person: User) -> None:
@@ -215,6 +247,15 @@ def _index() -> str:
         return repr(cursor.fetchall())
 
 
+def indexed(gram: str) -> int:
+    """Return the number of texts that SQLite's index has for a trigram."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM chat_app_search_gram WHERE chat_app_search_gram MATCH %s", [gram]
+        )
+        return int(cursor.fetchone()[0])
+
+
 def test_the_beginning_of_a_text_is_indexed_and_searched(person: User) -> None:
     chat = factories.chat(person)
     text = "early " + "ä" * (index.CHARS - 11) + " lastwordbeyond"
@@ -224,12 +265,10 @@ def test_the_beginning_of_a_text_is_indexed_and_searched(person: User) -> None:
     # Two letters are read for, in the same characters.
     assert [len(texts(chat, word)) for word in ("ea", "yo")] == [1, 0]
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            for gram, rows in (("ear", 1), ("bey", 0)):
-                cursor.execute(
-                    "SELECT count(*) FROM chat_app_search WHERE chat_app_search MATCH %s", [gram]
-                )
-                assert cursor.fetchone()[0] == rows
+        assert indexed("ear") == 0
+        assert index.fill() == 1
+        assert (indexed("ear"), indexed("bey")) == (1, 0)
+        assert [len(texts(chat, word)) for word in ("early", "beyond")] == [1, 0]
     message.delete()
     assert texts(chat, "early") == []
 
@@ -242,20 +281,24 @@ def test_a_former_index_is_replaced(chat: Chat, infix: str, former: str) -> None
     kept = _index()
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            for name, body in index._TRIGGERS.items():
+            cursor.execute("CREATE TABLE chat_app_search (content)")
+            for name in index._TRIGGERS:
                 cursor.execute(f"DROP TRIGGER {name}")
-                whole = re.sub(r"\w+\(substr\((\w+\.content), [^)]*\)\)", r"\1", body)
-                cursor.execute(f"CREATE TRIGGER {name.replace('_folded_', infix)} {whole}")
+                cursor.execute(
+                    f"CREATE TRIGGER {name.replace('_due_', infix)} AFTER INSERT"  # noqa: S608 constants
+                    " ON chat_app_message BEGIN"
+                    " INSERT INTO chat_app_search VALUES (NEW.content); END"
+                )
         else:
             cursor.execute(f"DROP INDEX {index.INDEX}")
             cursor.execute(
                 f"CREATE INDEX {former} ON chat_app_message"
                 " USING gin (chat_id, upper(content) gin_trgm_ops)"
             )
-    assert "16384" in kept
-    assert "16384" not in _index()
+    assert _index() != kept
     index.prepare()
     assert _index() == kept
+    assert "chat_app_search" not in connection.introspection.table_names()
     assert texts(chat, "liste") == [TEXTS[2], TEXTS[1], TEXTS[0]]
 
 
