@@ -14,7 +14,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app import checkpoints, connections
-from agents_app.models import Agent, ProcessLease
+from agents_app.models import ProcessLease
 from agents_app.providers.scripts import SCRIPTS
 from sessions_app import database
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
@@ -249,7 +249,8 @@ async def says_results(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator
 def between_the_rows_of_two_calls(journal: Path) -> Response:
     """Return a response that died when one of its two calls had a row, which has ended since."""
     response = left_behind()
-    Agent.objects.update(tools=["note"], options={"script": "says-results"})
+    response.agent.tools, response.agent.options = ["note"], {"script": "says-results"}
+    response.agent.save()
     kept = response.tool_calls.get()
     response.tool_calls.update(status="done", result='"sunny"')
     called = [
