@@ -248,8 +248,7 @@ def _gather_statistics() -> None:
         while getattr(index, "fill", int)():
             pass
         # Rows inserted one by one leave few segments in the full-text index.
-        table = "chat_app_search_gram" if hasattr(index, "fill") else "chat_app_search"
-        cursor.execute(f"INSERT INTO {table}({table}) VALUES('optimize')")
+        cursor.execute("INSERT INTO chat_app_search(chat_app_search) VALUES('optimize')")
 
 
 if __name__ == "__main__":

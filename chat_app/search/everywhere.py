@@ -62,7 +62,7 @@ def _of_sqlite(grams: list[str]) -> dict[str, list[int]]:
     rows = index.due(limit=CANDIDATES)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT rowid FROM chat_app_search_gram WHERE chat_app_search_gram MATCH %s"
+            "SELECT rowid FROM chat_app_search WHERE chat_app_search MATCH %s"
             " ORDER BY rowid DESC LIMIT %s",
             [fts_match(grams), CANDIDATES],
         )
@@ -70,7 +70,7 @@ def _of_sqlite(grams: list[str]) -> dict[str, list[int]]:
         numbers = {rowid >> index.SEQ_BITS for rowid in rows}
         marks = ", ".join(["%s"] * len(numbers)) or "NULL"
         cursor.execute(
-            f"SELECT number, chat_id FROM chat_app_search_place WHERE number IN ({marks})",  # noqa: S608 placeholders only
+            f"SELECT number, chat_id FROM chat_app_search_chat WHERE number IN ({marks})",  # noqa: S608 placeholders only
             list(numbers),
         )
         chats = dict(cursor.fetchall())

@@ -40,25 +40,24 @@ EXTENSIONS: Final = ("pg_trgm", "btree_gin")
 SEQ_BITS: Final = 32
 """A row's number is its chat's number, shifted left by this many bits, plus the `seq`."""
 
-_NAMES: Final = ("chat_app_search_gram", "chat_app_search_due", "chat_app_search_place")
+_NAMES: Final = ("chat_app_search", "chat_app_search_due", "chat_app_search_chat")
 _TABLES: Final = (
     """
-CREATE TABLE chat_app_search_place (
+CREATE TABLE chat_app_search_chat (
     number INTEGER PRIMARY KEY AUTOINCREMENT, chat_id TEXT NOT NULL UNIQUE)""",
     "CREATE TABLE chat_app_search_due (id INTEGER PRIMARY KEY)",
     """
-CREATE VIRTUAL TABLE chat_app_search_gram USING fts5(
+CREATE VIRTUAL TABLE chat_app_search USING fts5(
     content, columnsize=0, detail='none', tokenize='trigram')""",
 )
-_FORMER_TABLES: Final = ("chat_app_search", "chat_app_search_chat")
 _PLACE: Final = f"""(
-        SELECT (number << {SEQ_BITS}) | {{row}}.seq FROM chat_app_search_place
+        SELECT (number << {SEQ_BITS}) | {{row}}.seq FROM chat_app_search_chat
         WHERE chat_id = {{row}}.chat_id)"""  # noqa: S608 constants
 _ADD: Final = f"""
-    INSERT OR IGNORE INTO chat_app_search_place (chat_id) VALUES (NEW.chat_id);
+    INSERT OR IGNORE INTO chat_app_search_chat (chat_id) VALUES (NEW.chat_id);
     INSERT OR IGNORE INTO chat_app_search_due (id) VALUES ({_PLACE.format(row="NEW")});"""  # noqa: S608 constants
 _REMOVE: Final = f"""
-    DELETE FROM chat_app_search_gram WHERE rowid = {_PLACE.format(row="OLD")};
+    DELETE FROM chat_app_search WHERE rowid = {_PLACE.format(row="OLD")};
     DELETE FROM chat_app_search_due WHERE id = {_PLACE.format(row="OLD")};"""  # noqa: S608 constants
 _TRIGGERS: Final = {
     "chat_app_search_due_added": f"AFTER INSERT ON chat_app_message BEGIN {_ADD} END",
@@ -73,8 +72,8 @@ _FORMER_TRIGGERS: Final = tuple(
 _START: Final = f"substr(content, 1, {CHARS})"
 _DUE: Final = f"""
     FROM chat_app_search_due due
-    JOIN chat_app_search_place ON number = due.id >> {SEQ_BITS}
-    JOIN chat_app_message message ON message.chat_id = chat_app_search_place.chat_id
+    JOIN chat_app_search_chat ON number = due.id >> {SEQ_BITS}
+    JOIN chat_app_message message ON message.chat_id = chat_app_search_chat.chat_id
         AND seq = due.id & {(1 << SEQ_BITS) - 1}"""
 FILLED_CHARS: Final = 50_000
 """The characters that one call of `fill` indexes: SQLite writes nothing else meanwhile."""
@@ -150,19 +149,19 @@ def _prepare_sqlite(using: str) -> None:
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         for name in (*_FORMER_TRIGGERS, *_TRIGGERS):
             cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
-        for table in (*_FORMER_TABLES, *_NAMES):
+        for table in _NAMES:
             cursor.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in _TABLES:
             cursor.execute(statement)
         for name, body in _TRIGGERS.items():
             cursor.execute(f"CREATE TRIGGER {name} {body}")
         cursor.execute(
-            "INSERT INTO chat_app_search_place (chat_id)"
+            "INSERT INTO chat_app_search_chat (chat_id)"
             " SELECT DISTINCT chat_id FROM chat_app_message"
         )
         cursor.execute(
             f"INSERT INTO chat_app_search_due (id) SELECT (number << {SEQ_BITS}) | seq"  # noqa: S608 constants
-            " FROM chat_app_message JOIN chat_app_search_place USING (chat_id)"
+            " FROM chat_app_message JOIN chat_app_search_chat USING (chat_id)"
         )
     while fill(using=using):
         pass
@@ -196,7 +195,7 @@ def _index(cursor: Any, ids: list[int]) -> None:
     cursor.execute(f"SELECT due.id, {_START} {_DUE} WHERE due.id IN ({marks})", ids)
     texts = [(place, folded(text)) for place, text in cursor.fetchall()]
     cursor.execute(f"DELETE FROM chat_app_search_due WHERE id IN ({marks})", ids)  # noqa: S608 placeholders only
-    cursor.executemany("INSERT INTO chat_app_search_gram (rowid, content) VALUES (%s, %s)", texts)
+    cursor.executemany("INSERT INTO chat_app_search (rowid, content) VALUES (%s, %s)", texts)
 
 
 def due(*, above: int = 0, below: int = 1 << 62, limit: int) -> list[int]:

@@ -153,7 +153,7 @@ def _of_sqlite(
 ) -> Iterator[Message]:
     """Yield hits from the index and the messages it lacks, from the end of the chat backwards."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT number FROM chat_app_search_place WHERE chat_id = %s", [chat_id])
+        cursor.execute("SELECT number FROM chat_app_search_chat WHERE chat_id = %s", [chat_id])
         row = cursor.fetchone()
     if row is None:
         return
@@ -172,7 +172,7 @@ def _hits(grams: Sequence[str], first: int, before: int) -> Iterator[int]:
     for _ in range(WINDOW // BATCH):
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT rowid FROM chat_app_search_gram WHERE chat_app_search_gram MATCH %s"
+                "SELECT rowid FROM chat_app_search WHERE chat_app_search MATCH %s"
                 " AND rowid > %s AND rowid < %s ORDER BY rowid DESC LIMIT %s",
                 [match, first, before, BATCH],
             )
