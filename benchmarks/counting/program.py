@@ -1,8 +1,8 @@
 """`program.py ORDER`: turns in one process, some of them counted; ORDER is `Order` as JSON.
 
 Runs under callgrind, on the code in PYTHONPATH, without a server or a client: it calls the ASGI
-application, whose store writes as always. Periodic jobs are left out, because they follow the
-clock, and everything takes fifty times as long here.
+application, whose store writes as always. Periodic jobs and the heartbeat are left out, because
+they follow the clock, and everything takes fifty times as long here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import ctypes
 import json
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
 
@@ -83,21 +84,35 @@ class CountedSocket:
 
 
 async def main(order: dict[str, Any]) -> None:
-    """Warm up, and count, for each agent."""
+    """Warm up with all agents, and then count for each."""
     switch = ctypes.CDLL(order["switch"])
-    periodic.start = lambda process: None  # noqa: ARG005 called by position
+    _leave_out_the_clock()
     await server.startup()
-    for agent in order["agents"]:
-        sockets = [CountedSocket(order["token"]) for _ in range(order["sockets"])]
+    sockets_of = {
+        agent: [CountedSocket(order["token"]) for _ in range(order["sockets"])]
+        for agent in order["agents"]
+    }
+    for agent, sockets in sockets_of.items():
         for socket in sockets:
             await socket.open(agent)
         await _turns(sockets, order["text"], order["warm"])
-        switch.begin_counting()
-        await _turns(sockets, order["text"], order["turns"])
-        switch.end_counting(agent.encode())
+    for _ in range(order["rounds"]):
+        for agent, sockets in sockets_of.items():
+            switch.begin_counting()
+            await _turns(sockets, order["text"], order["turns"])
+            switch.end_counting(agent.encode())
+    for sockets in sockets_of.values():
         for socket in sockets:
             await socket.close()
     await server.shutdown()
+
+
+def _leave_out_the_clock() -> None:
+    """Start no periodic jobs and no heartbeat, which earlier commits do not have."""
+    periodic.start = lambda process: None  # noqa: ARG005 called by position
+    with suppress(ModuleNotFoundError):
+        heartbeat: Any = import_module("sessions_app.process.heartbeat")
+        heartbeat.Heartbeat.start = lambda _self: None
 
 
 async def _turns(sockets: list[CountedSocket], text: str, turns: int) -> None:
