@@ -180,8 +180,6 @@ def test_the_newest_come_first_and_no_more_than_asked(chat: Chat) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_message_is_found_before_and_after_it_is_indexed(chat: Chat, person: User) -> None:
-    if connection.vendor != "sqlite":
-        pytest.skip("PostgreSQL indexes with each write.")
     while index.fill():
         pass
     late = [factories.message(chat, person, f"liste number {number}") for number in range(3)]
@@ -191,7 +189,8 @@ def test_a_message_is_found_before_and_after_it_is_indexed(chat: Chat, person: U
     # An older message that waits again comes in its place.
     Message.objects.filter(content=TEXTS[1]).update(content="100% Liste")
     assert texts(chat, "liste", "e") == [*found, TEXTS[2], "100% Liste", TEXTS[0]]
-    assert (index.fill(), index.fill()) == (4, 0)
+    # PostgreSQL indexes with each write.
+    assert (index.fill(), index.fill()) == ((4, 0) if connection.vendor == "sqlite" else (0, 0))
     assert texts(chat, "liste") == [*found, TEXTS[2], "100% Liste", TEXTS[0]]
     assert [message.content for message in find_messages("number", limit=9)] == found
     late[1].delete()
@@ -200,13 +199,12 @@ def test_a_message_is_found_before_and_after_it_is_indexed(chat: Chat, person: U
 
 @pytest.mark.django_db(transaction=True)
 def test_a_call_indexes_a_bounded_amount_of_text(chat: Chat, person: User) -> None:
-    if connection.vendor != "sqlite":
-        pytest.skip("PostgreSQL indexes with each write.")
     while index.fill():
         pass
     for _ in range(5):
         factories.message(chat, person, "long " * 5_000)
-    assert [index.fill() for _ in range(3)] == [3, 2, 0]
+    is_late = connection.vendor == "sqlite"
+    assert [index.fill() for _ in range(3)] == ([3, 2, 0] if is_late else [0, 0, 0])
 
 
 def test_no_other_chat_is_searched(chat: Chat, person: User) -> None:

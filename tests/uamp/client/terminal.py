@@ -63,7 +63,7 @@ class Terminal:
         deadline = time.monotonic() + WAIT_SECONDS
         while self.process.poll() is None and time.monotonic() < deadline:
             self._read(time.monotonic() + 0.2)
-        return self.process.wait(timeout=1)
+        return self.process.wait(timeout=WAIT_SECONDS)
 
     def _read(self, deadline: float) -> bool:
         """Read what comes until a time; return whether there may be more."""
