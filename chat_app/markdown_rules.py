@@ -98,7 +98,7 @@ def _is_joined(text: str, at: int) -> bool:
 
 
 def _closes_too_much(formula: str) -> bool:
-    """Return whether a bracket is closed that was not opened, of whichever kind."""
+    """Return whether a closing bracket of any kind has no opening one."""
     depth = 0
     for character in _ESCAPED.sub("", formula):
         depth += (character in "([{") - (character in ")]}")

@@ -41,7 +41,7 @@ class BucketStorage(S3Storage):
     """Django's storage on the bucket of the settings UAMP_S3_…; keys are the names of files."""
 
     def get_default_settings(self) -> dict[str, Any]:
-        """Return the options: a private bucket, and limits for every wait."""
+        """Return the options of a private bucket, with time-outs for every request."""
         options: dict[str, Any] = super().get_default_settings()
         return options | {
             "bucket_name": settings.UAMP_S3_BUCKET,

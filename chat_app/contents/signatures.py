@@ -61,7 +61,7 @@ _MAJOR_BRANDS: Final = {
 }
 _BITMAP_HEADERS: Final = {12, 16, 40, 42, 46, 48, 52, 56, 60, 64, 108, 124}
 _BITMAP_FILE_HEADER: Final = 14
-# Readers of PDF look for the header among so many bytes.
+# PDF readers accept the header within the first 1,024 bytes.
 _PDF_BYTES: Final = 1024
 _PDF: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*%PDF-")
 # What these types begin with is too short to prove them without a label that agrees.

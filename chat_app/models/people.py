@@ -122,7 +122,7 @@ class ProfilePicture(models.Model):
 
 
 class Site(models.Model):
-    """What the operator calls this server: at most one row."""
+    """The name that the operator gave this server, in at most one row."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     name = models.CharField(max_length=SITE_NAME_CHARS)
