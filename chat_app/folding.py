@@ -37,8 +37,8 @@ def composed(text: str) -> str:
 def folded_sql(text: str) -> str:
     """Return the PostgreSQL expression that folds the text of another expression.
 
-    It is immutable, as an index needs it. Case beyond what `lower` knows in the database's locale
-    is left as it is.
+    The expression is immutable, as an index requires. Letters that `lower` does not map in the
+    database's locale keep their case.
     """
     letters = f"lower(normalize(regexp_replace({text}, '[{IGNORABLE}]+', '', 'g'), NFKD))"
     single = f"replace(replace({letters}, '\u00df', 'ss'), '{_DOTTED_I}', 'i')"

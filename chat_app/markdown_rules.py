@@ -75,8 +75,8 @@ def _dollar_end(text: str, start: int, most: int) -> int:
     """Return the end of a formula between single dollar signs, or -1.
 
     A dollar sign next to a space, a letter or a digit is an amount. Letters of scripts without
-    spaces may be next to it if there are none inside. A formula closes no bracket that it has not
-    opened.
+    spaces may be next to it if there are none inside. A formula with an unmatched closing bracket
+    is text.
     """
     if (_is_word(text, start - 2) and not _is_joined(text, start - 2)) or start >= most:
         return -1

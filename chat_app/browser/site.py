@@ -32,7 +32,7 @@ class SiteNameField(forms.CharField):
 
 
 def given_name() -> str:
-    """Return the name that the operator chose, or ''. Synchronous."""
+    """Return the operator's name for the site, or ''. Synchronous."""
     return Site.objects.values_list("name", flat=True).first() or ""
 
 

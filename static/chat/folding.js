@@ -1,13 +1,13 @@
-/** Folds texts that are compared: in searches, mentions and lists of names. `chat_app/folding.py` folds alike. Knows no DOM. */
+/** Normalizes text for comparison in searches, mentions and lists of names, by the same rules as `chat_app/folding.py`. Uses no DOM. */
 
 const IGNORED = /\p{Default_Ignorable_Code_Point}+/gu;
-/** What is folded together: a letter with its marks, of which two are letters of half width. */
+/** A letter with its combining marks, which fold as one; the two half-width marks of Japanese count as marks. */
 const CLUSTER = /[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f\p{Default_Ignorable_Code_Point}]*|[\p{M}\uff9e\uff9f]+/gu;
-/** Letters that differ in lower case and are alike in a comparison. @type {Record<string, string>} */
+/** Lower-case letters that compare as equal to others. @type {Record<string, string>} */
 const SAME = { ß: "ss", "i\u0307": "i", ı: "i", ς: "σ", "\u0345": "ι" };
 const DIFFERENT = /i\u0307|[ßıς\u0345]/g;
 
-/** A text in one case, width and composition, without characters that are not shown. @param {string} text */
+/** Returns the text in lower case, with one width and composition, without invisible characters. @param {string} text */
 export function folded(text) {
   const lower = text.replace(IGNORED, "").normalize("NFKD").toLowerCase();
   return lower.replace(DIFFERENT, (letter) => SAME[letter]).normalize("NFKC");

@@ -21,7 +21,7 @@ const isWord = (text, at) => at >= 0 && at < text.length && WORD.test(text[at]);
 /** @param {string} text @param {number} at */
 const isJoined = (text, at) => at >= 0 && at < text.length && JOINED_LETTER.test(text[at]);
 
-/** Whether a bracket is closed that was not opened, of whichever kind. @param {string} formula */
+/** Whether a closing bracket of any kind comes before its opening one. @param {string} formula */
 function closesTooMuch(formula) {
   let depth = 0;
   for (const character of formula.replace(/\\(?:left|right)?./gs, "")) {
