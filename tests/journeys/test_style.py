@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
 pytestmark = [
+    # Drawing every component takes a minute of CPU.
+    pytest.mark.long,
     pytest.mark.browser,
     pytest.mark.any_database,
     pytest.mark.asyncio(loop_scope="session"),
