@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from allauth.account.fields import EmailField
 from allauth.account.forms import AddEmailForm, ResetPasswordForm, ResetPasswordKeyForm
@@ -13,15 +13,19 @@ from django.utils.translation import gettext as _
 
 from agents_app.rest.views import caller
 from sessions_app.access import rates
+from uamp_project.sign_in.devices import known_device
 from uamp_project.sign_in.failures import client_address
 from uamp_project.sign_in.quotas import TooManySignIns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ADDRESS_CHARS: Final = 254
 PASSWORD_CHARS: Final = 4096
 
 
 class TooManyMails(TooManySignIns):
-    """A person, an address or a recipient exceeded UAMP_MAILS_PER_DAY."""
+    """UAMP_MAILS_PER_DAY or UAMP_MAILS_TO_ONE_PER_DAY was exceeded."""
 
     template = "registration/too_many_mails.html"
 
@@ -34,7 +38,8 @@ class EmailAddressForm(AddEmailForm):
     def clean_email(self) -> str:
         """Count the mail after the checks of the address."""
         address: str = super().clean_email()
-        _count_mail(address, rates.person(caller(context.request).pk))
+        requester = rates.person(caller(context.request).pk)
+        _count_mails(("mails", requester), *_to(address, requester))
         return address
 
 
@@ -44,9 +49,19 @@ class ForgottenPasswordForm(ResetPasswordForm):
     email = EmailField(max_length=ADDRESS_CHARS)
 
     def clean_email(self) -> str:
-        """Count the mail whether or not the address has an account."""
+        """Count the mail whether or not the address has an account.
+
+        A browser in which the person signed in before has a count of its own, so that no one else
+        can use up the mails that the person may request there (docs/adr/0013).
+        """
         address: str = super().clean_email()
-        _count_mail(address, rates.visitors(client_address(context.request) or ""))
+        names = (user.get_username() for user in self.users)
+        devices = (known_device(context.request, name) for name in names)
+        if device := next(filter(None, devices), ""):
+            _count_mails(("mails to one", f"device:{device}"))
+        else:
+            requester = rates.visitors(client_address(context.request) or "")
+            _count_mails(("mails", requester), *_to(address, requester))
         return address
 
 
@@ -64,10 +79,15 @@ def _short(password: str) -> None:
         raise forms.ValidationError(_("This password is too long."))
 
 
-def _count_mail(address: str, requester: str) -> None:
-    """Count a mail by who requests it and by its recipient; raises TooManyMails."""
+def _to(address: str, requester: str) -> Iterable[tuple[str, str]]:
+    """Return the counts of a recipient: of this requester alone, then of all together."""
     recipient = hashlib.sha256(address.lower().encode()).hexdigest()[:32]
-    for name in (requester, f"mail:{recipient}"):
-        quota = rates.limiter().hit("mails", name)
+    return ("mails to one", f"{requester} mail:{recipient}"), ("mails", f"mail:{recipient}")
+
+
+def _count_mails(*counts: tuple[str, str]) -> None:
+    """Count a mail under each kind and name, up to the first that is used up: TooManyMails."""
+    for kind, name in counts:
+        quota = rates.limiter().hit(kind, name)
         if not quota.allowed:
             raise TooManyMails(quota)

@@ -96,7 +96,9 @@ UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE = integer("UAMP_ANONYMOUS_WEBHOOKS_PER_MINUTE
 UAMP_WEBHOOKS_PER_USER = integer("UAMP_WEBHOOKS_PER_USER", 50)
 # How often per day a person may export all of their data.
 UAMP_PERSONAL_EXPORTS_PER_DAY = integer("UAMP_PERSONAL_EXPORTS_PER_DAY", 5)
+# Mails with links: of a requester, to a recipient, and of one requester to one recipient.
 UAMP_MAILS_PER_DAY = integer("UAMP_MAILS_PER_DAY", 20)
+UAMP_MAILS_TO_ONE_PER_DAY = integer("UAMP_MAILS_TO_ONE_PER_DAY", 5)
 # The text, in bytes, that a person or the visitors of one address may store per day.
 UAMP_TEXT_BYTES_PER_DAY = integer("UAMP_TEXT_BYTES_PER_DAY", 512 * 1024 * 1024)
 UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY = integer("UAMP_ANONYMOUS_TEXT_BYTES_PER_DAY", 128 * 1024 * 1024)

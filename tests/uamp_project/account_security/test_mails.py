@@ -169,6 +169,40 @@ def test_mails_have_a_limit_per_requester_and_per_recipient(
     assert answer["Retry-After"]
 
 
+def test_no_requester_uses_up_the_mails_of_another_person(settings: Settings) -> None:
+    settings.UAMP_MAILS_TO_ONE_PER_DAY = 3
+    ada = person()
+    stranger = Client(REMOTE_ADDR="10.0.0.1")
+    statuses = [ask(ada.email, stranger).status_code for _ in range(30)]
+    assert statuses == [302] * 3 + [429] * 27
+    # Nor does an account that enters the address as its own.
+    signed_in = sign_in(factories.user("mallory"))
+    confirm(signed_in)
+    statuses = []
+    for number in range(5):
+        for email in (f"m{number}@example.org", ada.email):
+            form = {"email": email, "action_add": "1"}
+            statuses.append(signed_in.post("/account/address", form).status_code)
+    assert statuses == [302] * 7 + [429, 302, 429]
+    assert ask(ada.email, Client(REMOTE_ADDR="10.0.0.2")).status_code == 302
+    assert [one.to for one in sent(12)].count([ada.email]) == 7
+
+
+def test_a_known_browser_gets_its_mails_whoever_else_asks(settings: Settings) -> None:
+    settings.UAMP_MAILS_PER_DAY = settings.UAMP_MAILS_TO_ONE_PER_DAY = 2
+    ada, address = person(), "10.0.0.1"
+    known = sign_in(ada, Client(REMOTE_ADDR=address))
+    known.post("/logout")
+    for number in range(2):
+        # From many addresses, and from the one that the person has, too.
+        assert ask(ada.email, Client(REMOTE_ADDR=f"10.0.1.{number}")).status_code == 302
+        assert ask(f"p{number}@example.org", Client(REMOTE_ADDR=address)).status_code == 302
+    assert ask(ada.email, Client(REMOTE_ADDR="10.0.2.1")).status_code == 429
+    assert [ask(ada.email, known).status_code for _ in range(3)] == [302, 302, 429]
+    # The browser is known to this account alone.
+    assert ask("bea@example.org", known).status_code == 429
+
+
 def test_a_host_of_the_sender_is_in_no_link() -> None:
     person()
     Client().post(FORGOTTEN, {"email": "ada@example.org"}, headers={"Host": "127.0.0.1"})
