@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from chat_app.browser import pages
+from chat_app.browser import installation, pages
 from chat_app.rest import reference
 from chat_app.rest.edge import UnknownPathView
 from uamp_project import languages, messages_path
@@ -23,6 +23,9 @@ urlpatterns = [
     path("money", pages.money, name="money"),
     path("style/", pages.style, name="style"),
     path("diagram/", pages.diagram, name="diagram"),
+    path("manifest/<str:language>.webmanifest", installation.manifest, name="manifest"),
+    path("service-worker.js", installation.service_worker, name="service_worker"),
+    path("offline", installation.offline, name="offline"),
     path("language", languages.choose, name="language"),
     path("jsi18n/<str:language>", languages.catalogue, name="jsi18n"),
     path("metrics", show_metrics, name="metrics"),

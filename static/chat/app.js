@@ -6,6 +6,7 @@ import { avatar, on, part } from "./dom.js";
 import { loadFormulasWhenIdle } from "./markdown/formulas.js";
 import { Notifier } from "./notifications/notifier.js";
 import { unreadOf } from "./notifications/rules.js";
+import { registerWorker } from "./offline.js";
 import { people } from "./person/looks.js";
 import "./panels/chat-list.js";
 import "./calls/call-bar.js";
@@ -62,6 +63,7 @@ class ChatApp extends HTMLElement {
       await this._opened;
       await loadLater();
       loadFormulasWhenIdle();
+      registerWorker();
     };
     client.addEventListener("state", begin);
   }

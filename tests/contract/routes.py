@@ -67,6 +67,9 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "diagram/": {"GET": (E, None)},
     "language": {"POST": (E, None)},
     "jsi18n/{language}": {"GET": (E, None)},
+    "manifest/{language}.webmanifest": {"GET": (E, None)},
+    "service-worker.js": {"GET": (E, None)},
+    "offline": {"GET": (E, None)},
     # Accounts exist, and none of the four is an administrator.
     "setup": {"GET": (N, None), "POST": (N, None)},
     "setup/invitation/{chat_id}": {"GET": (N, None), "POST": (N, None)},
