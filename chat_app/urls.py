@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 
 from chat_app.rest import calls, chats, log_tree, reference
-from chat_app.rest.contents import contents, link_cards, transcripts, uploads
+from chat_app.rest.contents import contents, link_cards, previews, transcripts, uploads
 from chat_app.rest.members import agents, links, members, people
 from chat_app.rest.messages import checkpoints, conversation, proofs, search, threads
 
@@ -71,6 +71,11 @@ urlpatterns = [
     path("api/v1/contents/<uuid:content_id>", contents.ContentView.as_view(), name="content"),
     path("api/v1/uploads", uploads.UploadsView.as_view(), name="uploads"),
     path("api/v1/uploads/<uuid:upload_id>", uploads.UploadView.as_view(), name="upload"),
+    path(
+        "api/content/<uuid:content_id>/preview",
+        previews.PreviewView.as_view(),
+        name="preview",
+    ),
     path("api/content/<uuid:content_id>", contents.BlobView.as_view(), name="blob"),
     path("log-tree/checkpoint", log_tree.checkpoint, name="tree_checkpoint"),
     path("log-tree/consistency", log_tree.consistency, name="tree_consistency"),

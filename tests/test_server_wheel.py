@@ -102,11 +102,13 @@ def test_the_wheel_requires_what_the_lock_has_and_leaves_extras_out(
     assert {f"uamp-server-{name}" for name in ("uamp[client]", "upp", "uap")} <= names
     assert f"uamp-server-upp=={version}" in required
     assert names - {name for name in names if name.startswith("uamp-server-")} == expected | {
+        "pi-heif",
         "stripe",
         "django-storages[s3]",
     }
     assert {line for line in required if "extra ==" in line} == {
         "matplotlib; extra == 'charts'",
+        "pi-heif; extra == 'heic'",
         "django-storages[s3]; extra == 's3'",
         "stripe; extra == 'stripe'",
     }

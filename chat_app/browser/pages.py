@@ -22,6 +22,7 @@ from django.views.decorators.http import require_safe
 
 from agents_app.rest.views import caller
 from agents_app.selectors import any_agent_has_a_model, any_agent_takes_calls
+from chat_app.contents.drawing import DRAWN_TYPES
 from chat_app.contents.quota import ContentOwner, largest_file
 from chat_app.people.profiles import profile_data
 from chat_app.people.settings import settings_data, settings_of
@@ -115,6 +116,7 @@ def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
         "needs_model": not any_agent_has_a_model(),
         "may_connect_model": caller(request).is_superuser,
         "transcripts": bool(settings.UAMP_TRANSCRIPTION_URL) or any_agent_takes_calls(),
+        "previews": sorted(DRAWN_TYPES),
         "languages": settings.LANGUAGES,
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
     }

@@ -64,6 +64,7 @@ from chat_app.models.people import (
     Site,
     Theme,
 )
+from chat_app.models.previews import ContentPreview
 from chat_app.models.repeats import RepeatedRequest
 from chat_app.models.threads import MessageMention, MessageThread, ThreadFollower
 from chat_app.models.transcripts import Transcript, TranscriptState
@@ -83,6 +84,7 @@ __all__ = [
     "ChatKind",
     "ChatOrigin",
     "Content",
+    "ContentPreview",
     "ContentUse",
     "ContextScope",
     "Density",

@@ -11,7 +11,7 @@ import { Drafts } from "./store/drafts.js";
 import { REDUCERS, emptyChat } from "./store/open-chat.js";
 import { Store } from "./store/store.js";
 
-/** @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings: import("./person/settings.js").Values, chat_id: string, upload_bytes: number, link_cards: boolean, needs_model: boolean, may_connect_model: boolean, transcripts: boolean, languages: [string, string][],
+/** @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings: import("./person/settings.js").Values, chat_id: string, upload_bytes: number, link_cards: boolean, needs_model: boolean, may_connect_model: boolean, transcripts: boolean, previews: string[], languages: [string, string][],
  *   csrf_cookie: string}} */
 export const start = JSON.parse(document.getElementById("start")?.textContent ?? "");
 export const me = start.me;

@@ -213,6 +213,8 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "api/v1/contents/{content_id}": {"GET": (M, None)},
     "api/v1/contents/{content_id}/transcript": {"POST": (N, {})},
     "api/content/{content_id}": {"GET": (M, None)},
+    # The file of the table is a picture that browsers show.
+    "api/content/{content_id}/preview": {"GET": (N, None)},
     # --- Money: everything is the caller's own ---
     "api/balance": {"GET": (P, None)},
     "api/payments/balance": {"GET": (P, None)},

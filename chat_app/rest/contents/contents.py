@@ -45,8 +45,8 @@ _DIGITS: Final = 18
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _INLINE_KINDS: Final = {"audio", "video"}
 _PLAIN_TYPES: Final = {"application/pdf", "text/plain"}
-# A file that is opened as a page may load, run and submit nothing.
-_POLICY: Final = "sandbox; default-src 'none'"
+POLICY: Final = "sandbox; default-src 'none'"
+"""A file that is opened as a page may load, run and submit nothing."""
 
 
 class Part(NamedTuple):
@@ -175,16 +175,19 @@ class BlobView(RestView):
     )
     def get(self, request: Request, content_id: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
         """Return the bytes, or the requested range of them."""
-        query = request.query_params
-        reader = addresses.reader_of(content_id, query.get("for", ""), query.get("signature", ""))
-        content = None if reader is None else reading_rights.behind(content_id, reader)
-        if content is None:
-            content = readable(content_id, user_id=request.user.pk)
-        return blob_response(content, request)
+        return blob_response(requested(content_id, request), request)
 
 
 def _too_large(most: int) -> Problem:
     return Problem("content_too_large", f"A file has at most {most} bytes.")
+
+
+def requested(content_id: uuid.UUID, request: Request) -> Content:
+    """Return the content of a signed address, or one that the caller may read; raises Http404."""
+    query = request.query_params
+    reader = addresses.reader_of(content_id, query.get("for", ""), query.get("signature", ""))
+    content = None if reader is None else reading_rights.behind(content_id, reader)
+    return readable(content_id, user_id=request.user.pk) if content is None else content
 
 
 def readable(content_id: uuid.UUID, *, user_id: int | None) -> Content:
@@ -251,7 +254,7 @@ def _headers(content: Content, etag: str) -> dict[str, str]:
         "Content-Type": "text/plain; charset=utf-8" if mime_type == "text/plain" else mime_type,
         "Content-Disposition": disposition or "inline",
         "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": _POLICY,
+        "Content-Security-Policy": POLICY,
         "Accept-Ranges": "bytes",
         "ETag": etag,
         **(AI_HEADERS if content.is_made_by_agent else {}),

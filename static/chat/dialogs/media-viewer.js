@@ -8,7 +8,7 @@ import { gettext, interpolate } from "../words.js";
 import "./pdf-pages.js";
 
 /**
- * @typedef {{kind: "image"|"pdf"|"text"|"table", url: string, name: string}} Medium
+ * @typedef {{kind: "image"|"pdf"|"text"|"table", url: string, name: string, shown?: string}} Medium `shown` is the address of a picture's preview
  *
  * @typedef {object} Preview what was read of a file
  * @property {string} [problem] why it cannot be shown
@@ -52,7 +52,7 @@ class MediaViewer extends View {
   async open(opener, medium) {
     this._opener = opener;
     const links = /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(".log a.media-image")));
-    this._pictures = medium.kind === "image" ? links.map((link) => ({ kind: "image", url: link.getAttribute("href") ?? "", name: link.dataset.name ?? "" })) : [];
+    this._pictures = medium.kind === "image" ? links.map((link) => ({ kind: "image", url: link.getAttribute("href") ?? "", name: link.dataset.name ?? "", shown: link.dataset.shown })) : [];
     this._at = links.indexOf(opener);
     this._show(medium);
     await this.updateComplete;
@@ -97,9 +97,9 @@ class MediaViewer extends View {
   }
 
   /** @param {Medium} medium */
-  _content({ kind, url, name }) {
+  _content({ kind, url, name, shown = url }) {
     if (kind === "image") {
-      return html`<img class=${this._step ? "is-large" : ""} src=${url} alt=${name} .style=${this._step ? `width: ${100 * ZOOMS[this._step]}%` : ""} @click=${() => this._setZoom(this._step === 0 ? 2 : 0)}>`;
+      return html`<img class=${this._step ? "is-large" : ""} src=${shown} alt=${name} .style=${this._step ? `width: ${100 * ZOOMS[this._step]}%` : ""} @click=${() => this._setZoom(this._step === 0 ? 2 : 0)}>`;
     }
     if (kind === "pdf") return html`<pdf-pages .src=${url} .width=${ZOOMS[this._step]}></pdf-pages>`;
     const preview = this._preview;

@@ -5,6 +5,7 @@ import { html } from "../../vendor/lit/lit.js";
 import { fileSize } from "../file-size.js";
 import { start } from "../context.js";
 import { previewOf } from "./preview.js";
+import { view } from "./picture-preview.js";
 import "./sound-player.js";
 import "./sound-transcript.js";
 import { gettext, interpolate } from "../words.js";
@@ -12,8 +13,6 @@ import { gettext, interpolate } from "../words.js";
 /**
  * @typedef {Record<string, unknown> & {type: string, content_id?: string, filename?: string, alt_text?: string, description?: string, mime_type?: string,
  *   format?: string, size_bytes?: number}} ContentItem what a message holds beside its text (UAMP §8.4)
- *
- * @typedef {import("../dialogs/media-viewer.js").Medium} Medium
  */
 
 /** Where a medium of a content item is served (UAMP §8.4.1), or "" when it is not by us. @param {ContentItem} item */
@@ -21,13 +20,6 @@ function urlOf(item) {
   const medium = /** @type {string|{url?: string}|undefined} */ (item[item.type]);
   const url = typeof medium === "string" ? "" : medium?.url || "";
   return /^\/api\/content\/[0-9a-f-]{36}$/i.test(url) ? url : "";
-}
-
-/** A plain click opens the viewer; one for a new tab or a download stays what it is. Fires (bubbling) `view-media`. @param {MouseEvent} event @param {Medium} medium */
-function view(event, medium) {
-  if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  event.preventDefault();
-  event.currentTarget?.dispatchEvent(new CustomEvent("view-media", { bubbles: true, detail: medium }));
 }
 
 /** A picture inline, sound and film with a player, anything else as a chip to look into or to download. @param {ContentItem} item */
@@ -53,10 +45,17 @@ const typeOf = (name, mime) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? /^[a-z]
 
 /** @param {ContentItem} item @param {string} url @param {string} name */
 function file(item, url, name) {
+  const chip = fileChip(item, url, name);
+  if (!url || !start.previews.includes(item.mime_type || "")) return chip;
+  return html`<picture-preview .src=${url} .name=${name} .chip=${chip}></picture-preview>`;
+}
+
+/** @param {ContentItem} item @param {string} url @param {string} name */
+function fileChip(item, url, name) {
   const mime = item.mime_type || "";
   const size = item.size_bytes ? ` · ${fileSize(item.size_bytes)}` : "";
   const kind = previewOf(name, mime) || (item.type === "image" ? "text" : "");
-  // A picture of a type that not every browser draws.
+  // A picture of a type that not every browser draws, and the server neither.
   const hint = url && !kind && mime.startsWith("image/") ? ` · ${gettext("Download to view")}` : "";
   const inside = html`${glyph("file")}<span class="file-text"><bdi class="file-name">${name}</bdi><small>${typeOf(name, mime)}${size}${hint}</small></span>`;
   if (!url) return html`<span class="file-chip">${inside}</span>`;

@@ -901,6 +901,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "create_content": "/api/v1/contents",
         "get_content": "/api/v1/contents/{content_id}",
         "read_content": "/api/content/{content_id}",
+        "read_preview": "/api/content/{content_id}/preview",
         "get_balance": "/api/payments/balance",
         "get_statement": "/api/payments/statement",
         "get_spend": "/api/payments/spend",

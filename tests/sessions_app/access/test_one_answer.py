@@ -188,6 +188,7 @@ REST = [
     ("content", "GET", "/api/v1/contents/ONE", None),
     ("content", "GET", "/api/content/ONE", None),
     ("content", "GET", "/api/content/ONE?signature=bad", None),
+    ("content", "GET", "/api/content/ONE/preview", None),
     ("handle", "GET", "/api/v1/contents/ONE", None),
     ("handle", "GET", "/api/content/ONE", None),
     ("response", "GET", "/api/v1/chats/OWN/payments?responses=ONE", None),

@@ -1,0 +1,41 @@
+"""Previews of stored pictures that browsers do not show, drawn once per content.
+
+A preview is a row of its content: whoever may read the content may read it, and both are deleted
+together. Exports leave it out. Everything here is synchronous.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import IntegrityError, transaction
+
+from chat_app.contents.drawing import DRAWN_TYPES, draw
+from chat_app.contents.storage import read
+from chat_app.models import ContentPreview
+
+if TYPE_CHECKING:
+    from chat_app.models import Content
+
+
+def preview_of(content: Content) -> bytes:
+    """Return the preview of a content, drawn if it is the first time; empty if it has none.
+
+    A picture that could not be drawn is not tried again. Raises DrawingBusy.
+    """
+    if content.mime_type not in DRAWN_TYPES:
+        return b""
+    row = ContentPreview.objects.filter(pk=content.pk).first()
+    if row is None:
+        try:
+            data = read(content)
+        except FileNotFoundError:
+            return b""
+        asker = content.owner_key or str(content.owner_id)
+        row = ContentPreview(content=content, data=draw(data, content.mime_type, asker=asker))
+        try:
+            with transaction.atomic():
+                ContentPreview.objects.bulk_create([row], ignore_conflicts=True)
+        except IntegrityError:
+            return b""  # the content was deleted meanwhile
+    return bytes(row.data)
