@@ -191,7 +191,8 @@ def _type_text(annotation: object) -> str:
         return _JSON_NAMES[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return f"{_type_text(arguments[0])}{_bounds_text(arguments[1])}"
+        unit = "characters" if _plain(arguments[0]) is str else "entries"
+        return f"{_type_text(arguments[0])}{_bounds_text(arguments[1], unit)}"
     if origin in (Union, UnionType):
         if {int, float} <= {_plain(argument) for argument in arguments}:
             arguments = tuple(argument for argument in arguments if _plain(argument) is not int)
@@ -208,8 +209,18 @@ def _plain(annotation: object) -> object:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
-def _bounds_text(bounds: msgspec.Meta) -> str:
-    """Describe the bounds of a number; the largest integer of JSON is left out."""
+def _bounds_text(bounds: msgspec.Meta, unit: str) -> str:
+    """Describe the bounds of a number, a text or a list.
+
+    The largest integer of JSON is left out, and so is the form of a text without bounds.
+    """
+    if bounds.max_length is not None:
+        least = f"{bounds.min_length} to" if bounds.min_length else "at most"
+        # A list names its entries first.
+        between = "," if unit == "entries" else " of"
+        return f"{between} {least} {bounds.max_length} {unit}"
+    if bounds.ge is None:
+        return ""
     if bounds.le == LARGEST:
         return f" from {bounds.ge}"
     return f" from {bounds.ge} to {bounds.le}"
