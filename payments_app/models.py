@@ -126,6 +126,16 @@ class Hold(models.Model):
     chat_id = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
     # The credential whose budget counts it, such as `key:7`; None if none does.
     credential = models.CharField(max_length=40, null=True, blank=True)  # noqa: DJ001 as above
+    # Who asked for what it pays, by number like Transfer.by; None for visitors and older holds.
+    asker = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.DO_NOTHING,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
     extends = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="+")
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(db_default=Now())

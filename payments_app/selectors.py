@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 PAGE: Final = 50
 PAGE_MAX: Final = 500
 
-Dimension = Literal["response", "agent", "user", "chat", "protocol", "kind", "day"]
-_COLUMNS: Final[dict[Dimension, str]] = {
+Dimension = Literal["response", "agent", "user", "person", "chat", "protocol", "kind", "day"]
+"""`user` is who paid, `person` is who asked."""
+COLUMNS: Final[dict[Dimension, str]] = {
     "response": "transfer__response_id",
     "agent": "transfer__agent_id",
     "user": "account__owner_id",
+    "person": "transfer__hold__asker_id",
     "chat": "transfer__chat_id",
     "protocol": "transfer__protocol",
     "kind": "transfer__kind",
@@ -206,7 +208,7 @@ def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[d
     Days without spending are left out.
     """
     rows = (
-        _spending(since)
+        payer_entries(since)
         .filter(account__owner_id=user_id, transfer__asset=asset)
         .annotate(day=TruncDate("transfer__created_at"))
         .values("day")
@@ -232,7 +234,7 @@ def usage_by(
 
     The highest comes first; days, which are those of UTC, come in their order.
     """
-    column = _COLUMNS[dimension]
+    column = COLUMNS[dimension]
     narrowed = {
         "account_id": account_id,
         "account__owner_id": user_id,
@@ -242,7 +244,7 @@ def usage_by(
         "transfer__asset": asset,
     }
     rows: QuerySet[Any, dict[str, Any]] = (
-        _spending(since)
+        payer_entries(since)
         .filter(**{name: value for name, value in narrowed.items() if value is not None})
         .annotate(day=TruncDate("transfer__created_at", tzinfo=UTC))
         .values(column, "transfer__asset")
@@ -259,7 +261,7 @@ def usage_by(
     ]
 
 
-def _spending(since: datetime | None) -> QuerySet[Entry]:
+def payer_entries(since: datetime | None) -> QuerySet[Entry]:
     """Return the payers' entries of captures and of their refunds."""
     entries = Entry.objects.filter(
         transfer__hold__isnull=False, account_id=F("transfer__hold__account_id")

@@ -11,6 +11,7 @@ from payments_app.rest import (
     sponsoring,
     tokens,
     top_ups,
+    usage,
 )
 
 app_name = "payments_app"
@@ -22,7 +23,7 @@ urlpatterns = [
     path("api/balance", accounts.ShortBalanceView.as_view(), name="short_balance"),
     path("api/payments/statement", accounts.StatementView.as_view(), name="statement"),
     path("api/v1/ledger/entries", entries.EntriesView.as_view(), name="ledger_entries"),
-    path("api/v1/usage", entries.UsageView.as_view(), name="usage"),
+    path("api/v1/usage", usage.UsageView.as_view(), name="usage"),
     path("api/payments/spend", accounts.SpendView.as_view(), name="spend"),
     path("api/payments/limits", spending.LimitsView.as_view(), name="limits"),
     path("api/payments/approvals", spending.ApprovalsView.as_view(), name="approvals"),

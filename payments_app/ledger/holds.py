@@ -209,11 +209,11 @@ def _reserve_many(
 def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldOutcome]:
     """Insert holds given as (request, hold it extends, what its account has left)."""
     ids = [entries.new_id("hold") for _ in new]
-    marks = f"(%s, %s, %s, %s, %s, %s, %s, %s, %s, {sql.later_sql()})"
+    marks = f"(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, {sql.later_sql()})"
     times: dict[str, Any] = dict(
         sql.rows(
             "INSERT INTO payments_app_hold (id, account_id, amount, purpose, response_id,"  # noqa: S608 constants
-            " agent_id, chat_id, credential, extends_id, expires_at)"
+            " agent_id, chat_id, credential, asker_id, extends_id, expires_at)"
             f" VALUES {', '.join([marks] * len(new))}"
             " RETURNING id, expires_at",
             [
@@ -221,8 +221,8 @@ def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldO
                 for pk, (one, extends, _) in zip(ids, new, strict=True)
                 for value in (
                     pk, one.account_id, one.amount.amount, one.purpose, one.response_id,
-                    one.agent_id, one.chat_id or None, one.credential or None, extends,
-                    one.expires_in,
+                    one.agent_id, one.chat_id or None, one.credential or None, one.asker_id,
+                    extends, one.expires_in,
                 )
             ],
         )

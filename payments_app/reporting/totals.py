@@ -27,7 +27,7 @@ OVERVIEW_SECONDS: Final = 60
 MOST_SECONDS: Final = 3600
 DAYS: Final = 14
 MOST: Final = 8
-MOST_OF: Final[tuple[Dimension, ...]] = ("user", "chat")
+MOST_OF: Final[tuple[Dimension, ...]] = ("user", "person", "chat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

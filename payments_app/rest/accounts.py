@@ -122,7 +122,7 @@ class BalanceView(PaymentView):
     )
     def get(self, request: Request) -> Response:
         """Return the available, held and posted amounts."""
-        currency = queried(request, CurrencyQuery)["currency"]
+        currency = queried(request, CurrencyQuery, strict=False)["currency"]
         account = services.account_of_user(caller(request).pk, currency)
         found = selectors.balance(account.id)
         return Response(

@@ -157,9 +157,21 @@ def checked(request: Request, body: type[serializers.Serializer[Any]]) -> dict[s
     return values
 
 
-def queried(request: Request, query: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-    """Return the validated query parameters of a request; raises ValidationError."""
+def queried(
+    request: Request, query: type[serializers.Serializer[Any]], *, strict: bool = True
+) -> dict[str, Any]:
+    """Return the validated query parameters of a request; raises ValidationError.
+
+    Raises Problem unknown_parameter for other names, unless not `strict`: clients of other servers
+    may send some where they read a balance.
+    """
     serializer = query(data=request.query_params)
+    if strict and (unknown := sorted(set(request.query_params) - set(serializer.fields))):
+        raise Problem(
+            "unknown_parameter",
+            f"This route knows {', '.join(serializer.fields)}.",
+            errors=[{"parameter": name, "detail": "Unknown."} for name in unknown],
+        )
     serializer.is_valid(raise_exception=True)
     values: dict[str, Any] = serializer.validated_data
     return values

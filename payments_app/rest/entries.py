@@ -1,8 +1,7 @@
-"""REST: the caller's own ledger entries as a list, and their usage (docs/rest.md)."""
+"""REST: the caller's own ledger entries as a list (docs/rest.md)."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core import signing
@@ -13,19 +12,13 @@ from rest_framework.response import Response
 from agents_app.rest.problems import Problem
 from agents_app.rest.views import caller
 from payments_app import selectors, services
-from payments_app.rest.accounts import (
-    DAYS_MAX,
-    CurrencyQuery,
-    StatementRowSerializer,
-    name_of,
-)
+from payments_app.rest.accounts import CurrencyQuery, StatementRowSerializer
 from payments_app.rest.edge import PaymentView, queried, refusals
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
 _SALT: Final = "rest.ledger.entries"
-DIMENSIONS: Final = ("agent", "chat", "protocol", "kind", "day")
 
 
 class EntriesQuery(CurrencyQuery):
@@ -50,35 +43,6 @@ class EntriesSerializer(serializers.Serializer[Any]):
     def get_fields(self) -> dict[str, Any]:
         """Add `data`, which as an attribute would hide the serializer's own."""
         return {**super().get_fields(), "data": StatementRowSerializer(many=True)}
-
-
-class UsageQuery(CurrencyQuery):
-    """How far back to look, and how to group."""
-
-    days = serializers.IntegerField(min_value=1, max_value=DAYS_MAX, default=30)
-    by = serializers.ChoiceField(choices=DIMENSIONS, default="agent")
-
-
-class UsedSerializer(serializers.Serializer[Any]):
-    """The spending on one agent, chat, protocol or kind of charge, or on one day."""
-
-    id = serializers.CharField(help_text="Of the agent or chat; the protocol, kind or day itself.")
-    name = serializers.CharField(help_text="The agent's; empty for others.")
-    amount = serializers.CharField()
-    charges = serializers.IntegerField()
-
-
-class UsageSerializer(serializers.Serializer[Any]):
-    """The caller's spending, the largest first."""
-
-    object = serializers.CharField(default="list")
-    currency = serializers.CharField()
-    by = serializers.ChoiceField(choices=DIMENSIONS)
-    since = serializers.DateTimeField()
-
-    def get_fields(self) -> dict[str, Any]:
-        """Add `data`, which as an attribute would hide the serializer's own."""
-        return {**super().get_fields(), "data": UsedSerializer(many=True)}
 
 
 class EntriesView(PaymentView):
@@ -126,47 +90,6 @@ class EntriesView(PaymentView):
                 "first_id": str(data[0]["id"]) if data else None,
                 "last_id": str(data[-1]["id"]) if data else None,
                 "next_cursor": cursor,
-            }
-        )
-
-
-class UsageView(PaymentView):
-    """The caller's usage."""
-
-    read_scope = "payments:read"
-
-    @extend_schema(
-        operation_id="get_usage",
-        parameters=[UsageQuery],
-        responses={200: UsageSerializer, **refusals(400)},
-    )
-    def get(self, request: Request) -> Response:
-        """Return the spending of the last `days` days, grouped, the largest first.
-
-        By day, the days are in their order.
-        """
-        query = queried(request, UsageQuery)
-        first = datetime.now(UTC).date() - timedelta(days=query["days"] - 1)
-        since = datetime.combine(first, datetime.min.time(), UTC)
-        spent = selectors.usage_by(
-            query["by"], since=since, user_id=caller(request).pk, asset=query["currency"]
-        )
-        is_agent = query["by"] == "agent"
-        return Response(
-            {
-                "object": "list",
-                "currency": query["currency"],
-                "by": query["by"],
-                "since": since,
-                "data": [
-                    {
-                        "id": one.name,
-                        "name": name_of(one.name) if is_agent else "",
-                        "amount": str(one.amount),
-                        "charges": one.transfers,
-                    }
-                    for one in spent
-                ],
             }
         )
 

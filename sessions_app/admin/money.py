@@ -39,13 +39,15 @@ if TYPE_CHECKING:
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
+    from payments_app.selectors import Dimension
     from sessions_app.reporting.figures import Series
 
 
 SEES_MONEY: Final = ("payments_app.view_transfer", "payments_app.view_account")
+_PEOPLE: Final[tuple[Dimension, ...]] = ("user", "person")
 SHADES: Final = 6
 """The number of colours in the plot; the last one is for all remaining agents."""
-TITLES: Final[dict[str, str]] = {"user": "Person", "chat": "Chat"}
+TITLES: Final[dict[str, str]] = {"user": "Paid by", "person": "Asked by", "chat": "Chat"}
 PLOT_WIDTH: Final = 560
 PLOT_HEIGHT: Final = 160
 GAP: Final = 0.25
@@ -186,14 +188,15 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
 
 def most_of(found: totals.Overview) -> list[dict[str, Any]]:
     """Return tables of the largest charges: {title, rows: [{label, url, amount, charges}]}."""
-    people = User.objects.in_bulk([int(one.name) for one in found.most["user"] if one.name])
+    named = [one for name in _PEOPLE for one in found.most.get(name, ()) if one.name]
+    people = User.objects.in_bulk({int(one.name) for one in named})
     titles = chat_lists.titles_of([one.name for one in found.most["chat"] if one.name])
     tables = []
     for dimension, most in found.most.items():
         rows = []
         for one in most:
             label, url = one.name or "none", ""
-            if dimension == "user" and one.name and (person := people.get(int(one.name))):
+            if dimension in _PEOPLE and one.name and (person := people.get(int(one.name))):
                 label = person.get_username()
             if dimension == "chat" and one.name:
                 label = titles.get(one.name) or one.name

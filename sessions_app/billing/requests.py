@@ -117,7 +117,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
             # It was stopped and settled while this payment was arriving.
             raise LookupError("no payment is waited for")
         spec = agents.get_spec(row.response.agent_id)
-        amount = Money(row.amount, row.asset)
+        amount, asker = Money(row.amount, row.asset), row.response.session
         try:
             source = replace(
                 _offered(session, payment, spec), credential=session.principal.credential
@@ -131,6 +131,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
                 agent_id=spec.id,
                 chat_id=row.asked_in,
                 held=None,
+                asker_id=None if asker is None else asker.user_id,
             )
         except (*REFUSALS, OfferTooLow, OtherMoney) as error:
             raise PaymentRefused(error_event(error, amount, row.response_id)) from error

@@ -112,6 +112,7 @@ def reserve(
     agent_id: str,
     chat_id: str,
     held: Money | None,
+    asker_id: int | None,
 ) -> HoldOutcome:
     """Reserve an amount for a response within its payer's approval; raises one of REFUSALS.
 
@@ -132,6 +133,7 @@ def reserve(
                 response_id=response_id,
                 agent_id=agent_id,
                 chat_id=chat_id,
+                asker_id=asker_id,
             )
         )
 
@@ -175,6 +177,7 @@ def reserve_more(
         agent_id=agent_id,
         chat_id=chat_id,
         held=held,
+        asker_id=None if purchase is None else purchase.asker_id,
     )
     return now, hold
 
@@ -266,11 +269,19 @@ def _first(one: Reservation, source: Source) -> ledger.Authorization:
         response_id=one.response_id,
         agent_id=one.purchase.agent_id,
         chat_id=one.purchase.chat_id,
+        asker_id=one.purchase.asker_id,
     )
 
 
 def _authorization(
-    source: Source, *, key: str, amount: Money, response_id: str, agent_id: str, chat_id: str
+    source: Source,
+    *,
+    key: str,
+    amount: Money,
+    response_id: str,
+    agent_id: str,
+    chat_id: str,
+    asker_id: int | None,
 ) -> ledger.Authorization:
     return ledger.Authorization(
         key=key,
@@ -283,6 +294,7 @@ def _authorization(
         expires_in=settings.UAMP_HOLD_SECONDS,
         limits_of=source.user_id if source.has_limits else None,
         credential=source.credential,
+        asker_id=asker_id,
     )
 
 

@@ -142,4 +142,5 @@ class TrialPayment:
             agent_id=self._spec.id,
             chat_id="",
             held=self._held,
+            asker_id=self._user_id,
         )

@@ -22,6 +22,8 @@ from chat_app.rest.serializers import NoQuery
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
+from payments_app.reporting.usage import ROWS_MAX, usage_of_account
+from payments_app.rest.usage import GroupedQuery, UsageSerializer, since_days, usage_data
 from sessions_app.billing import payers
 from sessions_app.rest.chats import receipts
 
@@ -167,6 +169,27 @@ class PoolView(RestView):
         except ledger.IdempotencyConflict as error:
             raise Problem("idempotency_conflict", "The key was used for something else.") from error
         return Answer({**_pool(pool_id), "transfer_id": done.transfer_id})
+
+
+class PoolUsageView(RestView):
+    """What the pool of a chat paid."""
+
+    read_scope = "payments:read"
+
+    @extend_schema(
+        operation_id="get_pool_usage",
+        parameters=[GroupedQuery],
+        responses={200: UsageSerializer, **responses(400, 403, 404)},
+    )
+    def get(self, request: Request, chat_id: str) -> Answer:
+        """Return what the pool paid in the last `days` days, grouped as `GET /usage`."""
+        query = read_query(request, GroupedQuery)
+        pool_id = _owned(request, chat_id)
+        since = since_days(query["days"])
+        rows = usage_of_account(
+            pool_id, query["by"], since=since, asset=DEFAULT_ASSET, limit=ROWS_MAX + 1
+        )
+        return Answer(usage_data(rows, query["by"], since=since, currency=DEFAULT_ASSET))
 
 
 def _owned(request: Request, chat_id: str) -> int:
