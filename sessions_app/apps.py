@@ -16,7 +16,7 @@ class SessionsAppConfig(AppConfig):
         from agents_app.remote import health, onward  # noqa: PLC0415 as above
         from chat_app.conversation import deletion  # noqa: PLC0415 as above
         from chat_app.members import membership, participants  # noqa: PLC0415 as above
-        from payments_app.ledger import balances, own_money  # noqa: PLC0415 as above
+        from payments_app.ledger import balances, own_money, transfers  # noqa: PLC0415 as above
         from payments_app.spending.onward import BudgetLedger  # noqa: PLC0415 as above
         from sessions_app import database  # noqa: PLC0415 as above
         from sessions_app.billing.balance_notices import notify_owners  # noqa: PLC0415 as above
@@ -26,6 +26,7 @@ class SessionsAppConfig(AppConfig):
         from sessions_app.process import retention  # noqa: PLC0415 as above
         from sessions_app.store import responses  # noqa: PLC0415 as above
         from sessions_app.tools import delegated_calls  # noqa: PLC0415 as above
+        from sessions_app.webhooks.refunds import queue_refund  # noqa: PLC0415 as above
 
         trial.paid_by(TrialPayment)
         health.written_by(database.run)
@@ -33,6 +34,7 @@ class SessionsAppConfig(AppConfig):
         deletion.delegations_by(delegated_calls.work_for_message)
         participants.answers_stopped_by(responses.cancel_answers)
         balances.changes_to(notify_owners)
+        transfers.refunds_to(queue_refund)
         own_money.pools_known_by(membership.was_ever_in)
         retention.also_delete(delete_rows)
         retention.also_delete(erase_old)

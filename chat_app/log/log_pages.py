@@ -93,6 +93,12 @@ def entry_at(chat_id: str, seq: int) -> DatedEntry | None:
     return next(iter(_dated(ChatEvent.objects.filter(chat_id=chat_id, seq=seq))), None)
 
 
+def end_place(chat_id: str, response_id: str) -> int | None:
+    """Return the `seq` of the entry that ended a response; None if the log has none."""
+    rows = ChatEvent.objects.filter(chat_id=chat_id, response_id=response_id, type__in=ENDS)
+    return rows.order_by("-seq").values_list("seq", flat=True).first()
+
+
 def places_after(
     chat_id: str, after: int, *, head: int, types: Sequence[str], limit: int
 ) -> tuple[list[LogPlace], int]:

@@ -180,12 +180,22 @@ class TransferOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRefund:
+    """A refund of an answer: its own transfer, and the response and chat that were charged."""
+
+    transfer_id: str
+    response_id: str
+    chat_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Authorization:
     """One hold of `authorize_many`. `expires_in` is in seconds.
 
     `agent_id` is the agent to be paid, for limits on a single agent. `limits_of` is the person
     whose spending limits must allow it, whichever account pays; `credential` is the one used for
-    the request, whose budget must allow it too.
+    the request, whose budget must allow it too. `asker_id` is the person who asked, if known: the
+    hold keeps it for the payer's usage.
     """
 
     key: str
@@ -199,6 +209,7 @@ class Authorization:
     scope: str = ""
     limits_of: int | None = None
     credential: str = ""
+    asker_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

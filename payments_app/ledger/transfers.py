@@ -3,12 +3,12 @@
 Money from outside is credited once per provider id, however often it is reported and under
 whichever key. A refund returns to the payer from the payees in their proportions, and refunds never
 exceed their transfer. Refunds, adjustments and transfers to the outside stop while the ledger is
-frozen.
+frozen. Functions registered with `refunds_to` are called for each new refund of an answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import msgspec
 from django.db import transaction
@@ -20,6 +20,7 @@ from payments_app.ledger.freezing import refuse_when_frozen
 from payments_app.ledger.outcomes import (
     About,
     AboutFields,
+    AnswerRefund,
     NotRefundable,
     ReceiptConflict,
     SameAccount,
@@ -30,7 +31,9 @@ from payments_app.ledger.own_money import refuse_own
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+_listeners: Final[list[Callable[[AnswerRefund], None]]] = []
 
 
 def transfer(
@@ -222,6 +225,11 @@ def _receipt(
 # --- Back ---
 
 
+def refunds_to(notify: Callable[[AnswerRefund], None]) -> None:
+    """Register a function that is told of each refund of an answer, in its transaction."""
+    _listeners.append(notify)
+
+
 def refund(
     *,
     key: str,
@@ -273,6 +281,12 @@ def refund(
             reverses_id=transfer_id,
         )
         done = TransferOutcome(transfer_id=post(new, accounts), amount=wanted)
+        if about.response_id:
+            given_back = AnswerRefund(
+                transfer_id=done.transfer_id, response_id=about.response_id, chat_id=about.chat_id
+            )
+            for notify in _listeners:
+                notify(given_back)
         return idempotency.record(claimed, done)
 
 

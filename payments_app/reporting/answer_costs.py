@@ -38,6 +38,15 @@ class AnswerCost:
     kinds: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedRefund:
+    """The amount of one refund of an answer, and its time."""
+
+    response_id: str
+    amount: Money
+    at: datetime
+
+
 def charges(response_id: OuterRef, *, asset: str | None = None) -> QuerySet[Transfer]:
     """Return the charges for the response of an outer query, for use in its condition."""
     rows = Transfer.objects.filter(
@@ -56,6 +65,15 @@ def costs_of(response_ids: Iterable[str]) -> dict[str, AnswerCost]:
     for entry in entries.order_by("pk"):
         found.setdefault(entry.transfer.response_id, []).append(entry)
     return {response_id: _cost(response_id, rows) for response_id, rows in found.items()}
+
+
+def refund_of(transfer_id: str) -> DatedRefund | None:
+    """Return one refund of an answer; None if there is no such transfer."""
+    row = Transfer.objects.filter(pk=transfer_id, reverses__isnull=False).first()
+    if row is None:
+        return None
+    amount = Money(row.amount, row.asset)
+    return DatedRefund(response_id=row.response_id, amount=amount, at=row.created_at)
 
 
 def _cost(response_id: str, rows: list[Entry]) -> AnswerCost:

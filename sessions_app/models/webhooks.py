@@ -97,7 +97,8 @@ class WebhookDelivery(models.Model):
     The row is the queue. `due_at` is the time of the next attempt or, during an attempt, the time
     after which it counts as lost. `notify_at` is when workers may next be notified. `body` holds a
     state and is deleted at the end. A chat event has a `seq` instead and is read from the log for
-    each attempt; its `state` is the event type.
+    each attempt; its `state` is the event type. `payment.refunded` has the `transfer_id` of its
+    refund.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -106,6 +107,7 @@ class WebhookDelivery(models.Model):
     state = models.CharField(max_length=64)
     seq = models.BigIntegerField(null=True, blank=True)
     body = models.TextField(blank=True)
+    transfer_id = models.CharField(max_length=40, blank=True, db_default="")
     status = models.CharField(
         max_length=10, choices=_DELIVERY_STATUSES, default=DeliveryState.QUEUED.value
     )

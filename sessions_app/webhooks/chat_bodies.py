@@ -16,7 +16,7 @@ import msgspec
 
 from chat_app.log.log_pages import entry_at
 from sessions_app.webhooks.encryption import decrypted
-from sessions_app.webhooks.payment_events import PAID, payment_of
+from sessions_app.webhooks.payment_events import PAID, REFUNDED, payment_of, refund_event
 from sessions_app.webhooks.signature import sign, symmetric
 
 if TYPE_CHECKING:
@@ -47,7 +47,12 @@ def event_of(delivery: WebhookDelivery) -> EventBody | None:
     """
     webhook, seq = delivery.webhook, delivery.seq
     data: dict[str, Any]
-    if seq is None:
+    if delivery.state == REFUNDED:
+        refunded = refund_event(delivery.transfer_id, webhook.user_id)
+        if refunded is None:
+            return None
+        at, event_id, data = refunded
+    elif seq is None:
         at, event_id, data = delivery.created_at, f"ping_{delivery.pk}", {"name": webhook.name}
     else:
         entry = entry_at(webhook.chat_id or "", seq)

@@ -26,7 +26,7 @@ from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.webhooks.chat_bodies import CURRENT, PING, PREVIOUS, PREVIOUS_UNTIL
 from sessions_app.webhooks.deliveries import disable
 from sessions_app.webhooks.encryption import decrypted, encrypted
-from sessions_app.webhooks.payment_events import PAID
+from sessions_app.webhooks.payment_events import PAID, REFUNDED
 from sessions_app.webhooks.receivers import check_literal
 from sessions_app.webhooks.signature import new_secret
 
@@ -40,9 +40,9 @@ TYPES: Final = (
     "message.unpinned", "reaction.added", "reaction.removed", "response.created", "response.done",
     "response.error", "response.cancelled", "participant.joined", "participant.left",
     "participant.updated", "chat.updated", "chat.forked", "link.created", "link.revoked",
-    "agent.stopped", "call.updated", "call.ended", "state.updated", PAID,
+    "agent.stopped", "call.updated", "call.ended", "state.updated", PAID, REFUNDED,
 )  # fmt: skip
-"""The event types in a chat's log, and that of payments."""
+"""The event types in a chat's log, and those of payments."""
 FORMAT: Final = "chat"
 STOPPED: Final = "The person who made it stopped it."
 KEEPS_SECRET: Final = timedelta(days=7)
@@ -199,16 +199,19 @@ def ping(webhook: Webhook) -> WebhookDelivery:
 
     Raises WebhookStopped, TooManyUnsent, and LookupError if the webhook was deleted.
     """
-    return _queue(webhook, state=PING, seq=None)
+    return _queue(webhook, WebhookDelivery(state=PING))
 
 
 def redeliver(delivery: WebhookDelivery) -> WebhookDelivery:
     """Queue the content of a delivery again, as a new one; raises like `ping`."""
-    return _queue(delivery.webhook, state=delivery.state, seq=delivery.seq)
+    again = WebhookDelivery(
+        state=delivery.state, seq=delivery.seq, transfer_id=delivery.transfer_id
+    )
+    return _queue(delivery.webhook, again)
 
 
 @transaction.atomic
-def _queue(webhook: Webhook, *, state: str, seq: int | None) -> WebhookDelivery:
+def _queue(webhook: Webhook, new: WebhookDelivery) -> WebhookDelivery:
     row = Webhook.objects.select_for_update(no_key=True, of=("self",)).filter(pk=webhook.pk).first()
     if row is None:
         raise LookupError("The webhook was deleted.")
@@ -217,7 +220,9 @@ def _queue(webhook: Webhook, *, state: str, seq: int | None) -> WebhookDelivery:
     if deliveries_of(row).filter(finished_at__isnull=True).count() >= OPEN_AT_ONCE:
         raise TooManyUnsent
     Webhook.objects.filter(pk=row.pk).update(sent=F("sent") + 1)
-    return WebhookDelivery.objects.create(webhook=row, number=row.sent + 1, state=state, seq=seq)
+    new.webhook, new.number = row, row.sent + 1
+    new.save(force_insert=True)
+    return new
 
 
 def _facts(row: Webhook) -> str:

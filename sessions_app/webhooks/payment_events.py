@@ -2,7 +2,8 @@
 
 Money has no entries in the log. The transaction that writes the end of an answer also charges it,
 so for a webhook an end that was charged is followed by PAID, with what members may see of the
-payment (`GET /api/v1/chats/{id}/payments`).
+payment (`GET /api/v1/chats/{id}/payments`). A refund comes later: its own transaction queues
+REFUNDED for the webhooks of the chat (`refunds`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from chat_app.log.log_pages import ENDS
-from payments_app.reporting.answer_costs import costs_of
+from payments_app.reporting.answer_costs import costs_of, refund_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from chat_app.log.log_pages import LogPlace
 
 PAID: Final = "payment.settled"
+REFUNDED: Final = "payment.refunded"
 
 
 def log_types(types: Sequence[str]) -> list[str]:
-    """Return the types of log entries that a webhook of these types needs to read."""
-    needed = {name for name in types if name != PAID}
-    return sorted(needed | set(ENDS) if PAID in types else needed)
+    """Return the types of log entries that a webhook of these types needs to read; none is all."""
+    logged = {name for name in types if name not in {PAID, REFUNDED}}
+    # No entry is a refund: a webhook of nothing else reads on along the ends, and sends none.
+    return sorted(logged if logged and PAID not in types else logged | set(ENDS)) if types else []
 
 
 def with_payments(places: Sequence[LogPlace], types: Sequence[str]) -> list[tuple[int, str]]:
@@ -40,6 +44,20 @@ def with_payments(places: Sequence[LogPlace], types: Sequence[str]) -> list[tupl
         if place.type in ENDS and place.response_id in charged:
             due.append((place.seq, PAID))
     return due
+
+
+def refund_event(
+    transfer_id: str, reader_id: int | None
+) -> tuple[datetime, str, dict[str, Any]] | None:
+    """Return the time, the event id and the data of a refund; None if there is no such refund.
+
+    The data is that of the payment, with the amount of this refund.
+    """
+    refund = refund_of(transfer_id)
+    paid = None if refund is None else payment_of(refund.response_id, reader_id)
+    if refund is None or paid is None:
+        return None
+    return refund.at, f"refunded_{transfer_id}", {**paid, "refund": str(refund.amount)}
 
 
 def payment_of(response_id: str, reader_id: int | None) -> dict[str, Any] | None:

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jwt
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
+from agents_app.models import Agent
 from agents_app.rest.rights import Rights
 from audit_app.models import AuditRecord
 from chat_app.log.entries import NewEvent, append
 from chat_app.models import ChatEvent, Participant
+from payments_app import services as ledger
+from payments_app.models import Transfer
 from payments_app.spending.approvals import approve
 from sessions_app.access import rates
 from sessions_app.access.keys import KeyRequest, make_key
@@ -183,6 +187,67 @@ def test_what_an_answer_cost_is_sent_after_its_end(
     shown = {name: value for name, value in body["data"].items() if name != "paid_at"}
     assert shown == {name: receipt[name] for name in shown}
     assert (shown["amount"], shown["transfers"]) == ("1", [])
+
+
+def test_a_refund_reaches_the_webhooks_of_payer_and_payee_once(
+    web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
+) -> None:
+    agent = priced("paid", per_answer="1")
+    Agent.objects.filter(pk=agent.pk).update(owner=bob.user)
+    chat = shared_chat(rich(alice), bob, agents=("paid",))
+    approve(alice.user.pk, agent.pk, usd("5"))
+    made = {
+        who.user.pk: make(web, who, chat, receiver, types=["payment.refunded"])
+        for who in (alice, bob)
+    }
+    make(web, bob, chat, receiver, types=["message.edited"])
+    stopped = make(web, bob, chat, receiver)
+    web.patch(f"{PATH}/{stopped['id']}", json={"enabled": False}, headers=bob.headers)
+    say(web, alice, chat, "@paid hello")
+    wait_until(lambda: Response.objects.filter(finished_at__isnull=False).exists())
+    response = Response.objects.get()
+    charge = Transfer.objects.get(response_id=response.pk, reverses__isnull=True)
+    with transaction.atomic():
+        ledger.refund(key="undone", transfer_id=charge.pk, by=None, reason="r")
+        transaction.set_rollback(True)
+    assert not WebhookDelivery.objects.exists()
+    back: Any = {"key": "back", "transfer_id": charge.pk, "by": None, "amount": usd("0.4")}
+    done = ledger.refund(**back, reason="slow")
+    assert ledger.refund(**back, reason="slow").replayed
+    wait_until(lambda: len(receiver.bodies) == 2)
+    wait_until(all_sent)
+    end = ChatEvent.objects.get(chat=chat, type="response.done")
+    for who in (alice, bob):
+        hook = made[who.user.pk]
+        (place,) = [n for n, b in enumerate(receiver.bodies) if b["webhook_id"] == hook["id"]]
+        headers, raw = receiver.seen[place]
+        assert headers["webhook-signature"] == signed_with(hook["secret"], headers, raw)
+        body, is_payer = receiver.bodies[place], who is alice
+        assert (body["type"], body["seq"]) == ("payment.refunded", end.seq)
+        assert body["id"] == headers["webhook-id"] == f"refunded_{done.transfer_id}"
+        data = body["data"]
+        assert (data["response_id"], data["amount"]) == (response.pk, "1")
+        assert (data["refund"], data["refunded"]) == ("0.4", "0.4")
+        assert data["paid_by"] == ("you" if is_payer else "other")
+        assert data["transfers"] == ([charge.pk] if is_payer else [])
+        (entry,) = log_of(web, who, hook)
+        assert (entry["type"], entry["seq"], entry["status"]) == (
+            "payment.refunded", end.seq, "sent",
+        )  # fmt: skip
+    # The rest is another refund; a redelivery has the id of its own refund.
+    rest = ledger.refund(key="rest", transfer_id=charge.pk, by=None, reason="slow")
+    wait_until(lambda: len(receiver.bodies) == 4)
+    assert {b["id"] for b in receiver.bodies[2:]} == {f"refunded_{rest.transfer_id}"}
+    assert {(b["data"]["refund"], b["data"]["refunded"]) for b in receiver.bodies[2:]} == {
+        ("0.6", "1")
+    }
+    wait_until(all_sent)
+    hook = made[alice.user.pk]
+    first = log_of(web, alice, hook)[-1]
+    path = f"{PATH}/{hook['id']}/deliveries/{first['id']}/redeliver"
+    assert web.post(path, headers=alice.headers).status_code == 202
+    wait_until(lambda: len(receiver.bodies) == 5)
+    assert receiver.bodies[4]["id"] == f"refunded_{done.transfer_id}"
 
 
 def test_a_new_secret_signs_beside_the_one_before(
