@@ -52,7 +52,6 @@ urlpatterns = [
         name="invite_link",
     ),
     re_path(rf"{_CHAT}/receipts\Z", chats.ReceiptsView.as_view(), name="receipts"),
-    re_path(rf"{_MESSAGE}\Z", conversation.MessageView.as_view(), name="message"),
     re_path(rf"{_MESSAGE}/revisions\Z", conversation.RevisionsView.as_view(), name="revisions"),
     re_path(rf"{_MESSAGE}/versions\Z", conversation.VersionsView.as_view(), name="versions"),
     re_path(rf"{_MESSAGE}/reactions\Z", conversation.ReactionsView.as_view(), name="reactions"),

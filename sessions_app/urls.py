@@ -14,7 +14,7 @@ from sessions_app.rest.chats import (
     queue,
     shared_chats,
 )
-from sessions_app.rest_turns import messages, responses, tail, tool_calls
+from sessions_app.rest_turns import messages, payment, responses, tail, tool_calls
 from sessions_app.transports import batch, sse
 
 app_name = "sessions_app"
@@ -57,12 +57,18 @@ urlpatterns = [
     path("schemas/uamp/1.0/", schemas.index, name="schemas"),
     path("schemas/uamp/1.0/<str:type_name>.json", schemas.event, name="schema"),
     re_path(rf"{_CHAT}/messages\Z", messages.SentMessagesView.as_view(), name="messages"),
+    re_path(
+        r"^api/v1/messages/(?P<message_id>[A-Za-z0-9_-]{1,40})\Z",
+        messages.AnsweredMessageView.as_view(),
+        name="message",
+    ),
     re_path(rf"{_CHAT}/events\Z", tail.TailedEventsView.as_view(), name="events_of_chat"),
     re_path(rf"{_CHAT}/responses\Z", responses.ChatResponsesView.as_view(), name="chat_responses"),
     re_path(rf"{_CHAT}/approvals\Z", tool_calls.OpenDecisionsView.as_view(), name="approvals"),
     path("api/v1/responses", responses.ResponsesView.as_view(), name="new_responses"),
     re_path(rf"{_RESPONSE}\Z", responses.ResponseView.as_view(), name="response"),
     re_path(rf"{_RESPONSE}/cancel\Z", responses.CancelView.as_view(), name="cancel_response"),
+    re_path(rf"{_RESPONSE}/payment\Z", payment.PaymentView.as_view(), name="pay_response"),
     re_path(rf"{_RESPONSE}/retry\Z", responses.RetryView.as_view(), name="retry_response"),
     re_path(rf"{_RESPONSE}/tool-calls\Z", tool_calls.ToolCallsView.as_view(), name="tool_calls"),
     re_path(rf"{_TOOL_CALL}\Z", tool_calls.ToolCallView.as_view(), name="tool_call"),
@@ -84,6 +90,7 @@ urlpatterns = [
         name="start_queue_item",
     ),
     re_path(rf"{_CHAT}/pool\Z", payments.PoolView.as_view(), name="pool"),
+    re_path(rf"{_CHAT}/pool/usage\Z", payments.PoolUsageView.as_view(), name="pool-usage"),
     path("api/v1/sessions", history.SessionsView.as_view(), name="sessions"),
     path("shared/files/<uuid:content_id>", shared_chats.shared_file, name="shared_file"),
     path("shared/<str:secret>", shared_chats.shared_chat, name="shared_chat"),

@@ -51,10 +51,15 @@ def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             if method in _METHODS:
                 if method == "post" and name.startswith("/api/v1/"):
                     _add_key(operation)
-                if method == "get" and not name.startswith(_NEVER_STORED):
+                if method == "get" and not _is_untagged(name):
                     _add_tag(operation)
                 _add(operation, is_conditional="get" in path and method not in {"get", "post"})
     return result
+
+
+def _is_untagged(path: str) -> bool:
+    """Return whether a GET has no entity tag: what is never stored, and files written as read."""
+    return path.startswith(_NEVER_STORED) or path.endswith("/export")
 
 
 def _add_tag(operation: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from agents_app.rest.problems import responses
 from agents_app.rest.views import caller
 from chat_app.rest.edge import check_member
+from chat_app.rest.messages.conversation import MessageView
 from chat_app.rest.messages.history import MessagesView
 from chat_app.rest.messages.message_filters import has_item
 from chat_app.rest.messages.message_serializers import MessageSerializer, message_data
@@ -104,21 +105,7 @@ class SentMessagesView(MessagesView):
     def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
         """Add the parts named in `expand` to the messages."""
         super().expand(data, query, reader)
-        wanted = query.get("expand", "").split(",")
-        ids = [row["response_id"] for row in data if row["response_id"]]
-        if "payment" in wanted and ids:
-            found = receipts_of(data[0]["chat_id"], reader, response_ids=ids)
-            receipts = {one["response_id"]: one for one in found}
-            for row in data:
-                row["payment"] = receipts.get(row["response_id"])
-        if "failed_answers" in wanted:
-            failures = failures_of([row["id"] for row in data])
-            for row in data:
-                row["failed_answers"] = failures.get(row["id"], [])
-        if "response" in wanted:
-            answers = {one["id"]: one for one in responses_data(ids)}
-            for row in data:
-                row["response"] = answers.get(row["response_id"])
+        expand_answers(data, query, reader)
 
     @extend_schema(
         operation_id="create_message",
@@ -148,6 +135,34 @@ class SentMessagesView(MessagesView):
         if "agents" in values:
             create["agents"] = values["agents"]
         return turn_response(request, session_in(chat_id), [*inputs, create], values, key=key)
+
+
+class AnsweredMessageView(MessageView):
+    """One message."""
+
+    def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
+        """Add the parts named in `expand` to the message."""
+        super().expand(data, query, reader)
+        expand_answers(data, query, reader)
+
+
+def expand_answers(data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
+    """Add to messages of one chat the parts of their answers that `expand` names, or null."""
+    wanted = query.get("expand", "").split(",")
+    ids = [row["response_id"] for row in data if row["response_id"]]
+    if "payment" in wanted:
+        found = receipts_of(data[0]["chat_id"], reader, response_ids=ids) if ids else []
+        receipts = {one["response_id"]: one for one in found}
+        for row in data:
+            row["payment"] = receipts.get(row["response_id"])
+    if "failed_answers" in wanted:
+        failures = failures_of([row["id"] for row in data])
+        for row in data:
+            row["failed_answers"] = failures.get(row["id"], [])
+    if "response" in wanted:
+        answers = {one["id"]: one for one in responses_data(ids)}
+        for row in data:
+            row["response"] = answers.get(row["response_id"])
 
 
 def turn_response(

@@ -12,9 +12,10 @@ from agents_app.rest.views import rights_of
 from chat_app.conversation.versions import answers_of
 from chat_app.log.deletions import has_deleted_answer
 from chat_app.rest.edge import seen_chats
-from sessions_app.models import Response, ToolCall
+from payments_app.money import Money
+from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
 from sessions_app.selectors import sessions_named
-from sessions_app.states import ToolCallState
+from sessions_app.states import PaymentState, ToolCallState
 from sessions_app.tools.approvals import asker_id
 from uamp import ResponseState
 
@@ -36,6 +37,18 @@ class ErrorSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
+class WaitingSerializer(serializers.Serializer[Any]):
+    """What a response waits for, until a deadline; the amount is that of a payment."""
+
+    kind = serializers.ChoiceField(choices=["payment", "approval", "tool_result"])
+    deadline = serializers.DateTimeField()
+    amount = serializers.CharField(required=False, help_text="A decimal string.")
+    currency = serializers.CharField(required=False)
+    call_id = serializers.CharField(
+        required=False, help_text="The id of the tool call in REST, to decide or to give a result."
+    )
+
+
 class ResponseSerializer(serializers.Serializer[Any]):
     """An agent's answer, running or ended."""
 
@@ -55,6 +68,10 @@ class ResponseSerializer(serializers.Serializer[Any]):
     )
     usage = serializers.DictField(allow_null=True)
     error = ErrorSerializer(allow_null=True)
+    waiting_for = WaitingSerializer(
+        many=True,
+        help_text="Of a response that is `waiting`: a payment, decisions, results of client tools.",
+    )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
 
@@ -164,14 +181,46 @@ def responses_data(response_ids: Sequence[str]) -> list[dict[str, Any]]:
         .in_bulk()
     )
     answers = answers_of(response_ids)
+    waiting = _waited_for([pk for pk, row in rows.items() if row.status == ResponseState.WAITING])
     return [
-        _response_data(rows[response_id], answers.get(response_id))
+        _response_data(rows[response_id], answers.get(response_id), waiting.get(response_id, []))
         for response_id in response_ids
         if response_id in rows
     ]
 
 
-def _response_data(row: Any, answer_id: str | None) -> dict[str, Any]:
+def _waited_for(response_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return what each of these waiting responses waits for."""
+    found: dict[str, list[dict[str, Any]]] = {pk: [] for pk in response_ids}
+    if not found:
+        return found
+    payments = PaymentRequest.objects.filter(
+        response__in=response_ids, status=PaymentState.WAITING, decided_at__isnull=True
+    )
+    for payment in payments.order_by("number"):
+        amount = Money(payment.amount, payment.asset)
+        found[payment.response_id].append(
+            {
+                "kind": "payment",
+                "deadline": payment.deadline,
+                "amount": str(amount),
+                "currency": amount.asset,
+            }
+        )
+    is_asking = Q(status=ToolCallState.ASKING)
+    is_with_client = Q(kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
+    calls = ToolCall.objects.filter(is_asking | is_with_client, response__in=response_ids)
+    for call in calls.order_by("pk"):
+        kind = "approval" if call.status == ToolCallState.ASKING else "tool_result"
+        found[call.response_id].append(
+            {"kind": kind, "deadline": call.deadline, "call_id": str(call.pk)}
+        )
+    return found
+
+
+def _response_data(
+    row: Any, answer_id: str | None, waiting_for: list[dict[str, Any]]
+) -> dict[str, Any]:
     error = row.error
     return {
         "id": row.pk,
@@ -184,6 +233,7 @@ def _response_data(row: Any, answer_id: str | None) -> dict[str, Any]:
         "output": [] if row.is_withheld or row.finished_at is None else row.output,
         "usage": row.usage,
         "error": None if error is None else {"code": error["code"], "message": error["message"]},
+        "waiting_for": waiting_for,
         "created_at": row.created_at,
         "finished_at": row.finished_at,
     }

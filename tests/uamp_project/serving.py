@@ -57,8 +57,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Serving:
     """A running `manage.py serve`."""
 
-    def __init__(self, data_dir: Path, **settings: str) -> None:
-        self.port = services.free_port()
+    def __init__(self, data_dir: Path, *, port: int | None = None, **settings: str) -> None:
+        self.port = port or services.free_port()
         self.output = data_dir / f"serve-{self.port}.txt"
         self.process = Program(
             *(sys.executable, "manage.py", "serve", "--port", str(self.port)),

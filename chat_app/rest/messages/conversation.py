@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
 from django.http import Http404
@@ -22,9 +22,9 @@ from chat_app.conversation.revisions import edit_message, first_revision, texts_
 from chat_app.conversation.versions import versions_of
 from chat_app.models import Message, MessageRevision, Pin, Reaction
 from chat_app.rest.edge import RestView, check_match, check_member, seen_chats
+from chat_app.rest.messages.message_filters import ShownQuery, expand, shown
 from chat_app.rest.messages.message_serializers import (
     MessageEditSerializer,
-    MessageQuery,
     MessageSerializer,
     ReactionQuery,
     ReactorSerializer,
@@ -32,7 +32,6 @@ from chat_app.rest.messages.message_serializers import (
     messages_data,
     reactor_data,
     revision_data,
-    with_signatures,
 )
 from chat_app.rest.paging import (
     ListQuery,
@@ -62,18 +61,22 @@ class MessageView(RestView):
 
     @extend_schema(
         operation_id="get_message",
-        parameters=[MessageQuery],
+        parameters=[ShownQuery],
         responses={200: MessageSerializer, **responses(400, 404)},
     )
     def get(self, request: Request, message_id: str) -> Response:
-        """Return a message of one of the caller's chats."""
-        query = read_query(request, MessageQuery)
+        """Return a message of one of the caller's chats, whether or not it was replaced."""
+        query = read_query(request, ShownQuery)
         message = message_for(request, message_id)
         html = query.get("render") == "html"
-        data = messages_data([message], html=html, reader=caller(request).pk)
-        if query.get("expand") == "signature":
-            with_signatures(data)
-        return Response(data[0])
+        reader = caller(request).pk
+        data = messages_data([message], html=html, reader=reader)
+        self.expand(data, query, reader)
+        return Response(shown(data, query)[0])
+
+    def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
+        """Add the parts named by `expand` to messages."""
+        expand(data, query, reader)
 
     @extend_schema(
         operation_id="edit_message",

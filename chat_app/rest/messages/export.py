@@ -16,6 +16,7 @@ from rest_framework import serializers
 from agents_app.rest.problems import responses
 from agents_app.rest.views import caller
 from agents_app.workers import connections
+from chat_app.conversation.reactions import reactions_of
 from chat_app.export.formats import FORMATS, json, ndjson
 from chat_app.export.log_lines import log_lines
 from chat_app.export.pages import ExportStopped, pages
@@ -110,6 +111,7 @@ class ExportView(RestView):
         read = pages(
             chat, reader, receipts=self.receipts, failures=self.failures, after=query["after"]
         )
+        read = _with_reactions(read, reader)
         if query.get("log"):
             write = partial(_WITH_LOG[chosen], log=log_lines(chat.pk, reader))
         return ExportResponse(
@@ -121,6 +123,20 @@ class ExportView(RestView):
                 "X-Content-Type-Options": "nosniff",
             },
         )
+
+
+def _with_reactions(
+    read: Iterator[list[dict[str, Any]]], reader: int
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield pages whose messages have their `reactions`, where there are any."""
+    for page in read:
+        found = reactions_of([message["id"] for message in page], reader)
+        for message in page:
+            if given := found.get(message["id"]):
+                message["reactions"] = [
+                    {name: one[name] for name in ("emoji", "count", "users")} for one in given
+                ]
+        yield page
 
 
 def _until_stopped(pieces: Iterator[bytes], chat_id: str) -> Iterator[bytes]:

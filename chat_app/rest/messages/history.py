@@ -19,8 +19,8 @@ from chat_app.rest.messages.message_filters import (
     FILTERS,
     MessagesQuery,
     conditions,
+    expand,
     shown,
-    with_attachments,
 )
 from chat_app.rest.messages.message_serializers import (
     EventSerializer,
@@ -28,7 +28,6 @@ from chat_app.rest.messages.message_serializers import (
     MessageSerializer,
     events_data,
     messages_data,
-    with_signatures,
 )
 from chat_app.rest.paging import (
     SEQ_MAX,
@@ -108,11 +107,7 @@ class MessagesView(RestView):
 
     def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
         """Add the parts named by `expand` to messages."""
-        wanted = query.get("expand", "").split(",")
-        if "attachments" in wanted:
-            with_attachments(data, user_id=reader)
-        if "signature" in wanted:
-            with_signatures(data)
+        expand(data, query, reader)
 
 
 class EventsView(RestView):

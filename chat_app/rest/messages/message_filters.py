@@ -13,7 +13,7 @@ from rest_framework import serializers
 import uamp
 from chat_app.contents.references import content_ids
 from chat_app.models import Content, Participant
-from chat_app.rest.messages.message_serializers import MessageSerializer
+from chat_app.rest.messages.message_serializers import MessageSerializer, with_signatures
 from chat_app.rest.paging import SeqQuery
 from chat_app.rest.serializers import content_data
 
@@ -178,6 +178,15 @@ def with_attachments(data: Sequence[dict[str, Any]], *, user_id: int | None) -> 
     rows = {str(row.pk): content_data(row, user_id=user_id) for row in used.distinct()}
     for row in data:
         row["attachments"] = [rows[one] for one in wanted[row["id"]] if one in rows]
+
+
+def expand(data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
+    """Add to messages what `expand` names and this app knows."""
+    wanted = query.get("expand", "").split(",")
+    if "attachments" in wanted:
+        with_attachments(data, user_id=reader)
+    if "signature" in wanted:
+        with_signatures(data)
 
 
 def shown(data: Sequence[dict[str, Any]], query: dict[str, Any]) -> list[dict[str, Any]]:

@@ -352,13 +352,6 @@ class MessageEditSerializer(StrictSerializer):
         return content
 
 
-class MessageQuery(serializers.Serializer[Any]):
-    """The query parameters of GET /api/v1/messages/{id}."""
-
-    render = serializers.ChoiceField(choices=["html"], required=False)
-    expand = serializers.ChoiceField(choices=["signature"], required=False)
-
-
 class EventsQuery(SeqQuery):
     """The query parameters of GET /api/v1/chats/{id}/events."""
 

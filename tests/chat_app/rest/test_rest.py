@@ -841,6 +841,8 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "update_agent": "/api/v1/agents/{name}",
         "list_ledger_entries": "/api/v1/ledger/entries",
         "get_usage": "/api/v1/usage",
+        "get_pool_usage": "/api/v1/chats/{chat_id}/pool/usage",
+        "pay_response": "/api/v1/responses/{response_id}/payment",
         "create_upload": "/api/v1/uploads",
         "get_upload": "/api/v1/uploads/{upload_id}",
         "continue_upload": "/api/v1/uploads/{upload_id}",

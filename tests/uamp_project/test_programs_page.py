@@ -1,0 +1,191 @@
+"""The bot and the archiver of docs/programs.md run as they stand, also when the server restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from tests import services
+from tests.client import wait_until
+from tests.programs import PROGRAM_SECONDS, Program
+from tests.uamp_project.serving import Serving, data_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["data_dir"]
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
+(BOT, ARCHIVER) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def environment(port: int, key: str) -> dict[str, str]:
+    """Return the environment of a program."""
+    where = {"UAMP_URL": f"http://127.0.0.1:{port}", "UAMP_KEY": key}
+    return {"PATH": os.environ["PATH"], "NO_PROXY": "*", **where}
+
+
+def keys_of(data_dir: Path) -> dict[str, str]:
+    """Return the API keys of the demo's people by name."""
+    people = json.loads((data_dir / "demo.json").read_text())["users"]
+    return {one["username"]: one["api_key"] for one in people}
+
+
+def client(port: int, key: str) -> httpx.Client:
+    """Return a client of a server, as a person."""
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", headers=headers, timeout=60)
+
+
+def messages(web: httpx.Client, chat: str) -> Iterator[Any]:
+    """Yield the messages of a chat, oldest first."""
+    page: Any = {"has_more": True, "next_cursor": None}
+    while page["has_more"]:
+        cursor = {"cursor": page["next_cursor"]} if page["next_cursor"] else {}
+        query = {"order": "asc", "limit": "200", **cursor}
+        page = web.get(f"/chats/{chat}/messages", params=query).raise_for_status().json()
+        yield from page["data"]
+
+
+def new_chat(web: httpx.Client) -> str:
+    """Create a chat with bob and two agents; return its id."""
+    body = {"title": "Programs", "users": ["bob"], "agents": ["echo", "paid-echo"]}
+    created: str = web.post("/chats", json=body).raise_for_status().json()["id"]
+    return created
+
+
+def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    keys, port = keys_of(data_dir), services.free_port()
+    (tmp_path / "bot.py").write_text(BOT)
+    serving = Serving(data_dir, port=port)
+    alice, bob = client(port, keys["alice"]), client(port, keys["bob"])
+    chat, programs = new_chat(alice), []
+
+    def start() -> Program:
+        log = tmp_path / f"bot-{len(programs)}.txt"
+        program = Program(
+            *(sys.executable, "bot.py", chat),
+            log=log,
+            cwd=tmp_path,
+            env=environment(port, keys["alice"]),
+        )
+        programs.append(program)
+        program.wait_until(lambda: "ready" in log.read_text(), "the bot is ready")
+        return program
+
+    def ask(*texts: str) -> None:
+        for text in texts:
+            body = {"content": f"!ask {text}"}
+            bob.post(f"/chats/{chat}/messages", json=body).raise_for_status()
+
+    def replies() -> list[str]:
+        asked = [one["id"] for one in messages(bob, chat) if one["name"] == "bob"]
+        found = Counter(one["reply_to"]["id"] for one in messages(bob, chat) if one["reply_to"])
+        assert set(found) <= set(asked)
+        return [message_id for message_id in asked for _ in range(found[message_id])]
+
+    try:
+        bot = start()
+        ask("echo one", "nobody two", "echo three")
+        wait_until(lambda: len(replies()) >= 1)
+        bot.end(signal.SIGKILL)
+        ask("echo four")
+        bot = start()
+        ask("echo five", "paid-echo six")
+        wait_until(lambda: len(replies()) >= 4)
+        serving.process.end(signal.SIGKILL)
+        serving = Serving(data_dir, port=port)
+        ask("echo seven")
+        wait_until(lambda: len(replies()) >= 7)
+        # Whatever is written twice would have come by the time that this is answered.
+        ask("echo last")
+        wait_until(lambda: len(replies()) >= 8)
+        assert [count for _, count in Counter(replies()).items()] == [1] * 8
+        texts = [one["content"] for one in messages(bob, chat) if one["reply_to"]]
+        for word in ("one", "three", "four", "five", "seven", "last"):
+            assert texts.count(word) == 1
+        assert any("'nobody'" in text for text in texts)
+        assert any("'payment'" in text for text in texts)
+        asked = [one for one in messages(bob, chat) if one["name"] == "bob"]
+        assert all([r["count"] for r in one["reactions"]] == [1] for one in asked)
+    finally:
+        for program in programs:
+            program.end()
+        serving.process.end()
+
+
+def archive(port: int, key: str, folder: Path) -> Any:
+    """Run the archiver; return what it counted."""
+    done = subprocess.run(  # noqa: S603 our own example
+        [sys.executable, "-c", ARCHIVER, str(folder)],
+        env=environment(port, key),
+        capture_output=True,
+        text=True,
+        timeout=PROGRAM_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def copies(folder: Path) -> dict[str, Any]:
+    """Return the copied messages by id, without versions that were replaced."""
+    found = [json.loads(path.read_text()) for path in folder.glob("*/0*.json")]
+    return {one["id"]: one for one in found if one["replaced_by"] is None}
+
+
+def test_the_second_run_of_the_archiver_copies_what_changed_and_leaves_the_same(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    key, serving = keys_of(data_dir)["alice"], Serving(data_dir, UAMP_READS_PER_MINUTE="60")
+    web = client(serving.port, key)
+    try:
+        chat = new_chat(web)
+        path, file = f"/chats/{chat}/messages", {"file": ("a.csv", b"a,b\n1,2\n", "text/csv")}
+        content = web.post("/contents", files=file).raise_for_status().json()["content_id"]
+
+        def say(**body: Any) -> Any:
+            return web.post(path, json={"agents": [], **body}).raise_for_status().json()
+
+        shown = say(content="a file", attachments=[content])["message"]["id"]
+        edited, deleted = (say(content=text)["message"]["id"] for text in ("first", "gone"))
+        answer = say(content="hello", agents=["echo"], wait=60)["responses"][0]
+        first = archive(serving.port, key, tmp_path / "copy")
+        assert (first["bad"], first["files"]) == (0, 1)
+        assert first["messages"] >= 5
+        nothing = archive(serving.port, key, tmp_path / "copy")
+        assert nothing == {"messages": 0, "files": 0, "bad": 0}
+
+        web.patch(f"/messages/{edited}", json={"content": "second"}).raise_for_status()
+        web.delete(f"/messages/{deleted}").raise_for_status()
+        web.put(f"/messages/{shown}/reactions", params={"emoji": "👍"}).raise_for_status()
+        retried = web.post(f"/responses/{answer['id']}/retry", json={"wait": 60})
+        assert retried.raise_for_status().json()["responses"][0]["status"] == "completed"
+        say(content="a reply", thread=shown)
+        # Requests beyond the limit, which the next run waits out.
+        while web.get("/me").status_code != 429:
+            pass
+        second = archive(serving.port, key, tmp_path / "copy")
+        assert second["bad"] == 0
+        assert 5 <= second["messages"] < first["messages"] + 3
+        whole = archive(serving.port, key, tmp_path / "whole")
+        assert whole["bad"] == 0
+        assert copies(tmp_path / "copy") == copies(tmp_path / "whole")
+        kept = copies(tmp_path / "copy")
+        assert kept[edited]["content"] == "second"
+        assert kept[deleted]["deleted_at"]
+        assert [one["emoji"] for one in kept[shown]["reactions"]] == ["👍"]
+        assert (tmp_path / "copy" / chat / content).read_bytes() == b"a,b\n1,2\n"
+    finally:
+        serving.process.end()
