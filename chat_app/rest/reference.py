@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from django.http import JsonResponse
+import msgspec
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.html import format_html, format_html_join
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
 from drf_spectacular.settings import spectacular_settings
 from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -17,15 +21,30 @@ import uamp
 from agents_app.rest.problem_kinds import PROBLEMS
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
     from rest_framework.request import Request
+
+SCHEMA_SECONDS: Final = 300
+"""How long clients may use the OpenAPI document without asking whether it changed."""
+_generating: Final = threading.Lock()
+
+
+class _Document(NamedTuple):
+    body: bytes
+    etag: str
+
+
+def _schema() -> _Document:
+    # Generating it takes seconds of CPU: concurrent first requests wait for one of them.
+    with _generating:
+        return _generated()
 
 
 @lru_cache(maxsize=1)
-def _schema() -> dict[str, Any]:
+def _generated() -> _Document:
     generator: Any = spectacular_settings.DEFAULT_GENERATOR_CLASS()
-    document: dict[str, Any] = generator.get_schema(request=None, public=True)
-    return document
+    body = msgspec.json.encode(generator.get_schema(request=None, public=True))
+    return _Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
 class ApiDocsView(SpectacularSwaggerSplitView):
@@ -51,10 +70,16 @@ class ApiDocsView(SpectacularSwaggerSplitView):
         return JSONRenderer(), JSONRenderer.media_type
 
 
+def _etag(request: HttpRequest) -> str:  # noqa: ARG001 required by the interface
+    return _schema().etag
+
+
 @require_safe
+@cache_control(public=True, max_age=SCHEMA_SECONDS)
+@condition(etag_func=_etag)
 def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 required by the interface
-    """Return the OpenAPI document, the same for every client and built once per process."""
-    return JsonResponse(_schema())
+    """Return the OpenAPI document, the same for every client and encoded once per process."""
+    return HttpResponse(_schema().body, content_type="application/json")
 
 
 @require_safe

@@ -73,6 +73,8 @@ def _same(name: str) -> RateKind:
 KINDS: Final[Mapping[str, RateKind]] = {
     # Every HTTP request and handshake from an address, before authentication.
     "requests": _same("UAMP_REQUESTS_PER_MINUTE"),
+    # Documents that are the same for everyone, per address, for people and visitors alike.
+    "documents": _same("UAMP_DOCUMENTS_PER_MINUTE"),
     "reads": _same("UAMP_READS_PER_MINUTE"),
     "writes": _same("UAMP_WRITES_PER_MINUTE"),
     "uploads": _same("UAMP_UPLOADS_PER_MINUTE"),

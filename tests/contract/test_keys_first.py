@@ -61,6 +61,8 @@ PUBLIC: Final = {
     "agents/{name}/did.json",
     "agents/{name}/.well-known/agent-manifest.json",
 }
+# Of these, catalogues that every page loads, and unknown paths, which count as requests alone.
+NOT_DOCUMENTS: Final = {"jsi18n/{language}", "api/", "(?:v1|agents)/"}
 # An event may bring the token of its session: without a key in the header the body is read.
 TOKEN_IN_BODY: Final = {
     "events",
@@ -176,6 +178,29 @@ def test_no_path_is_named_here_without_need(web: httpx.Client) -> None:
         for method in ROUTES[route]:
             assert _sent(web, method, path, "{", "application/json", **WRONG) != 401, route
     assert set(ROUTES) >= OWN_CREDENTIAL | PUBLIC | TOKEN_IN_BODY
+
+
+def test_documents_have_a_limit_and_nothing_else_counts_as_one(
+    web: httpx.Client, settings: Settings
+) -> None:
+    settings.UAMP_DOCUMENTS_PER_MINUTE = 0
+    refused = set()
+    for route, methods in ROUTES.items():
+        path = re.sub(r"\{(\w+)\}", lambda found: IDS.get(found[1], "1"), route)
+        if "GET" in methods and web.get(f"/{path}").status_code == 429:
+            refused.add(route)
+    assert refused == PUBLIC - NOT_DOCUMENTS
+    assert _sent(web, "POST", "log-tree/cosignatures", "x", "text/plain") == 429
+
+
+def test_the_openapi_document_is_not_sent_again_unchanged(web: httpx.Client) -> None:
+    first = web.get("/api/schema")
+    again = web.get("/api/schema", headers={"If-None-Match": first.headers["ETag"]})
+    assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+    assert again.headers["Cache-Control"] == first.headers["Cache-Control"]
+    assert "max-age=300" in first.headers["Cache-Control"]
+    changed = web.get("/api/schema", headers={"If-None-Match": '"another"'})
+    assert changed.content == first.content
 
 
 @pytest.mark.parametrize("method", [*rpc.METHODS, "NoSuchMethod"])

@@ -2,7 +2,8 @@
 
 - `addresses`: the address under which a request is counted, with X-Forwarded-For from known
   proxies only.
-- `rates.KINDS["requests"]`: how many requests an address may send, signed in or not.
+- `rates.KINDS["requests"]`: how many requests an address may send, signed in or not, and
+  `rates.KINDS["documents"]`: how many of them for public documents.
 - `bodies`: the size of request bodies, by their declared length and while they arrive.
 - `transports`: disconnecting clients that read or send nothing.
 - `observed`: the id in the log, the metrics and the spans.
@@ -13,6 +14,7 @@ A refusal has the format of the route that it replaces (`refusals`).
 from __future__ import annotations
 
 import logging
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +35,12 @@ logger = logging.getLogger(__name__)
 
 # Probes and static files are not counted.
 UNCOUNTED: Final = ("/healthz", "/readyz", "/static/")
+# Same for everyone, answered without looking at a caller (agent cards are not). They are counted
+# here, because a refusal by a view costs as much as the document.
+DOCUMENTS: Final = re.compile(
+    r"/(?:log-tree/|api/schema|docs/problems|schemas/"
+    r"|(?:agents/[^/]+/)?(?:did\.json|\.well-known/(?!agent(?:-card)?\.json)))"
+)
 CLOSE_TOO_MANY: Final = 4429
 _ADDRESS_QUOTA: Final = "uamp.address_quota"
 
@@ -117,7 +125,10 @@ async def _refused(scope: Scope, address: str) -> HttpResponse | None:
     """Return the refusal of a request above its address's quota, or None."""
     if scope["path"].startswith(UNCOUNTED):
         return None
-    quota = await rates.limiter().take("requests", rates.visitors(address))
+    visitors = rates.visitors(address)
+    quota = await rates.limiter().take("requests", visitors)
+    if quota.allowed and DOCUMENTS.match(scope["path"]):
+        quota = await rates.limiter().take("documents", visitors)
     if quota.allowed:
         scope[_ADDRESS_QUOTA] = quota
         return None
