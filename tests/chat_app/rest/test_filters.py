@@ -155,6 +155,31 @@ def test_fields_and_expand_are_lists_of_known_names(history: History) -> None:
         assert problem["errors"][0]["parameter"] == query.partition("=")[0]
 
 
+def test_one_message_is_expanded_as_in_a_list_alone_and_when_it_was_replaced(
+    history: History,
+) -> None:
+    client = signed_in(history.ada)
+    query = "expand=attachments,failed_answers,payment,response,signature&fields=content,seq"
+    listed = client.get(f"/api/v1/chats/{history.chat.pk}/messages?{query}").json()["data"]
+    assert {history.names[row["id"]] for row in listed} >= {"answer", "picture", "hers"}
+    for row in listed:
+        single = client.get(f"/api/v1/messages/{row['id']}?{query}").json()
+        for of_now in (row, single):
+            for file in of_now["attachments"]:
+                assert file.pop("signed_url")
+        # A page of one message without an answer has the same members.
+        page = f"/api/v1/chats/{history.chat.pk}/messages?{query}&limit=1&before={row['seq'] + 1}"
+        (alone,) = client.get(page).json()["data"]
+        assert single == row
+        assert alone.keys() == row.keys()
+    answer = history.id_of("answer")
+    later = history.say("later", history.echo, "again", version_of=answer)
+    Message.objects.filter(pk=answer).update(replaced_by=later.pk)
+    assert client.get(f"/api/v1/messages/{answer}?{query}").json()["response"] is not None
+    wrong = client.get(f"/api/v1/messages/{answer}?expand=secret")
+    check_problem(wrong, 400, "invalid")
+
+
 def test_a_cursor_is_of_its_filters_and_of_its_chat(history: History) -> None:
     client = signed_in(history.ada)
     path = f"/api/v1/chats/{history.chat.pk}/messages?limit=1"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 from django.utils import timezone
 
+from chat_app.conversation.reactions import add_reaction
 from chat_app.models import Participant
 from tests import factories
 from tests.live_server import shared_chat
@@ -43,6 +45,30 @@ def test_an_answer_has_its_receipt_and_its_transfers_are_the_payers(
     assert ", 0.25 USD)" in read
     Participant.objects.filter(chat=chat, user=bob.user).delete()
     assert web.get(path, params={"format": "json"}, headers=bob.headers).status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("suffix", ["ndjson", "json"])
+def test_reactions_are_in_an_export_and_its_sum_covers_them(client: Client, suffix: str) -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    liked, plain = (factories.message(chat, ada, text) for text in ("Yes", "No"))
+    for who in (ada, bob):
+        add_reaction(chat_id=chat.pk, message_id=liked.pk, user_id=who.pk, emoji="👍")
+    client.force_login(bob)
+    path = f"/api/v1/chats/{chat.pk}/export?format={suffix}"
+    file = client.get(path).getvalue()
+    if suffix == "json":
+        whole = json.loads(file)
+        messages = whole["messages"]
+    else:
+        lines = file.splitlines(keepends=True)
+        messages, whole = [json.loads(line) for line in lines[1:-1]], json.loads(lines[-1])
+        assert whole["sha256"] == hashlib.sha256(b"".join(lines[1:-1])).hexdigest()
+    people = [{"id": str(who.pk), "name": who.username} for who in (ada, bob)]
+    assert messages[0]["reactions"] == [{"emoji": "👍", "count": 2, "users": people}]
+    assert (messages[1]["id"], "reactions" in messages[1]) == (plain.pk, False)
+    assert whole["count"] == 2
 
 
 @pytest.mark.django_db
