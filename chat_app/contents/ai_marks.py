@@ -1,6 +1,6 @@
-"""Marks pictures that agents make, inside the file: IPTC's DigitalSourceType as XMP.
+"""Marks files that agents make, inside the file: IPTC's DigitalSourceType as XMP.
 
-PNG has it in an iTXt chunk, JPEG in an APP1 segment (XMP part 3); the image data stay as they are.
+PNG has it in an iTXt chunk, JPEG in an APP1 segment (XMP part 3); other types are in `media_marks`.
 A file that already has XMP or C2PA metadata, and one with another structure, is left unchanged.
 """
 
@@ -10,6 +10,7 @@ import struct
 import zlib
 from typing import Final
 
+from chat_app.contents import media_marks
 from uamp.digital_source import AI_MADE
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
@@ -19,7 +20,7 @@ _JPEG: Final = b"\xff\xd8"
 _JPEG_NAME: Final = b"http://ns.adobe.com/xap/1.0/\0"
 _JFIF: Final = b"\xff\xe0"
 # Metadata that an addition would contradict, or whose hash it would break.
-_OTHERS: Final = (_PNG_KEYWORD, _JPEG_NAME, b"caBX", b"jumb")
+_OTHERS: Final = (_PNG_KEYWORD, _JPEG_NAME, b"caBX", b"jumb", b"<x:xmpmeta")
 _PACKET: Final = (
     '<?xpacket begin="\N{ZERO WIDTH NO-BREAK SPACE}" id="W5M0MpCehiHzreSzNTczkc9d"?>'
     '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
@@ -31,9 +32,18 @@ _PACKET: Final = (
     '<?xpacket end="r"?>'
 ).encode()
 
+_PLACES: Final = {
+    "application/pdf": media_marks.in_pdf,
+    "audio/mp4": media_marks.in_mp4,
+    "audio/mpeg": media_marks.in_mp3,
+    "audio/wav": media_marks.in_wave,
+    "image/webp": media_marks.in_webp,
+    "video/mp4": media_marks.in_mp4,
+}
+
 
 def with_mark(data: bytes, mime_type: str) -> bytes:
-    """Return a PNG or JPEG picture with the mark; any other file unchanged."""
+    """Return a file with the mark; one without a place for it unchanged."""
     if any(other in data for other in _OTHERS):
         return data
     if mime_type == "image/png" and data.startswith(_PNG) and data[12:16] == b"IHDR":
@@ -44,7 +54,8 @@ def with_mark(data: bytes, mime_type: str) -> bytes:
             # JFIF's own segment comes first.
             place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
         return data[:place] + _segment() + data[place:]
-    return data
+    put = _PLACES.get(mime_type)
+    return put(data, _PACKET) if put else data
 
 
 def _chunk() -> bytes:
