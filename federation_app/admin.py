@@ -18,7 +18,17 @@ from audit_app.admin.records import RecordAdmin, RecordInline
 from audit_app.record import AuditAction
 from federation_app.envelope.errors import EnvelopeError, malformed
 from federation_app.envelope.limits import ENVELOPE_BYTES
-from federation_app.models import EnvelopeStream, Peer, PeerKey, PeerTrust, ReceivedEnvelope
+from federation_app.models import (
+    ChatFollower,
+    ChatMirror,
+    EnvelopeStream,
+    Guest,
+    GuestInvitation,
+    Peer,
+    PeerKey,
+    PeerTrust,
+    ReceivedEnvelope,
+)
 from federation_app.peers import registry
 from federation_app.peers.documents import documents_at
 
@@ -151,6 +161,26 @@ def _limit(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
     return shown or "it has the limits of all peers"
 
 
+class AddressForm(ReasonForm):
+    """Where envelopes for a peer are posted."""
+
+    address = forms.URLField(
+        required=False,
+        max_length=300,
+        assume_scheme="https",
+        help_text="Empty: https:// and the host of its name. Private addresses have to be in"
+        " UAMP_REMOTE_ALLOW_HOSTS.",
+    )
+
+
+def _address(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del request
+    if wanted["address"] == peer.address:
+        return ""
+    Peer.objects.filter(pk=peer.pk).update(address=wanted["address"])
+    return wanted["address"] or "it is at the host of its name"
+
+
 def _suspend(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
     del wanted, request
     return "nothing that it signs is accepted until it is resumed" if registry.suspend(peer) else ""
@@ -208,6 +238,16 @@ LIMIT: Final = Operation(
     offered=lambda peer: peer.revoked_at is None,
     form=LimitsForm,
 )
+ADDRESS: Final = Operation(
+    name="address",
+    label="Set address",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_address,
+    facts=lambda peer: f"Where envelopes of shared chats for {peer.did} are posted.",
+    offered=lambda peer: peer.revoked_at is None,
+    form=AddressForm,
+)
 REVOKE: Final = Operation(
     name="revoke",
     label="Revoke peer",
@@ -240,7 +280,7 @@ class PeerKeyInline(RecordInline):
 class PeerAdmin(RecordAdmin, OperationsAdmin):
     """Servers that sign envelopes, and the people they act for."""
 
-    operations = (REFRESH, LIMIT, SUSPEND, RESUME, REVOKE)
+    operations = (REFRESH, LIMIT, ADDRESS, SUSPEND, RESUME, REVOKE)
     list_display = (
         "did", "name", "trust", linked("user"), "problem", moment("created_at"),
         moment("suspended_at"), moment("revoked_at"),
@@ -251,7 +291,8 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
     search_help_text = "The DID of a peer."
     fields = (
         "did", "name", "trust", "user", "manifest", "manifest_sha256", "created_at", "checked_at",
-        "problem", "failing_since", "suspended_at", "revoked_at", *LIMITS,
+        "problem", "failing_since", "suspended_at", "revoked_at", *LIMITS, "address", "deliver_at",
+        "failures",
     )  # fmt: skip
     inlines = (PeerKeyInline,)
 
@@ -336,3 +377,55 @@ class ReceivedEnvelopeAdmin(RecordAdmin):
         "created_at",
         "stream",
     )
+
+
+@admin.register(Guest)
+class GuestAdmin(RecordAdmin):
+    """People of peers, and their accounts; deactivating the account blocks the person."""
+
+    list_display = (linked("user"), linked("peer"), "remote_id", moment("created_at"))
+    list_select_related = ("peer", "user")
+    ordering = ("-created_at", "-id")
+    fields = ("peer", "remote_id", "user", "created_at")
+
+
+@admin.register(GuestInvitation)
+class GuestInvitationAdmin(RecordAdmin):
+    """Invitations to chats across servers."""
+
+    list_display = (
+        "invitation_id", linked("peer"), linked("user"), "name", "is_received", "state", "is_sent",
+        moment("created_at"),
+    )  # fmt: skip
+    list_select_related = ("peer", "user")
+    ordering = ("-created_at", "-id")
+    fields = (
+        "peer", "invitation_id", "is_received", "user", "name", "chat_id", "state", "is_sent",
+        "created_at",
+    )  # fmt: skip
+
+
+@admin.register(ChatMirror)
+class ChatMirrorAdmin(RecordAdmin):
+    """Chats here whose log belongs to a peer, and how far both sides are."""
+
+    list_display = (
+        "chat_id", linked("peer"), "home_chat_id", "applied_seq", "sent_seq", "is_behind",
+        moment("created_at"),
+    )  # fmt: skip
+    list_select_related = ("peer",)
+    ordering = ("-created_at", "-id")
+    fields = (
+        "peer", "home_chat_id", "chat_id", "applied_seq", "sent_turn", "sent_seq", "is_behind",
+        "created_at",
+    )  # fmt: skip
+
+
+@admin.register(ChatFollower)
+class ChatFollowerAdmin(RecordAdmin):
+    """Peers with guests in chats here, and how far they know the log."""
+
+    list_display = ("chat_id", linked("peer"), "sent_seq", moment("created_at"))
+    list_select_related = ("peer",)
+    ordering = ("-created_at", "-id")
+    fields = ("peer", "chat_id", "sent_seq", "last_message", "created_at")

@@ -11,11 +11,17 @@ class FederationAppConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the clean-up of old envelopes, and the function that asks agents of peers."""
+        """Register the clean-up of old envelopes, and what asks agents and people of peers."""
         from agents_app.remote.protocols import peers  # noqa: PLC0415 models are not loaded earlier
+        from chat_app.members import inviting  # noqa: PLC0415 as above
         from federation_app.asking import conversation  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
-        from sessions_app.process import retention  # noqa: PLC0415 as above
+        from federation_app.guests import accounts, delivery, invitations  # noqa: PLC0415 as above
+        from sessions_app.process import periodic, retention  # noqa: PLC0415 as above
 
         retention.also_delete(forget_old)
         peers.asked_by(conversation.ask)
+        inviting.invited_by(invitations.invite_by_name, accounts.guest_users)
+        periodic.also_run(
+            periodic.PeriodicJob("deliver to peers", delivery.SECONDS, delivery.deliver)
+        )

@@ -1,4 +1,7 @@
-"""Peers, their keys, the envelopes received from them, and the streams that answer them."""
+"""Peers, their keys, the envelopes received from them, and the streams that answer them.
+
+Chats with members on several servers (ADR 66): guests, invitations, mirrors and followers.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 
@@ -48,6 +52,12 @@ class Peer(models.Model):
     rate_lph = models.PositiveIntegerField(null=True, blank=True)
     kb_per_hour = models.PositiveIntegerField(null=True, blank=True)
     max_streams = models.PositiveIntegerField(null=True, blank=True)
+    # The base address where envelopes for it are posted; empty for https:// and its host.
+    address = models.CharField(max_length=300, blank=True, default="", db_default="")
+    # When the next envelope of a shared chat may be posted, or when another process may try; and
+    # how many attempts have failed since the last that did not (`guests.outgoing`).
+    deliver_at = models.DateTimeField(default=timezone.now, db_default=Now())
+    failures = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         """The admin lists peers newest first."""
@@ -157,3 +167,137 @@ class ReceivedEnvelope(models.Model):
 
     def __str__(self) -> str:
         return self.envelope_id
+
+
+class Guest(models.Model):
+    """A person of a peer, with the account that has their memberships and messages here.
+
+    Nobody can sign in to that account, whose username is the person's whole name, `name@host`. The
+    peer knows the person by `remote_id`: a name may change, and may become someone else's.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    peer = models.ForeignKey(Peer, models.PROTECT, related_name="guests", db_index=False)
+    remote_id = models.CharField(max_length=64)
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """A person has one account."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["peer", "remote_id"], name="a_guest_has_one_account"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="guest_listing")]
+
+    def __str__(self) -> str:
+        return f"{self.remote_id} of {self.peer_id}"
+
+
+class InvitationState(models.TextChoices):
+    """The state of an invitation to a chat of another server."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    DECLINED = "declined"
+    BLOCKED = "blocked", "declined, and no more from this person"
+    WITHDRAWN = "withdrawn"
+    ENDED = "ended", "accepted, and the membership has ended"
+    REFUSED = "refused", "refused by the other server"
+
+
+class GuestInvitation(models.Model):
+    """An invitation of a person of a peer to a chat here, or of a person here to a chat of a peer.
+
+    `user` is the person here: the inviter or, if it was received, the invited one.
+    """
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    peer = models.ForeignKey(Peer, models.CASCADE, related_name="+", db_index=False)
+    # Chosen by the inviting server, a UUID.
+    invitation_id = models.CharField(max_length=36)
+    is_received = models.BooleanField()
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    # The person there: `name@host`.
+    name = models.CharField(max_length=150)
+    # The chat's id on its home, and its title when it was sent.
+    chat_id = models.CharField(max_length=40)
+    title = models.CharField(max_length=200, blank=True)
+    state = models.CharField(max_length=10, choices=InvitationState, default=InvitationState.OPEN)
+    # Whether the other server knows the state.
+    is_sent = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """An invitation is received once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["peer", "invitation_id"], name="an_invitation_is_known_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=list(InvitationState.values)),
+                name="invitation_state_is_known",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["peer", "id"], condition=Q(is_sent=False), name="invitations_to_send"
+            ),
+            models.Index(fields=["-created_at", "-id"], name="invitation_listing"),
+        ]
+
+    def __str__(self) -> str:
+        return self.invitation_id
+
+
+class ChatMirror(models.Model):
+    """A chat here whose log belongs to a peer, and how far each side knows the other's words."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    peer = models.ForeignKey(Peer, models.CASCADE, related_name="mirrors", db_index=False)
+    home_chat_id = models.CharField(max_length=40)
+    chat_id = models.CharField(max_length=40, unique=True)
+    # The last entry of the home's log that is applied here.
+    applied_seq = models.BigIntegerField(default=0)
+    # The last waiting message (QueuedTurn) and the last entry of this log that the home has.
+    sent_turn = models.BigIntegerField(default=0)
+    sent_seq = models.BigIntegerField(default=0)
+    # Whether an entry was missing: the home is asked to go on after `applied_seq`.
+    is_behind = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """A chat of a peer has one mirror."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["peer", "home_chat_id"], name="a_chat_has_one_mirror"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="mirror_listing")]
+
+    def __str__(self) -> str:
+        return self.chat_id
+
+
+class ChatFollower(models.Model):
+    """A peer with guests in a chat here, and how far it knows the log of the chat."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    peer = models.ForeignKey(Peer, models.CASCADE, related_name="followers", db_index=False)
+    chat_id = models.CharField(max_length=40)
+    # The last entry of the log that it has.
+    sent_seq = models.BigIntegerField()
+    # The last message of it that was taken, by the name that the peer gave it.
+    last_message = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        """A peer follows a chat once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["peer", "chat_id"], name="a_peer_follows_a_chat_once"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["-created_at", "-id"], name="follower_listing")]
+
+    def __str__(self) -> str:
+        return f"{self.peer_id} in {self.chat_id}"

@@ -5,12 +5,18 @@
 
 from django.urls import path, re_path
 
-from federation_app.edges import documents, http
+from federation_app.edges import documents, http, invitations
 
 app_name = "federation_app"
 
 
 urlpatterns = [
+    path("api/v1/invitations", invitations.InvitationsView.as_view(), name="invitations"),
+    re_path(
+        r"^api/v1/invitations/(?P<invitation_id>[0-9a-f-]{36})\Z",
+        invitations.InvitationView.as_view(),
+        name="invitation",
+    ),
     re_path(r"^v1/stream/(?P<stream_id>[A-Za-z0-9._~:-]{1,128})\Z", http.stream, name="stream"),
     path(".well-known/did.json", documents.did_document, name="did"),
     path(".well-known/agent-manifest.json", documents.manifest, name="manifest"),

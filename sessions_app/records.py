@@ -64,6 +64,8 @@ class OpenSession:
     # Set if another agent delegated: the call that waits for this session's answer.
     parent: ParentCall | None = None
     wire_id: str = ""
+    # The server that owns the log of its chat, if it is not this one.
+    home: str | None = None
     # Whether it and its private chat are deleted if its id is not used for a while.
     ephemeral: bool = False
 

@@ -100,6 +100,7 @@ def open_session_of(
         principal=principal,
         chat_id=row.chat_id,
         chat_kind=row.chat.kind,
+        home=row.chat.home,
         chat_scoped=row.chat_scoped,
         epoch=row.chat.epoch,
         last_seq=row.chat.last_seq,

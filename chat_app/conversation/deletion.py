@@ -70,7 +70,7 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
     """
     with transaction.atomic():
         message = locked_message(
-            chat_id=chat_id, message_id=message_id, user_id=user_id, deleted=True
+            chat_id=chat_id, message_id=message_id, user_id=user_id, deleted=True, travels=True
         )
         if message.sender_user_id != user_id and not is_owner(chat_id, user_id):
             raise NotTheAuthor
@@ -95,6 +95,11 @@ def delete_messages_of(user_id: int, *, chat_id: str) -> int:
         for message in written:
             _delete(message, user_id)
     return len(written)
+
+
+def delete_in_mirror(message: Message) -> None:
+    """Delete a message of a locked mirror, for its home."""
+    _delete(message, None)
 
 
 def delete_old(chat: Chat, messages: Iterable[Message]) -> int:

@@ -17,15 +17,22 @@ if TYPE_CHECKING:
 
 
 def locked_message(
-    *, chat_id: str, message_id: str, user_id: int | None, deleted: bool = False
+    *,
+    chat_id: str,
+    message_id: str,
+    user_id: int | None,
+    deleted: bool = False,
+    travels: bool = False,
 ) -> Message:
     """Lock a chat that a person is in and return one of its messages.
 
-    A deleted message is returned only with `deleted`. Raises MessageNotFound. Must run inside a
-    transaction.
+    A deleted message is returned only with `deleted`, and one of a mirror only for acts of which
+    its home is told (`travels`). Raises MessageNotFound. Must run inside a transaction.
     """
     # The lock comes first, as for every writer of a log.
-    lock_chats([chat_id])
+    chat = lock_chats([chat_id]).get(chat_id)
+    if chat is not None and chat.home is not None and not travels:
+        raise MessageNotFound
     message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
     if message is None or not is_member(chat_id, user_id):
         raise MessageNotFound

@@ -41,7 +41,9 @@ def edit_message(
     RevisionConflict, TooManyRevisions and EmptyMessage.
     """
     with transaction.atomic():
-        message = locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
+        message = locked_message(
+            chat_id=chat_id, message_id=message_id, user_id=user_id, travels=True
+        )
         if message.sender_user_id != user_id:
             raise NotTheAuthor
         number = message.revision or 0
@@ -52,20 +54,25 @@ def edit_message(
             raise RevisionConflict(number)
         if number >= settings.UAMP_MESSAGE_REVISIONS:
             raise TooManyRevisions
-        items = _edited(message, content)
-        if not items and not content.strip():
-            raise EmptyMessage
-        if message.revision is None:
-            _keep(message, seq=message.seq)
-        message.content, message.content_items = content, msgspec.to_builtins(items)
-        message.revision, message.edited_at = number + 1, timezone.now()
-        message.save(update_fields=["content", "content_items", "revision", "edited_at"])
-        if not message.thread_only:
-            people = mentioned_people(chat_id, content, author=user_id)
-            change_mentions(chat_id, message_id, message.seq, people)
-        event = _event(message)
-        seq = append_act(event)
-        _keep(message, seq=seq)
+        return revise(message, content)
+
+
+def revise(message: Message, content: str) -> ev.MessageEdited:
+    """Change the text of a message of a locked chat; raises EmptyMessage."""
+    items = _edited(message, content)
+    if not items and not content.strip():
+        raise EmptyMessage
+    if message.revision is None:
+        _keep(message, seq=message.seq)
+    message.content, message.content_items = content, msgspec.to_builtins(items)
+    message.revision, message.edited_at = (message.revision or 0) + 1, timezone.now()
+    message.save(update_fields=["content", "content_items", "revision", "edited_at"])
+    if not message.thread_only:
+        people = mentioned_people(message.chat_id, content, author=message.sender_user_id)
+        change_mentions(message.chat_id, message.pk, message.seq, people)
+    event = _event(message)
+    seq = append_act(event)
+    _keep(message, seq=seq)
     return msgspec.structs.replace(event, seq=seq)
 
 

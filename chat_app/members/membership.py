@@ -16,6 +16,8 @@ from chat_app.models import ChatEvent, Participant, ParticipantRole
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from django.contrib.auth.models import User
+
 
 class NotAnOwner(Exception):
     """The member does not own the chat."""
@@ -63,6 +65,23 @@ def ended_by(chat_id: str, user_id: int) -> int | None:
     entry = entries.order_by("-seq").values_list("payload", flat=True).first()
     by = (entry or {}).get("by") or {}
     return int(by["id"]) if str(by.get("id", "")).isdecimal() else None
+
+
+def last_leaving(chat_id: str, user_ids: Collection[int]) -> int:
+    """Return the place in the log where the last of these people left a chat; 0 if none did."""
+    entries = ChatEvent.objects.filter(
+        chat_id=chat_id,
+        type="participant.left",
+        payload__participant__kind="user",
+        payload__participant__id__in=[str(user_id) for user_id in user_ids],
+    )
+    return entries.order_by("-seq").values_list("seq", flat=True).first() or 0
+
+
+def people_of(chat_id: str) -> list[User]:
+    """Return the people of a chat, in the order of joining."""
+    rows = Participant.objects.filter(chat_id=chat_id, user__isnull=False, left_at__isnull=True)
+    return [row.user for row in rows.select_related("user").order_by("pk") if row.user]
 
 
 def active_members(

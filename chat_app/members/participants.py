@@ -157,16 +157,16 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
             check_right(caller, Right.REMOVE_MEMBERS)
             if ParticipantRole.OWNER == participant.role != caller.role:
                 check_right(caller, Right.CHANGE_ROLES)
-        _leave(participant, by=removed_by)
+        leave(participant, by=removed_by)
         if participant.role == ParticipantRole.OWNER:
             _without_owner(chat, participant)
 
 
-def _leave(participant: Participant, *, by: User) -> None:
-    """End a membership of a locked chat, with what belongs to it."""
+def leave(participant: Participant, *, by: User | None) -> None:
+    """End a membership of a locked chat, with what belongs to it; `by` as in membership_event."""
     chat_id, now = participant.chat_id, timezone.now()
     participant.left_at = now
-    participant.left_freely = by.pk == participant.user_id
+    participant.left_freely = by is not None and by.pk == participant.user_id
     participant.save(update_fields=["left_at", "left_freely"])
     end_links_of(participant, role=None)
     append_membership(ev.ParticipantLeft, participant, by=by)
@@ -174,7 +174,7 @@ def _leave(participant: Participant, *, by: User) -> None:
         notify_person(participant.user.pk, "chat_removed", chat_id=chat_id, removed=True)
         _stop_typing(chat_id, participant.user)
         end_participation(chat_id=chat_id, user_id=participant.user.pk, now=now)
-    elif participant.agent_id is not None:
+    elif participant.agent_id is not None and by is not None:
         _stop_answers(chat_id, participant.agent_id, by.pk)
         end_agent_participation(chat_id=chat_id, agent_id=participant.agent_id, now=now)
 
@@ -197,7 +197,7 @@ def delete_chat(*, chat_id: str, deleted_by: User) -> None:
         _stop_answers(chat_id, None, deleted_by.pk)
         members = Participant.objects.filter(chat=chat, left_at__isnull=True)
         for participant in members.select_related("user", "agent").order_by("pk"):
-            _leave(participant, by=deleted_by)
+            leave(participant, by=deleted_by)
 
 
 def _stop_typing(chat_id: str, user: User) -> None:

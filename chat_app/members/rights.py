@@ -69,18 +69,24 @@ _REASONS: Final[Mapping[Right, str]] = {
 }
 
 
+ELSEWHERE: Final = "This chat belongs to another server. Its owners change it there."
+
+
 def member_of(chat: Chat | None, user_id: int | None) -> Participant:
     """Return a person's membership of a chat; raises NotAMember."""
     found = None
     if chat is not None and user_id is not None:
         found = Participant.objects.filter(chat=chat, user_id=user_id, left_at__isnull=True).first()
-    if found is None:
+    if chat is None or found is None:
         raise NotAMember
+    found.chat = chat
     return found
 
 
 def check_right(member: Participant, right: Right) -> None:
-    """Raise NotAllowed if a member's role lacks a right."""
+    """Raise NotAllowed if a member's role lacks a right; nobody has one in a mirror (ADR 66)."""
+    if member.chat.home is not None:
+        raise NotAllowed(right, ELSEWHERE)
     if right not in RIGHTS[member.role]:
         raise NotAllowed(right)
 

@@ -94,6 +94,8 @@ class Chat(models.Model):
     latest_at = models.DateTimeField(default=timezone.now)
     # Pairs of strings that programs attach (OpenAI's Conversations API).
     metadata = models.JSONField(null=True, blank=True)
+    # The server that owns its log (`host` or `host:port`); None for a chat of this one.
+    home = models.CharField(max_length=260, null=True, blank=True)  # noqa: DJ001 as above
     # When an owner deleted it. It has no members since then, and its rows are deleted soon after.
     deleted_at = models.DateTimeField(null=True, blank=True)
 

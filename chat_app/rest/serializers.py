@@ -329,6 +329,12 @@ class NewParticipantSerializer(StrictSerializer):
         return attrs
 
 
+class InvitedSerializer(serializers.Serializer[Any]):
+    """A person of another server was invited: the id of the invitation."""
+
+    invitation = serializers.CharField()
+
+
 class RenderSerializer(StrictSerializer):
     """The body of POST /api/v1/render: at most 64 KiB of UTF-8."""
 

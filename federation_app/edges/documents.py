@@ -25,7 +25,7 @@ from federation_app.envelope.names.manifests import (
     document_sha256,
     signed_document,
 )
-from federation_app.exchange.admission import INTENTS
+from federation_app.exchange.admission import GUEST_INTENTS, INTENTS
 from federation_app.peers import registry
 from sessions_app import database
 from signing_app.kept_documents import KeptDocument, public_answer
@@ -82,10 +82,12 @@ def _identity(agent: str) -> WebIdentity:
 def _manifest(agent: str) -> tuple[AgentManifest, str]:
     identity = _identity(agent)
     spec = agents.get_agent(agent or settings.UAMP_DEFAULT_AGENT, viewer=None)
+    # Shared chats are between servers.
+    intents = INTENTS if agent else (*INTENTS, *GUEST_INTENTS)
     document = AgentManifest(
         agent=VERSION,
         description="" if spec is None else spec.description[:4096],
-        intents=[intent.value for intent in INTENTS],
+        intents=[intent.value for intent in intents],
         body_types=_PROSE,
         auth=["oauth2", "mtls"] if settings.UAMP_CLIENT_CERTIFICATE_HEADER else ["oauth2"],
         limits=ManifestLimits(

@@ -96,7 +96,8 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
         )
     receipt = await EnvelopeReceiver(address=_handshake(request).address).take(request.body)
     response = HttpResponse(encoded_receipt(receipt), status=202, content_type="application/json")
-    response["Location"] = f"/v1/stream/{receipt.stream.stream_id}"
+    if receipt.stream_id:
+        response["Location"] = f"/v1/stream/{receipt.stream_id}"
     return response
 
 

@@ -187,7 +187,7 @@ class EnvelopeSocket:
 
     async def _open(self, receipt: EnvelopeReceipt) -> None:
         """Send the deltas of a stream from its reader's position, replacing any earlier sender."""
-        stream_id = receipt.stream.stream_id
+        stream_id = receipt.stream_id
         known = self._streams.get(stream_id)
         if known is not None:
             if known[0].peer.pk != receipt.peer.pk:
@@ -215,7 +215,7 @@ class EnvelopeSocket:
                 if self._closed:
                     return
         except EnvelopeError as error:
-            members = {"stream_id": receipt.stream.stream_id}
+            members = {"stream_id": receipt.stream_id}
             await self._write_error(error, receipt.peer.did, members)
             if self._process.draining:
                 await self._end(CLOSE_RESTART)

@@ -23,6 +23,7 @@ from federation_app.envelope.names.identity import identity_at
 from federation_app.envelope.names.tokens import issuer_of, verify_token
 from federation_app.envelope.signatures.jws import read_compact
 from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
+from federation_app.guests.contents import GUESTS_TYPE
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from federation_app.peers import quotas, registry
 from sessions_app.access.principal import Principal, PrincipalKind
@@ -40,7 +41,9 @@ INTENTS: Final = (
     Intent.SUBSCRIBE,
     Intent.ERROR,
 )
-"""The intents that this server supports, as its manifest lists them."""
+"""The intents that this server supports of any peer."""
+GUEST_INTENTS: Final = (Intent.INFORM, Intent.PROPOSE, Intent.NOTIFY)
+"""Those that it supports only about shared chats (ADR 66)."""
 _OWN_ID: Final = "str-"
 
 
@@ -53,6 +56,11 @@ class Admitted:
     receiver: str
     agent: str
     size: int
+
+    @property
+    def is_about_guests(self) -> bool:
+        """Whether the envelope is about a shared chat."""
+        return self.envelope.body.type == GUESTS_TYPE
 
     @property
     def is_ours_alone(self) -> bool:
@@ -98,11 +106,16 @@ def admit(raw: bytes) -> Admitted:
         accepts_naive=settings.UAMP_ENVELOPE_SORTED_JSON,
     )
     receiver, agent = found or ("", "")
-    if envelope.intent not in INTENTS:
+    is_about_guests = envelope.body.type == GUESTS_TYPE
+    if envelope.intent not in (*INTENTS, *(GUEST_INTENTS if is_about_guests else ())):
         raise EnvelopeError(
             EnvelopeCode.UNSUPPORTED,
             f"This server does nothing for the intent {envelope.intent}. See its manifest.",
             detail="intent",
+        )
+    if is_about_guests and agent:
+        raise EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "Shared chats are between servers.", detail="to"
         )
     quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=len(raw))
     if envelope.cap_token:

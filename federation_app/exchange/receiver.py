@@ -26,6 +26,7 @@ from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream
 from federation_app.exchange.turns import PeerTurn
 from federation_app.exchange.windowed import open_streams
+from federation_app.guests import receiving
 from federation_app.peers import quotas
 from sessions_app import database
 from sessions_app.access import rates
@@ -47,7 +48,7 @@ ABANDONED: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EnvelopeReceipt:
-    """An accepted envelope, with its `stream`; `after` is where a reader begins.
+    """An accepted envelope, with its `stream`, if it has one; `after` is where a reader begins.
 
     `opens` means that the sender expects deltas: the envelope was an `ask`, a `subscribe`, or an
     `error` about a missing delta, and all its receivers are ours. Any other receiver could replay
@@ -56,10 +57,20 @@ class EnvelopeReceipt:
 
     intent: Intent
     peer: Peer
-    stream: EnvelopeStream
+    stream: EnvelopeStream | None
     opens: bool
     after: int = -1
     is_repeated: bool = False
+
+    @property
+    def stream_id(self) -> str:
+        """The stream's id; '' without one."""
+        return "" if self.stream is None else self.stream.stream_id
+
+    @property
+    def window(self) -> int:
+        """The stream's window; 0 without one."""
+        return 0 if self.stream is None else self.stream.window
 
 
 class EnvelopeReceiver:
@@ -86,6 +97,8 @@ class EnvelopeReceiver:
         principal = admission.principal_of(admitted.peer, address=self._address)
         quota = await rates.limiter().take("envelopes", principal.counted_as)
         self._check(quota)
+        if admitted.is_about_guests:
+            return await self._share(admitted)
         if admitted.envelope.intent is Intent.ASK:
             return await self._ask(admitted)
         if chat_id := requests.chat_of(admitted):
@@ -123,6 +136,8 @@ class EnvelopeReceiver:
 
         A stream is busy until its response has begun.
         """
+        if receipt.stream is None:
+            raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no stream to read.")
         return await self.open_stream(receipt.peer, receipt.stream, after=receipt.after)
 
     async def open_stream(
@@ -163,6 +178,26 @@ class EnvelopeReceiver:
         for reader in open_streams(stream.pk):
             reader.acknowledge(delta_seq)
         await database.run(admission.acknowledge, stream, delta_seq)
+
+    async def _share(self, admitted: Admitted) -> EnvelopeReceipt:
+        """Carry out an envelope about a shared chat (ADR 66); a refused one leaves no row."""
+        received, is_repeated = await database.run(admission.remember, admitted)
+        if not is_repeated:
+            try:
+                await receiving.take(admitted.peer, admitted.envelope)
+            except RemoteProtocolError as error:
+                await database.run(admission.forget, received)
+                raise envelope_error(error) from None
+            except BaseException:
+                await database.run(admission.forget, received)
+                raise
+        return EnvelopeReceipt(
+            intent=admitted.envelope.intent,
+            peer=admitted.peer,
+            stream=None,
+            opens=False,
+            is_repeated=is_repeated,
+        )
 
     async def _ask(self, admitted: Admitted) -> EnvelopeReceipt:
         text, servers = text_of(admitted.envelope.body), hops_of(admitted.envelope.ext)
@@ -313,9 +348,11 @@ class EnvelopeReceiver:
 
 def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
     """Return the JSON members of a receipt, for transports that answer with a body."""
+    if receipt.stream is None:
+        return {"repeated": receipt.is_repeated}
     return {
-        "stream_id": receipt.stream.stream_id,
-        "delta_window": receipt.stream.window,
+        "stream_id": receipt.stream_id,
+        "delta_window": receipt.window,
         "repeated": receipt.is_repeated,
     }
 

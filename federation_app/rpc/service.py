@@ -51,8 +51,8 @@ class EnvelopeService(AgentServicer):
             await _abort(context, error)
             raise
         return agent_pb2.Receipt(
-            stream_id=receipt.stream.stream_id,
-            delta_window=receipt.stream.window,
+            stream_id=receipt.stream_id,
+            delta_window=receipt.window,
             repeated_envelope=receipt.is_repeated,
         )
 

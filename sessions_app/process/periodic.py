@@ -77,6 +77,15 @@ class PeriodicJob(NamedTuple):
     run: Callable[[], Awaitable[None]]
 
 
+_others: Final[list[PeriodicJob]] = []
+
+
+def also_run(job: PeriodicJob) -> None:
+    """Let each process also run a job of a higher-level app."""
+    if job not in _others:
+        _others.append(job)
+
+
 def start(process: Process) -> None:
     """Start the periodic jobs of a process."""
     for job in jobs(process):
@@ -151,6 +160,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("sign the heads of logs", CHECKPOINT_SECONDS, sign_grown_logs),
         PeriodicJob("grow the tree of log heads", CHECKPOINT_SECONDS, grow_tree),
         *_jobs_of_agents(process),
+        *_others,
     ]
 
 

@@ -78,6 +78,8 @@ class NewQueuedTurn:
     servers: int = 0
     agents: Sequence[str] | None = None
     pending_input_ids: Sequence[int] = ()
+    # Whether the chat is a mirror: messages wait until its home has ordered them (ADR 66).
+    is_elsewhere: bool = False
 
 
 def actors_of(row: QueuedTurn) -> tuple[tuple[str, int], ...]:
@@ -107,7 +109,7 @@ def add(new: NewQueuedTurn) -> bool:
         is_started = InboundEvent.objects.filter(
             session_id=new.session_id, event_id=new.event_id
         ).exists()
-        if is_started or not is_busy(new.chat_id):
+        if is_started or not (new.is_elsewhere or is_busy(new.chat_id)):
             return False
         of_person, of_chat = settings.UAMP_QUEUED_PER_USER, settings.UAMP_QUEUED_PER_CHAT
         if rows.filter(user_id=new.user_id).count() >= of_person:
@@ -168,11 +170,44 @@ def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
             _publish(chat_id)
 
 
+def waiting_elsewhere(chat_id: str, after: int) -> QueuedTurn | None:
+    """Return the next message of a mirror, after a row, that its home has not accepted yet."""
+    rows = QueuedTurn.objects.filter(chat_id=chat_id, pk__gt=after).select_related("user")
+    return rows.exclude(status=QueuedTurnState.FAILED).order_by("pk").first()
+
+
+def refuse_elsewhere(row: QueuedTurn, code: str, reason: str) -> None:
+    """Keep a message that the home of its chat has refused, as failed."""
+    with transaction.atomic():
+        lock_chats([row.chat_id])
+        _fail(QueuedTurn.objects.filter(pk=row.pk), code, reason)
+        _publish(row.chat_id)
+
+
+def ordered_elsewhere(chat_id: str, pk: int, message_id: str, seq: int) -> None:
+    """Replace a message that waited in a mirror by the one in its log, in the same transaction.
+
+    The client's event is recorded, so that repeating it has no effect.
+    """
+    row = QueuedTurn.objects.filter(chat_id=chat_id, pk=pk).first()
+    if row is None:
+        return
+    outcome: dict[str, Any] = {"message_id": message_id, "response_ids": [], "first_seq": seq}
+    InboundEvent.objects.get_or_create(
+        session_id=row.session_id,
+        event_id=row.event_id,
+        defaults={"sha256": row.sha256, "outcome": outcome},
+    )
+    row.delete()
+    _publish(chat_id)
+
+
 def due_chats(now: datetime) -> list[str]:
     """Return the chats with a message that may be sent now."""
     rows = QueuedTurn.objects.filter(
         Q(waits=False) | ~Exists(_answers(OuterRef("chat_id"))),
         due_at__lte=now,
+        chat__home__isnull=True,
     ).exclude(status=QueuedTurnState.FAILED)
     return list(rows.values_list("chat_id", flat=True).distinct()[:CHATS_AT_ONCE])
 

@@ -198,7 +198,8 @@ def sent_response(request: Request, sent: SentEvents, *, queue: bool = False) ->
     data = {
         "message": message,
         "responses": responses_data(sent.response_ids),
-        "queued": queue and message is None,
+        # In a mirror every message is queued (ADR 66).
+        "queued": message is None and (queue or not sent.response_ids),
         "unanswered": None if why is None else {"code": why.code, "message": why.message},
     }
     return Response(data, status=202 if data["queued"] else 201, headers=headers)

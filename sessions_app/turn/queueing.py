@@ -60,8 +60,11 @@ async def queued(request: TurnRequest) -> bool:
         agents=limited_to(session.principal.rights),
         servers=session.principal.servers,
         pending_input_ids=request.pending_input_ids,
+        is_elsewhere=session.home is not None,
     )
-    if not await database.run(rows.is_busy, session.chat_id):
+    if new.is_elsewhere:
+        _check_travels(request, files=new.files)
+    elif not await database.run(rows.is_busy, session.chat_id):
         return False
     if request.admit is not None:
         # The text counts on queueing; answers after the first count on starting.
@@ -74,3 +77,13 @@ async def queued(request: TurnRequest) -> bool:
         raise RemoteProtocolError(
             ErrorCode.EVENT_ID_CONFLICT, "This event_id was used for another event."
         ) from None
+
+
+def _check_travels(request: TurnRequest, *, files: int) -> None:
+    """Raise RemoteProtocolError unless a message can be sent to the home of its chat."""
+    in_thread = any(given.thread is not None for given in request.inputs)
+    if files or request.attachments or in_thread:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            "The chat belongs to another server, to which only text is sent, outside of threads.",
+        )

@@ -72,13 +72,14 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
 
     Raises RemoteProtocolError, in which case nothing was written. A message in a shared chat that
     addresses no agent is stored but starts no response. With `queue`, the turn is queued while
-    answers are running in its chat.
+    answers are running in its chat; in a mirror, it is queued until its home has ordered it (ADR
+    66).
     """
     process = registry.current()
     if process.draining and request.session.parent is None:
         # Delegated work is part of an answer that may still finish.
         raise _stopping()
-    if request.create.queue:
+    if request.create.queue or request.session.home is not None:
         await check_content(request)
         if request.create.agents is not None:
             await named_agents(request, request.create.agents)

@@ -72,7 +72,7 @@ class PersonChanged(Event, frozen=True, kw_only=True, tag="person.changed"):
     """Something of this connection's person has changed; read its current value over REST.
 
     ``subject`` is ``chat_added``, ``chat_removed``, ``chat_settings`` (each with ``chat_id``),
-    ``settings`` or ``balance``.
+    ``settings``, ``balance`` or ``invitations``.
     """
 
     subject: str

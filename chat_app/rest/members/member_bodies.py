@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.models import User
 from django.http import Http404
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.serializers import ValidationError
@@ -15,6 +14,7 @@ from agents_app.rest.views import caller, rights_of
 from chat_app.members.agents.agent_settings import NoKeywords
 from chat_app.members.avatars import InvalidAvatar
 from chat_app.members.chats import NoSponsor
+from chat_app.members.inviting import CannotInvite, people_here
 from chat_app.members.membership import NotAMember
 from chat_app.members.participants import LastOwner
 from chat_app.members.rights import NotAllowed
@@ -46,6 +46,8 @@ def refused() -> Iterator[None]:
         raise ValidationError({"avatar": str(error)}) from error
     except NoKeywords as error:
         raise ValidationError({"keywords": str(error)}) from error
+    except CannotInvite as error:
+        raise ValidationError({"user": str(error)}) from error
 
 
 def chat_data(request: Request, chat_id: str) -> dict[str, Any]:
@@ -58,9 +60,7 @@ def chat_data(request: Request, chat_id: str) -> dict[str, Any]:
 
 def user_ids(usernames: list[str], pointer: str = "/users") -> list[int]:
     """Return the ids of active people; raises ValidationError that names the others."""
-    known = dict(
-        User.objects.filter(username__in=usernames, is_active=True).values_list("username", "pk")
-    )
+    known = dict(people_here().filter(username__in=usernames).values_list("username", "pk"))
     missing = [name for name in usernames if name not in known]
     if missing:
         raise _unknown(pointer, missing)

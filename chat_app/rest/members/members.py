@@ -14,6 +14,7 @@ from agents_app.rest.views import caller, rights_of
 from chat_app.members import participants
 from chat_app.members.agents import agent_settings
 from chat_app.members.agents.agent_settings import AgentSettings
+from chat_app.members.inviting import invite_from_elsewhere, is_elsewhere
 from chat_app.members.muting import set_muted
 from chat_app.members.places import set_place
 from chat_app.members.presence import online_user_ids
@@ -24,6 +25,7 @@ from chat_app.rest.members.member_bodies import agents_named, chat_data, refused
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import (
     ChatSerializer,
+    InvitedSerializer,
     MuteSerializer,
     NewParticipantSerializer,
     NoQuery,
@@ -58,11 +60,15 @@ class ParticipantsView(RestView):
         responses={
             200: ParticipantSerializer,
             201: ParticipantSerializer,
+            202: InvitedSerializer,
             **responses(400, 403, 404, 413, 415),
         },
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Add a person or an agent; status 200 for one who is a member, and stays as they are."""
+        """Add a person or an agent; status 200 for one who is a member, and stays as they are.
+
+        A person of another server, `name@host`, is invited (202).
+        """
         check_member(request, chat_id)
         body = NewParticipantSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -71,6 +77,9 @@ class ParticipantsView(RestView):
         members = Participant.objects.filter(chat_id=chat_id, left_at__isnull=True)
         known = set(members.values_list("pk", flat=True))
         with refused():
+            if "user" in names and is_elsewhere(names["user"]):
+                invitation = invite_from_elsewhere(chat_id, user, names["user"])
+                return Response({"invitation": invitation}, status=202)
             if "user" in names:
                 added = User.objects.get(pk=user_ids([names["user"]], "/user")[0])
                 row = participants.add_participant(chat_id=chat_id, added_by=user, user=added)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ssl
 from abc import ABC, abstractmethod
-from functools import cache
 from typing import TYPE_CHECKING, Final, Self
 
-import certifi
 import msgspec
 from django.utils import timezone
 
@@ -104,11 +101,3 @@ class RecordLine(PeerLine):
         delta = delta_at(self._sent, self.asked.stream_id, timezone.now(), type_, payload)
         self._sent += 1
         await self.send(msgspec.json.encode(delta))
-
-
-@cache
-def tls() -> ssl.SSLContext:
-    """Return the TLS 1.3 settings for servers with public certificates (envelope §6.1)."""
-    context = ssl.create_default_context(cafile=certifi.where())
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    return context

@@ -11,10 +11,11 @@ from agents_app.remote.addresses import session_of
 from agents_app.remote.protocols.peers import events_of
 from federation_app.asking import questions
 from federation_app.asking.answers import PeerRefusal, refusal_of
-from federation_app.asking.lines.line import LineLost, PeerLine, tls
+from federation_app.asking.lines.line import LineLost, PeerLine
 from federation_app.envelope.errors import EnvelopeError
 from federation_app.envelope.limits import DOCUMENT_BYTES, load
 from federation_app.envelope.members.reading import Intent
+from federation_app.peers.connections import tls
 from sessions_app import database
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Self
 import aiohttp
 
 from agents_app.remote.addresses import session_of
-from federation_app.asking.lines.line import RECORD_BYTES, LineLost, RecordLine, tls
+from federation_app.asking.lines.line import RECORD_BYTES, LineLost, RecordLine
 from federation_app.asking.lines.web import WebLine
 from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
+from federation_app.peers.connections import tls
 
 if TYPE_CHECKING:
     from agents_app.remote.protocols.peers import PeerQuestion

@@ -26,7 +26,8 @@ async function invite(name) {
   if (!wanted) return gettext("Name a person or an agent: /invite bob.");
   const agents = await api.get("/agents");
   const isAgent = (agents.data || agents).some((/** @type {{name: string}} */ agent) => agent.name === wanted);
-  await api.post(`/chats/${encodeURIComponent(chatId)}/participants`, { [isAgent ? "agent" : "user"]: wanted });
+  const { invitation } = await api.post(`/chats/${encodeURIComponent(chatId)}/participants`, { [isAgent ? "agent" : "user"]: wanted });
+  if (invitation) return interpolate(gettext("%(name)s is invited."), { name: wanted });
   await store.reload(chatId);
   return interpolate(gettext("%(name)s is in the chat now."), { name: wanted });
 }

@@ -62,12 +62,13 @@ export class PeoplePicker extends View {
     const known = this._free(this._agents ?? NONE);
     const wanted = folded(this._wanted);
     const has = (/** @type {string|undefined} */ text) => folded(text || "").includes(wanted);
+    const people = this._withAddress(this._free(this._people ?? NONE));
     const agents = known.filter(({ name, description }) => has(name) || has(description));
     const count = agents.length === known.length ? String(known.length) : interpolate(gettext("%(n)s of %(count)s"), { n: agents.length, count: known.length });
     return html`<div class="picker">
       <label for="picker-search">${gettext("Find people and agents")}</label>
       <input type="search" class="field" id="picker-search" placeholder=${gettext("Search by name")} autocomplete="off" @input=${() => this._written()}>
-      <h3>${gettext("People")}</h3>${this._list(gettext("People"), this._people, this._free(this._people ?? NONE), () => this._readPeople())}
+      <h3>${gettext("People")}</h3>${this._list(gettext("People"), this._people, people, () => this._readPeople())}
       <h3>${gettext("Agents")}<span class="picker-count">${this._agents ? count : ""}</span></h3>${this._list(gettext("Agents"), this._agents, agents, () => this._readAgents())}
       <a class="button button-quiet" href="/account/agents">${gettext("Connect your own agent")}</a>
     </div>`;
@@ -88,6 +89,12 @@ export class PeoplePicker extends View {
     return html`<li><label class="picker-option">${face(name, kind)}<span class="picker-text"><b>${name}</b>${description ? html`<small>${description}</small>` : nothing}${
       price ? html`<small class="price">${price}</small>` : nothing}</span><input type="checkbox" name=${key} .checked=${this._chosen.has(key)}
       @change=${(/** @type {Event} */ event) => this._choose(choice, /** @type {HTMLInputElement} */ (event.target).checked)}></label></li>`;
+  }
+
+  /** A whole name in the field is that of a person of another server. @param {Choice[]} people @returns {Choice[]} */
+  _withAddress(people) {
+    const isAddress = /^[^\s@]+@[^\s@]+$/.test(this._wanted) && !people.some(({ name }) => name === this._wanted);
+    return isAddress ? [...people, { kind: "user", name: this._wanted, description: gettext("On another server") }] : people;
   }
 
   /** @param {Found} found @returns {Choice[]} those who are not in the chat */

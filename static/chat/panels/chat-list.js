@@ -9,6 +9,7 @@ import { people } from "../person/looks.js";
 import { View, faceOfChat, glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { sectionOf, seen } from "./chat-acts.js";
+import "./invitation-list.js";
 import { beginningOf } from "../markdown/plain.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
@@ -89,6 +90,7 @@ export class ChatList extends View {
       </div>
       <input type="search" class="field" placeholder=${gettext("Find a chat")} aria-label=${gettext("Find a chat")} ?hidden=${!isFilterShown}
         @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value.trim(); }}>
+      <invitation-list></invitation-list>
       <nav aria-label=${gettext("Chats")}><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
   }
 

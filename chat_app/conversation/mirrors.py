@@ -1,0 +1,101 @@
+"""Mirrors: chats whose log belongs to another server, their home (ADR 66).
+
+Only what the home says is appended here, except for what a member of this server does to their own
+membership and messages. Callers check that the home may say it. Synchronous.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from django.db import transaction
+
+from chat_app.conversation.deletion import delete_in_mirror
+from chat_app.conversation.errors import EmptyMessage
+from chat_app.conversation.revisions import revise
+from chat_app.log.entries import append, lock_chats, message_event
+from chat_app.members.chats import append_change, create_chat
+from chat_app.members.mentions import keep_mentions, mentioned_people
+from chat_app.members.participants import join, leave
+from chat_app.models import Chat, Message, Participant
+from chat_app.people.names import clean_title
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from django.contrib.auth.models import User
+
+    from chat_app.log.entries import NewMessage
+
+
+class ForeignMessage(Exception):
+    """The id is that of a message in another chat."""
+
+
+def make_mirror(*, home: str, title: str, member: User) -> str:
+    """Make the mirror of a chat with its first member here, and return its id."""
+    with transaction.atomic():
+        chat = create_chat(title=title, created_by_id=None, user_ids=[member.pk], agents=[])
+        # It has an author, as visitors' chats, which are deleted after a while, have not.
+        Chat.objects.filter(pk=chat.pk).update(home=home, created_by=member)
+    return chat.pk
+
+
+def set_members(chat_id: str, *, title: str, users: Collection[User]) -> set[int]:
+    """Let the members and the title of a mirror be those of its home; return who is out.
+
+    Needs a transaction.
+    """
+    chat = lock_chats([chat_id])[chat_id]
+    if chat.title != (cleaned := clean_title(title)):
+        chat.title = cleaned
+        chat.save(update_fields=["title"])
+        append_change(chat)
+    here = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
+    members = {row.user_id: row for row in here.select_related("user")}
+    for user in users:
+        if user.pk not in members:
+            join(chat, by=user, user=user)
+    out = members.keys() - {user.pk for user in users}
+    for user_id in out:
+        leave(members[user_id], by=None)
+    return {user_id for user_id in out if user_id is not None}
+
+
+def add_message(chat_id: str, new: NewMessage) -> int | None:
+    """Append a message of the home; return its place, None if it is there already.
+
+    Needs a transaction. Raises ForeignMessage.
+    """
+    chat = lock_chats([chat_id])[chat_id]
+    known = Message.objects.filter(pk=new.id).values_list("chat_id", flat=True).first()
+    if known is not None:
+        if known != chat.pk:
+            raise ForeignMessage
+        return None
+    people = mentioned_people(chat_id, new.content, author=new.sender_user_id)
+    new = msgspec.structs.replace(new, mentions=people)
+    seq = append(chat_id, [message_event(chat_id, new)], at=new.at)
+    keep_mentions(chat_id, new, seq)
+    return seq
+
+
+def edit(chat_id: str, message_id: str, content: str) -> None:
+    """Change a message as its author did at the home; needs a transaction."""
+    lock_chats([chat_id])
+    message = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()
+    if message is None or message.content == content:
+        return
+    try:
+        revise(message, content)
+    except EmptyMessage:
+        return
+
+
+def delete(chat_id: str, message_id: str) -> None:
+    """Delete a message that was deleted at the home; needs a transaction."""
+    lock_chats([chat_id])
+    message = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()
+    if message is not None:
+        delete_in_mirror(message)

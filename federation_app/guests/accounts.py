@@ -1,0 +1,134 @@
+"""The accounts of guests, and the names that peers are told of people here. Synchronous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.names.identity import identity_at, read_identity
+from federation_app.guests.contents import RemotePerson
+from federation_app.guests.names import WholeName, own_host, read_name
+from federation_app.models import Guest, Peer
+from federation_app.peers import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from django.db.models import QuerySet
+
+ERASED: Final = "erased-"
+"""The beginning of the name of a person who was erased (`sessions_app.data_rights.erasure`)."""
+
+
+def host_of(peer: Peer) -> str:
+    """Return the host whose people a peer speaks for; raises EnvelopeError unauthorized.
+
+    An agent of a host, or a name below it, speaks for nobody.
+    """
+    identity = read_identity(peer.did)
+    if identity.path:
+        raise EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "Only servers speak for people.", detail="from"
+        )
+    return identity.authority
+
+
+def peer_at(host: str) -> Peer:
+    """Return the trusted peer of a host; raises EnvelopeError not_found."""
+    try:
+        return registry.find_peer(identity_at(host).did)
+    except EnvelopeError:
+        raise EnvelopeError(
+            EnvelopeCode.NOT_FOUND, f"{host} is no peer of this server.", detail="host"
+        ) from None
+
+
+def own_name(peer: Peer, person: RemotePerson) -> WholeName:
+    """Return the name of a person of a peer; raises EnvelopeError unauthorized for another host."""
+    name = read_name(person.name)
+    if name.host != host_of(peer):
+        raise EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "You speak for your own people only.", detail="by"
+        )
+    return name
+
+
+def find_guest(peer: Peer, person: RemotePerson) -> User:
+    """Return the account of a guest who acts; raises EnvelopeError.
+
+    not_found for an unknown one, unauthorized for a person of another server, and for an account
+    that an operator has deactivated.
+    """
+    own_name(peer, person)
+    row = Guest.objects.filter(peer=peer, remote_id=person.id).select_related("user").first()
+    if row is None:
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such guest.", detail="by")
+    if not row.user.is_active:
+        raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "The person is blocked.", detail="by")
+    return row.user
+
+
+def guest_account(peer: Peer, person: RemotePerson) -> User:
+    """Return the account of a person of a peer, and make it if there is none.
+
+    Raises EnvelopeError unauthorized, and conflict if another account has the name.
+    """
+    name = str(own_name(peer, person))
+    try:
+        with transaction.atomic():
+            row = Guest.objects.filter(peer=peer, remote_id=person.id).select_related("user")
+            guest = row.first()
+            if guest is None:
+                user = User(username=name)
+                user.set_unusable_password()
+                user.save()
+                Guest.objects.create(peer=peer, remote_id=person.id, user=user)
+                return user
+            if guest.user.username != name and not guest.user.username.startswith(ERASED):
+                guest.user.username = name
+                guest.user.save(update_fields=["username"])
+            return guest.user
+    except IntegrityError:
+        raise EnvelopeError(
+            EnvelopeCode.CONFLICT, "Another account has the name.", detail="by"
+        ) from None
+
+
+def person_here(name: WholeName) -> User | None:
+    """Return the active person of this server who has a whole name."""
+    if name.host != own_host():
+        return None
+    people = User.objects.filter(username=name.name, is_active=True)
+    return people.exclude(pk__in=Guest.objects.values("user")).first()
+
+
+def guest_users() -> QuerySet[User]:
+    """Return the accounts of guests."""
+    return User.objects.filter(pk__in=Guest.objects.values("user"))
+
+
+def is_guest(user: User) -> bool:
+    """Return whether an account is that of a person of another server."""
+    return Guest.objects.filter(user=user).exists()
+
+
+def named_to(peer: Peer, users: Iterable[User]) -> list[RemotePerson]:
+    """Return people as a peer is told of them: its own ones by their id there."""
+    found = list(users)
+    guests = {
+        row.user_id: row for row in Guest.objects.filter(user__in=found).select_related("peer")
+    }
+    here = own_host()
+    named = []
+    for user in found:
+        guest = guests.get(user.pk)
+        if guest is not None and guest.peer_id == peer.pk:
+            # An account that was erased here has a name without a host.
+            name = user.username if "@" in user.username else f"{user.username}@{host_of(peer)}"
+            named.append(RemotePerson(id=guest.remote_id, name=name))
+        else:
+            named.append(RemotePerson(id=str(user.pk), name=f"{user.username}@{here}"))
+    return named

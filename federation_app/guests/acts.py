@@ -1,0 +1,142 @@
+"""What guests do in chats here: each enters through the same service as a member's (ADR 66)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import uamp
+from chat_app.conversation.deletion import delete_message
+from chat_app.conversation.erasure import leave
+from chat_app.conversation.errors import (
+    EmptyMessage,
+    MessageNotFound,
+    NotTheAuthor,
+    TooManyRevisions,
+)
+from chat_app.conversation.revisions import edit_message
+from chat_app.members.membership import NotAMember, is_member
+from chat_app.members.receipts import mark_read
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.guests import accounts
+from federation_app.guests.contents import (
+    GuestDeletion,
+    GuestEdit,
+    GuestLeaving,
+    GuestMessage,
+    GuestRead,
+)
+from federation_app.models import ChatFollower, Peer
+from sessions_app import database
+from sessions_app.access.principal import Principal, PrincipalKind
+from sessions_app.connection.client_connection import Defaults
+from sessions_app.handlers.sessions import find_session
+from sessions_app.transports.followed_response import FollowedResponse
+from sessions_app.transports.http_exchange import HttpExchange
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from federation_app.guests.contents import Continuation, GuestAct
+
+TRANSPORT: Final = "envelope"
+UNPAID: Final = "The agent has a price, and nobody pays for guests in this chat."
+
+
+async def say(peer: Peer, message: GuestMessage) -> None:
+    """Send a guest's message to a chat, once; raises EnvelopeError and RemoteProtocolError.
+
+    An answer that nobody has agreed to pay for is refused with the message.
+    """
+    user, is_known = await database.run(_sender, peer, message)
+    if is_known:
+        return
+    principal = Principal(
+        key=PrincipalKind.PERSON.key(user.pk), user_id=user.pk, username=user.get_username()
+    )
+    http = HttpExchange(None, principal, TRANSPORT, defaults=Defaults(follows_closed=True))
+    http.connection.pay = _refuse_to_pay
+    followed = FollowedResponse(http)
+    session_id = f"guest-{message.chat}"
+    try:
+        if await find_session(session_id, principal) is not None:
+            await http.join_known(session_id)
+        else:
+            session = uamp.SessionConfig(id=session_id)
+            await followed.take(uamp.to_dict(ev.SessionCreate(session=session, chat=message.chat)))
+            followed.check()
+        text = ev.InputText(
+            session_id=session_id,
+            text=message.text,
+            event_id=f"{message.ref}-text",
+            reply_to=message.reply_to,
+        )
+        create = ev.ResponseCreate(session_id=session_id, event_id=message.ref)
+        for event in (text, create):
+            await followed.take(uamp.to_dict(event))
+            followed.check()
+    finally:
+        await http.close()
+    await database.run(_note, peer, message)
+
+
+async def _refuse_to_pay(*_answer: object) -> NoReturn:
+    raise RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, UNPAID)
+
+
+def _sender(peer: Peer, message: GuestMessage) -> tuple[User, bool]:
+    user = _member(peer, message)
+    known = ChatFollower.objects.filter(
+        peer=peer, chat_id=message.chat, last_message=message.ref
+    ).exists()
+    return user, known
+
+
+def _member(peer: Peer, act: GuestAct) -> User:
+    user = accounts.find_guest(peer, act.by)
+    if not is_member(act.chat, user.pk):
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such chat.", detail="chat")
+    return user
+
+
+def _note(peer: Peer, message: GuestMessage) -> None:
+    ChatFollower.objects.filter(peer=peer, chat_id=message.chat).update(last_message=message.ref)
+
+
+def do(peer: Peer, act: GuestEdit | GuestDeletion | GuestRead | GuestLeaving) -> None:
+    """Carry out what a guest did to their own; raises EnvelopeError. A repeat changes nothing."""
+    if isinstance(act, GuestLeaving):
+        leave(act.chat, accounts.find_guest(peer, act.by))
+        return
+    user = _member(peer, act)
+    try:
+        match act:
+            case GuestEdit():
+                edit_message(
+                    chat_id=act.chat, message_id=act.message, user_id=user.pk, content=act.text
+                )
+            case GuestDeletion():
+                delete_message(chat_id=act.chat, message_id=act.message, user_id=user.pk)
+            case GuestRead():
+                mark_read(chat_id=act.chat, user_id=user.pk, message_id=act.message)
+    except (MessageNotFound, NotAMember):
+        raise EnvelopeError(
+            EnvelopeCode.NOT_FOUND, "There is no such message.", detail="message"
+        ) from None
+    except NotTheAuthor:
+        raise EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "The message is another person's.", detail="message"
+        ) from None
+    except (EmptyMessage, TooManyRevisions):
+        raise EnvelopeError(
+            EnvelopeCode.CONFLICT, "The message keeps its text.", detail="message"
+        ) from None
+
+
+def go_on(peer: Peer, place: Continuation) -> None:
+    """Send the log of a chat to a peer again after a place; raises EnvelopeError not_found."""
+    rows = ChatFollower.objects.filter(peer=peer, chat_id=place.chat)
+    if not rows.exists():
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such chat.", detail="chat")
+    rows.filter(sent_seq__gt=place.after).update(sent_seq=place.after)

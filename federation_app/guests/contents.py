@@ -1,0 +1,143 @@
+"""The contents of envelopes about shared chats (ADR 66), with the bounds of each member."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import msgspec
+
+from federation_app.envelope.errors import malformed
+from federation_app.envelope.limits import load
+from federation_app.envelope.members.body import decoded
+from federation_app.guests.names import NAME_CHARS
+
+if TYPE_CHECKING:
+    from federation_app.envelope.members.reading import EnvelopeBody
+
+GUESTS_TYPE: Final = "application/vnd.uamp.guests+json"
+MEMBERS_MOST: Final = 1000
+_PLACE_MOST: Final = 2**53 - 1
+
+_Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,40}\Z")]
+_Name = Annotated[str, msgspec.Meta(min_length=3, max_length=NAME_CHARS)]
+_Uuid = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}\Z")]
+_Place = Annotated[int, msgspec.Meta(ge=0, le=_PLACE_MOST)]
+_Title = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class RemotePerson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A person as their server names them: an id that stays, and the whole name."""
+
+    id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+    name: _Name
+
+
+class Invitation(msgspec.Struct, frozen=True, kw_only=True):
+    """`propose`: a person there invites one here (`to`) to a chat there."""
+
+    invitation: _Uuid
+    chat: _Id
+    title: _Title
+    by: RemotePerson
+    to: _Name
+
+
+class Withdrawal(msgspec.Struct, frozen=True, kw_only=True):
+    """`cancel` or `deny`: the invitation is withdrawn, or declined."""
+
+    invitation: _Uuid
+
+
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
+    """`confirm`: the invited person accepts."""
+
+    invitation: _Uuid
+    by: RemotePerson
+
+
+class GuestMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="message"):
+    """A guest's message; `ref` names it, so that it is taken once."""
+
+    chat: _Id
+    by: RemotePerson
+    ref: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+    text: str
+    reply_to: _Id | None = None
+
+
+class GuestEdit(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="edit"):
+    """A new text of a guest's message."""
+
+    chat: _Id
+    by: RemotePerson
+    message: _Id
+    text: str
+
+
+class GuestDeletion(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="delete"):
+    """A guest deletes their message."""
+
+    chat: _Id
+    by: RemotePerson
+    message: _Id
+
+
+class GuestRead(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="read"):
+    """A guest has read up to a message."""
+
+    chat: _Id
+    by: RemotePerson
+    message: _Id
+
+
+class GuestLeaving(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="leave"):
+    """A guest leaves the chat."""
+
+    chat: _Id
+    by: RemotePerson
+
+
+GuestAct = GuestMessage | GuestEdit | GuestDeletion | GuestRead | GuestLeaving
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """`notify`: the entry `seq` of a chat's log, which follows the entry `after` for the receiver.
+
+    `event` is the event of UAMP, `author` the person who caused it. `members` are the people of the
+    chat now.
+    """
+
+    chat: _Id
+    after: _Place
+    seq: _Place
+    title: _Title
+    members: Annotated[list[RemotePerson], msgspec.Meta(max_length=MEMBERS_MOST)]
+    event: dict[str, Any]
+    author: RemotePerson | None = None
+
+
+class Continuation(msgspec.Struct, frozen=True, kw_only=True):
+    """`subscribe`: the log is sent again after a place."""
+
+    chat: _Id
+    after: _Place
+
+
+_Content = TypeVar("_Content")
+
+
+def read(body: EnvelopeBody, type_: type[_Content]) -> _Content:
+    """Return the content of a body; raises EnvelopeError malformed."""
+    try:
+        return msgspec.convert(load(decoded(body)), type_)
+    except msgspec.ValidationError as error:
+        raise malformed(f"{error}.", detail="content") from None
+
+
+def read_act(body: EnvelopeBody) -> GuestAct:
+    """Return what a guest did; raises EnvelopeError malformed."""
+    try:
+        act: GuestAct = msgspec.convert(load(decoded(body)), GuestAct)
+    except msgspec.ValidationError as error:
+        raise malformed(f"{error}.", detail="content") from None
+    return act

@@ -1,0 +1,160 @@
+"""The mirrors of peers' chats: entries of the home's log, applied in its order. Synchronous.
+
+An entry names the one before it. One that is known changes nothing; after a gap the home is asked
+to go on from the last one that is applied.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from chat_app.conversation import mirrors as chats
+from chat_app.log.entries import NewMessage
+from chat_app.log.history import chat_heads
+from chat_app.members.membership import NotAMember, has_left_freely, last_leaving
+from chat_app.members.receipts import mark_read
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.guests import accounts, invitations
+from federation_app.guests.names import own_host, read_name
+from federation_app.models import ChatMirror, Peer
+from sessions_app.queue.rows import ordered_elsewhere
+
+if TYPE_CHECKING:
+    from federation_app.guests.contents import Entry, RemotePerson
+
+logger = logging.getLogger(__name__)
+
+TURN: Final = "turn-"
+"""The beginning of the name of a message that waited here (`QueuedTurn`), before its row's id."""
+_TURN: Final = re.compile(rf"{TURN}([0-9]{{1,18}})-")
+
+
+def apply(peer: Peer, entry: Entry) -> None:
+    """Apply an entry of the log of a peer's chat; raises EnvelopeError.
+
+    not_found if nobody here has joined that chat, conflict after a gap.
+    """
+    accounts.host_of(peer)
+    behind = None
+    with transaction.atomic():
+        mirror = _mirror(peer, entry)
+        if entry.seq <= mirror.applied_seq:
+            return
+        if entry.after > mirror.applied_seq:
+            behind = mirror
+        else:
+            users = [user for one in entry.members if (user := _person(peer, entry, one))]
+            users = [user for user in users if not _is_leaving(mirror, user)]
+            out = chats.set_members(mirror.chat_id, title=entry.title, users=users)
+            invitations.end(peer, entry.chat, out)
+            _apply_event(peer, mirror, entry)
+            mirror.applied_seq, mirror.is_behind = entry.seq, False
+            mirror.save(update_fields=["applied_seq", "is_behind"])
+    if behind is not None:
+        ChatMirror.objects.filter(pk=behind.pk).update(is_behind=True)
+        raise EnvelopeError(
+            EnvelopeCode.CONFLICT, f"The last entry here is {behind.applied_seq}.", detail="after"
+        )
+
+
+def _mirror(peer: Peer, entry: Entry) -> ChatMirror:
+    rows = ChatMirror.objects.select_for_update(no_key=True)
+    mirror = rows.filter(peer=peer, home_chat_id=entry.chat).first()
+    if mirror is not None:
+        return mirror
+    members = [_person(peer, entry, one) for one in entry.members]
+    here = [user for user in members if user is not None and not accounts.is_guest(user)]
+    if not here:
+        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "Nobody here is in such a chat.", detail="chat")
+    chat_id = chats.make_mirror(home=accounts.host_of(peer), title=entry.title, member=here[0])
+    return ChatMirror.objects.create(
+        peer=peer,
+        home_chat_id=entry.chat,
+        chat_id=chat_id,
+        applied_seq=entry.after,
+        sent_seq=chat_heads([chat_id])[chat_id],
+    )
+
+
+def _person(peer: Peer, entry: Entry, person: RemotePerson) -> User | None:
+    """Return the account of a member; None for a person here who has not accepted to join."""
+    if read_name(person.name).host != own_host():
+        return accounts.guest_account(peer, person)
+    if not person.id.isdecimal() or not invitations.may_join(peer, entry.chat, int(person.id)):
+        return None
+    return User.objects.filter(pk=int(person.id), is_active=True).first()
+
+
+def _is_leaving(mirror: ChatMirror, user: User) -> bool:
+    """Return whether a person has left the mirror and the home does not know it yet."""
+    return (
+        has_left_freely(mirror.chat_id, user.pk)
+        and last_leaving(mirror.chat_id, [user.pk]) > mirror.sent_seq
+    )
+
+
+def _apply_event(peer: Peer, mirror: ChatMirror, entry: Entry) -> None:
+    event = entry.event
+    author = None if entry.author is None else _person(peer, entry, entry.author)
+    # What a person here did to their own is in the mirror already.
+    is_own = author is not None and not accounts.is_guest(author)
+    match event.get("type"):
+        case "message.created":
+            _add_message(mirror, event.get("message"), author)
+        case "message.edited" if not is_own:
+            chats.edit(mirror.chat_id, _text(event, "message_id"), _text(event, "content"))
+        case "message.deleted" if not is_own:
+            chats.delete(mirror.chat_id, _text(event, "message_id"))
+        case "message.read" if author is not None and not is_own:
+            _read(mirror.chat_id, author, _text(event, "message_id"))
+
+
+def _add_message(mirror: ChatMirror, message: object, author: User | None) -> None:
+    if not isinstance(message, dict):
+        raise malformed("A message.created has a message.", detail="event")
+    created = message.get("created_at")
+    if not isinstance(created, int) or not 0 <= created < 2**43:
+        raise malformed("created_at is a time in milliseconds.", detail="event")
+    is_agent = message.get("sender_kind") == "agent"
+    reply_to = message.get("reply_to")
+    turn = str(message.get("client_event_id") or "")
+    new = NewMessage(
+        id=_text(message, "id")[:40],
+        role="assistant" if is_agent else "user",
+        at=datetime.fromtimestamp(created / 1000, UTC),
+        name=_text(message, "name")[:150] if author is None else author.get_username(),
+        content=_text(message, "content").replace("\0", ""),
+        sender_user_id=None if author is None or is_agent else author.pk,
+        transport="envelope",
+        reply_to=reply_to[:40] if isinstance(reply_to, str) else None,
+        client_event_id=None,
+    )
+    try:
+        seq = chats.add_message(mirror.chat_id, new)
+    except chats.ForeignMessage:
+        logger.warning("%s sent a message with the id of another one", mirror.peer_id)
+        return
+    found = _TURN.match(turn)
+    if seq is None or found is None or author is None or accounts.is_guest(author):
+        return
+    ordered_elsewhere(mirror.chat_id, int(found[1]), new.id, seq)
+
+
+def _read(chat_id: str, author: User, message_id: str) -> None:
+    try:
+        mark_read(chat_id=chat_id, user_id=author.pk, message_id=message_id)
+    except NotAMember:
+        return
+
+
+def _text(event: dict[str, Any], name: str) -> str:
+    value = event.get(name)
+    if not isinstance(value, str):
+        raise malformed(f"{name} of the event is a text.", detail="event")
+    return value

@@ -1,0 +1,44 @@
+"""Names of people across servers: `name@host`, where the host names a peer or this server."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from federation_app import own_names
+from federation_app.envelope.errors import EnvelopeError, malformed
+from federation_app.envelope.names.identity import identity_at
+
+NAME_CHARS: Final = 150
+"""The most characters of a whole name, which has to fit into a username."""
+_NAME: Final = re.compile(r"[\w.@+-]{1,128}")
+
+
+class WholeName(NamedTuple):
+    """A person's name on their server, and that server."""
+
+    name: str
+    host: str
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.host}"
+
+
+def read_name(text: str) -> WholeName:
+    """Parse a whole name; raises EnvelopeError malformed.
+
+    Hosts are ASCII in lower case, so that none looks like another one.
+    """
+    name, sign, host = text.rpartition("@")
+    if len(text) > NAME_CHARS or not sign or _NAME.fullmatch(name) is None:
+        raise malformed("A person of another server is name@host.", detail="name")
+    try:
+        identity = identity_at(host)
+    except EnvelopeError:
+        raise malformed("The host of the name is no host.", detail="name") from None
+    return WholeName(name, identity.authority)
+
+
+def own_host() -> str:
+    """Return the host of this server's people; raises EnvelopeError not_found."""
+    return own_names.own_identity().authority

@@ -1,0 +1,376 @@
+"""What a peer does not know yet of shared chats, in the order in which it is posted. Synchronous.
+
+Nothing is stored to be sent: invitations, waiting messages and the logs of chats are the outboxes,
+each with a cursor that moves when the peer has accepted an item (ADR 66). A process claims a peer
+for one item; another takes over when the claim has expired.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from chat_app.log.history import chat_heads, events_after
+from chat_app.members.chat_lists import titles_of
+from chat_app.members.membership import last_leaving, people_of
+from federation_app import own_names
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.members.writing import new_envelope
+from federation_app.guests import accounts, mirrors
+from federation_app.guests.contents import GUESTS_TYPE, MEMBERS_MOST
+from federation_app.models import (
+    ChatFollower,
+    ChatMirror,
+    Guest,
+    GuestInvitation,
+    InvitationState,
+    Peer,
+)
+from federation_app.peers import registry
+from sessions_app.queue import rows as queue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from chat_app.log.history import LoggedEvent
+
+logger = logging.getLogger(__name__)
+
+CLAIM: Final = timedelta(seconds=30)
+"""How long a process may take for one item."""
+BACKOFF_SECONDS: Final = (1.0, 60.0)
+_DONE: Final = range(200, 300)
+# What a repetition does not change. Anything else is tried again: 4.01 is also a clock that is off
+# or a peer that suspends us, 4.29 and 5.04 name a time.
+_FINAL: Final = frozenset({400, 402, 403, 404, 409, 413, 415})
+_CODES: Final = {402: "payment_required", 404: "chat_not_found"}
+_TOLD: Final = frozenset(
+    {
+        "message.created",
+        "message.edited",
+        "message.deleted",
+        "message.read",
+        "participant.joined",
+        "participant.left",
+        "chat.updated",
+    }
+)
+_OWN: Final = {"message.edited": "edit", "message.deleted": "delete", "message.read": "read"}
+_MESSAGE: Final = ("id", "content", "name", "sender_kind", "created_at", "reply_to")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """An envelope to post to a peer; `done` and `refused` record its outcome."""
+
+    peer_id: int
+    url: str
+    raw: bytes
+    claimed_until: datetime
+    done: Callable[[], object]
+    refused: Callable[[int], object]
+    # Statuses after which a repetition may succeed, besides those of a busy or absent peer.
+    passing: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Content:
+    intent: Intent
+    members: dict[str, Any]
+    done: Callable[[], object]
+    refused: Callable[[int], object]
+    passing: frozenset[int] = frozenset()
+
+
+def due_peers() -> list[int]:
+    """Return the trusted peers to which something may have to be posted now."""
+    of_peer = Q(peer=OuterRef("pk"))
+    concerned = (
+        Exists(GuestInvitation.objects.filter(of_peer, is_sent=False))
+        | Exists(ChatMirror.objects.filter(of_peer))
+        | Exists(ChatFollower.objects.filter(of_peer))
+    )
+    peers = registry.trusted_peers().filter(concerned, deliver_at__lte=timezone.now())
+    return list(peers.values_list("pk", flat=True))
+
+
+def claim(peer_id: int) -> Item | None:
+    """Claim a peer for its next item; None if there is none, or another process has claimed it."""
+    now = timezone.now()
+    peer = registry.trusted_peers().filter(pk=peer_id).first()
+    if peer is None or peer.deliver_at > now:
+        return None
+    content = next(_contents(peer), None)
+    if content is None:
+        return None
+    until = now + CLAIM
+    claimed = Peer.objects.filter(pk=peer_id, deliver_at=peer.deliver_at)
+    if not claimed.update(deliver_at=until):
+        return None
+    value = new_envelope(
+        own_names.own_signer(own_names.own_identity().did),
+        to=[peer.did],
+        intent=content.intent,
+        content=msgspec.json.encode(content.members).decode(),
+        now=now,
+        type_=GUESTS_TYPE,
+    )
+    base = peer.address or f"https://{accounts.host_of(peer)}"
+    return Item(
+        peer_id=peer_id,
+        url=f"{base.rstrip('/')}/v1/messages",
+        raw=msgspec.json.encode(value),
+        claimed_until=until,
+        done=content.done,
+        refused=content.refused,
+        passing=content.passing,
+    )
+
+
+def finish(item: Item, status: int | None) -> bool:
+    """Record how a peer has answered an item; return whether the next one may be posted."""
+    now = timezone.now()
+    mine = Peer.objects.filter(pk=item.peer_id, deliver_at=item.claimed_until)
+    if status in _DONE or status in _FINAL - item.passing:
+        if status in _DONE:
+            item.done()
+        else:
+            item.refused(int(status or 0))
+        mine.update(deliver_at=now, failures=0)
+        return True
+    failures = Peer.objects.filter(pk=item.peer_id).values_list("failures", flat=True).first() or 0
+    first, most = BACKOFF_SECONDS
+    seconds = min(most, first * 2 ** min(failures, 10))
+    mine.update(deliver_at=now + timedelta(seconds=seconds), failures=failures + 1)
+    return False
+
+
+def _contents(peer: Peer) -> Iterator[_Content]:
+    """Yield what the peer does not know, the next one first."""
+    yield from _invitations(peer)
+    mirrored = list(ChatMirror.objects.filter(peer=peer).order_by("pk"))
+    heads = chat_heads([row.chat_id for row in mirrored])
+    for mirror in mirrored:
+        if mirror.is_behind:
+            yield _continuation(mirror)
+        if (turn := queue.waiting_elsewhere(mirror.chat_id, mirror.sent_turn)) is not None:
+            yield _turn(peer, mirror, turn)
+        if heads.get(mirror.chat_id, 0) > mirror.sent_seq:
+            yield from _own_acts(peer, mirror)
+    followers = list(ChatFollower.objects.filter(peer=peer).order_by("pk"))
+    heads = chat_heads([row.chat_id for row in followers])
+    for follower in followers:
+        if heads.get(follower.chat_id, 0) > follower.sent_seq:
+            yield from _entries(peer, follower)
+
+
+def _invitations(peer: Peer) -> Iterator[_Content]:
+    for row in GuestInvitation.objects.filter(peer=peer, is_sent=False).order_by("pk")[:1]:
+        rows = GuestInvitation.objects.filter(pk=row.pk, state=row.state)
+        members: dict[str, Any] = {"invitation": row.invitation_id}
+        refused: Callable[[int], object] = partial(_refuse, rows, InvitationState.WITHDRAWN)
+        (user,) = accounts.named_to(peer, [row.user])
+        if row.state == InvitationState.OPEN:
+            intent = Intent.PROPOSE
+            members |= {"chat": row.chat_id, "title": row.title, "by": user, "to": row.name}
+            refused = partial(_refuse, rows, InvitationState.REFUSED)
+        elif row.state == InvitationState.ACCEPTED:
+            intent = Intent.CONFIRM
+            members["by"] = user
+        else:
+            intent = Intent.DENY if row.is_received else Intent.CANCEL
+            refused = partial(_refuse, rows, row.state)
+        yield _Content(
+            intent=intent, members=members, done=partial(rows.update, is_sent=True), refused=refused
+        )
+
+
+def _refuse(rows: Any, state: str, _status: int) -> None:
+    rows.update(state=state, is_sent=True)
+
+
+def _continuation(mirror: ChatMirror) -> _Content:
+    done = partial(ChatMirror.objects.filter(pk=mirror.pk).update, is_behind=False)
+    return _Content(
+        intent=Intent.SUBSCRIBE,
+        members={"chat": mirror.home_chat_id, "after": mirror.applied_seq},
+        done=done,
+        refused=lambda _status: done(),
+    )
+
+
+def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _Content:
+    """Return a message that waits; its row is removed when the home has told its place."""
+    key = hashlib.sha256(f"{turn.session_id} {turn.event_id}".encode()).hexdigest()[:24]
+    replies = [given["reply_to"] for given in turn.inputs if given.get("reply_to")]
+    (by,) = accounts.named_to(peer, [turn.user])
+    sent = partial(_sent_turn, mirror.pk, turn.pk)
+
+    def refused(status: int) -> None:
+        sent()
+        queue.refuse_elsewhere(
+            turn,
+            _CODES.get(status, "forbidden"),
+            f"{accounts.host_of(peer)} refused this message.",
+        )
+
+    return _Content(
+        intent=Intent.INFORM,
+        members={
+            "act": "message",
+            "chat": mirror.home_chat_id,
+            "by": by,
+            "ref": f"{mirrors.TURN}{turn.pk}-{key}",
+            "text": turn.text,
+            **({"reply_to": replies[0]} if replies else {}),
+        },
+        done=sent,
+        refused=refused,
+    )
+
+
+def _sent_turn(mirror_pk: int, turn_pk: int) -> None:
+    ChatMirror.objects.filter(pk=mirror_pk, sent_turn__lt=turn_pk).update(sent_turn=turn_pk)
+
+
+def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_Content]:
+    """Yield the next thing that a person here did in a mirror; move its cursor past the others."""
+    while entries := events_after(mirror.chat_id, mirror.sent_seq):
+        for entry in entries:
+            sent = partial(_sent_act, mirror.pk, entry.seq)
+            act = _own_act(peer, entry)
+            if act is not None:
+                yield _Content(
+                    intent=Intent.INFORM,
+                    members={"chat": mirror.home_chat_id, **act},
+                    done=sent,
+                    refused=partial(_refused_act, sent),
+                )
+                return
+            sent()
+        mirror.sent_seq = entries[-1].seq
+
+
+def _refused_act(sent: Callable[[], object], status: int) -> None:
+    logger.warning("the home of a chat refused an act of a guest with %s", status)
+    sent()
+
+
+def _sent_act(mirror_pk: int, seq: int) -> None:
+    ChatMirror.objects.filter(pk=mirror_pk, sent_seq__lt=seq).update(sent_seq=seq)
+
+
+def _own_act(peer: Peer, entry: LoggedEvent) -> dict[str, Any] | None:
+    payload = entry.payload
+    if entry.type == "participant.left":
+        person = payload.get("participant", {})
+        is_own = (payload.get("by") or {}).get("id") == person.get("id")
+        user_id, act = (person.get("id") if is_own else None), {"act": "leave"}
+    elif entry.type in _OWN:
+        user_id, act = payload.get("user_id"), {"act": _OWN[entry.type]}
+        act["message"] = str(payload.get("message_id"))
+        if entry.type == "message.edited":
+            act["text"] = str(payload.get("content", ""))
+    else:
+        return None
+    user = _user(user_id)
+    if user is None or accounts.is_guest(user):
+        return None
+    (by,) = accounts.named_to(peer, [user])
+    return {**act, "by": by}
+
+
+def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_Content]:
+    """Yield the next entry of a chat that a peer may know; move its cursor past the others.
+
+    Once no guest of the peer is in the chat, it knows the log up to where the last one left.
+    """
+    chat_id, after = follower.chat_id, follower.sent_seq
+    guests = list(Guest.objects.filter(peer=peer).values_list("user_id", flat=True))
+    people = people_of(chat_id)
+    rows = ChatFollower.objects.filter(pk=follower.pk)
+    until = None
+    if not {user.pk for user in people} & set(guests):
+        until = last_leaving(chat_id, guests)
+    place = after
+    while entries := events_after(chat_id, place):
+        for entry in entries:
+            if until is not None and entry.seq > until:
+                rows.delete()
+                return
+            if entry.type in _TOLD:
+                yield _entry(peer, follower, people, after, entry)
+                return
+        place = entries[-1].seq
+
+
+def _entry(
+    peer: Peer, follower: ChatFollower, people: list[User], after: int, entry: LoggedEvent
+) -> _Content:
+    rows = ChatFollower.objects.filter(pk=follower.pk)
+    author = _user(_author_of(entry))
+    chat_id = follower.chat_id
+    members: dict[str, Any] = {
+        "chat": chat_id,
+        "after": after,
+        "seq": entry.seq,
+        "title": titles_of([chat_id]).get(chat_id, ""),
+        "members": accounts.named_to(peer, people[:MEMBERS_MOST]),
+        "event": _told(entry),
+    }
+    if author is not None:
+        (members["author"],) = accounts.named_to(peer, [author])
+
+    def refused(status: int) -> None:
+        logger.warning("%s refused an entry of a chat with %s", peer.did, status)
+        rows.delete()
+
+    return _Content(
+        intent=Intent.NOTIFY,
+        members=members,
+        done=partial(rows.filter(sent_seq=after).update, sent_seq=entry.seq),
+        refused=refused,
+        # After a gap the peer asks for the entries before this one (`subscribe`).
+        passing=frozenset({HTTPStatus.CONFLICT}),
+    )
+
+
+def _author_of(entry: LoggedEvent) -> object:
+    if entry.type == "message.created":
+        message = entry.payload["message"]
+        return message["sender_id"] if message.get("sender_kind") == "user" else None
+    return entry.payload.get("user_id")
+
+
+def _told(entry: LoggedEvent) -> dict[str, Any]:
+    """Return the members of an event that a peer needs."""
+    payload = entry.payload
+    if entry.type == "message.created":
+        message = payload["message"]
+        told = {name: message[name] for name in _MESSAGE if message.get(name) is not None}
+        files = [one for one in message.get("content_items") or () if one.get("type") != "text"]
+        if files:
+            note = f"[{len(files)} files, on {own_names.own_identity().authority}]"
+            told["content"] = f"{told.get('content', '')}\n\n{note}".strip()
+        if str(message.get("client_event_id", "")).startswith(mirrors.TURN):
+            told["client_event_id"] = message["client_event_id"]
+        return {"type": entry.type, "message": told}
+    names = ("message_id", "content")
+    return {"type": entry.type, **{name: payload[name] for name in names if name in payload}}
+
+
+def _user(user_id: object) -> User | None:
+    if not isinstance(user_id, str) or not user_id.isdecimal():
+        return None
+    return User.objects.filter(pk=int(user_id)).first()

@@ -1,0 +1,53 @@
+"""Envelopes about shared chats, by their intent (ADR 66)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.members.reading import Intent
+from federation_app.guests import acts, contents, invitations, mirrors
+from sessions_app import database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from federation_app.envelope.members.reading import Envelope
+    from federation_app.models import Peer
+
+_CONTENTS: Final[dict[Intent, type[Any]]] = {
+    Intent.PROPOSE: contents.Invitation,
+    Intent.CANCEL: contents.Withdrawal,
+    Intent.CONFIRM: contents.Acceptance,
+    Intent.DENY: contents.Withdrawal,
+    Intent.NOTIFY: contents.Entry,
+    Intent.SUBSCRIBE: contents.Continuation,
+}
+_SERVICES: Final[dict[Intent, Callable[..., None]]] = {
+    Intent.PROPOSE: invitations.receive,
+    Intent.CANCEL: invitations.receive_withdrawal,
+    Intent.CONFIRM: invitations.receive_acceptance,
+    Intent.DENY: invitations.receive_decline,
+    Intent.NOTIFY: mirrors.apply,
+    Intent.SUBSCRIBE: acts.go_on,
+}
+
+
+async def take(peer: Peer, envelope: Envelope) -> None:
+    """Carry out a verified envelope about a shared chat.
+
+    Raises EnvelopeError, and RemoteProtocolError for a message that is refused.
+    """
+    if envelope.intent is Intent.INFORM:
+        act = contents.read_act(envelope.body)
+        if isinstance(act, contents.GuestMessage):
+            await acts.say(peer, act)
+        else:
+            await database.run(acts.do, peer, act)
+        return
+    if envelope.intent not in _CONTENTS:
+        raise EnvelopeError(
+            EnvelopeCode.UNSUPPORTED, "The intent does not fit the content.", detail="intent"
+        )
+    content: Any = contents.read(envelope.body, _CONTENTS[envelope.intent])
+    await database.run(_SERVICES[envelope.intent], peer, content)

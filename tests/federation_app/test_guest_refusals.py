@@ -1,0 +1,308 @@
+"""Envelopes about shared chats that are refused: nothing of them is stored."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from django.contrib.auth.models import User
+
+from chat_app.models import Chat, ChatEvent, Message, Participant
+from federation_app.guests import invitations, outgoing
+from federation_app.guests.contents import GUESTS_TYPE
+from federation_app.models import ChatFollower, ChatMirror, Guest, GuestInvitation, ReceivedEnvelope
+from federation_app.peers import registry
+from tests.client import wait_until
+from tests.federation_app.peer import SERVER, ForeignPeer, add_peer
+from tests.live_server import shared_chat
+from tests.sessions_app.billing.paid_agents import priced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.conftest import ServerAddress
+    from tests.live_server import Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+GUEST = {"id": "7", "name": "gwen@client.example"}
+STORED = (Chat, ChatEvent, ChatFollower, ChatMirror, Guest, GuestInvitation, Message, Participant)
+
+
+def told(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> Any:
+    """Return an envelope about a shared chat."""
+    body = {"type": GUESTS_TYPE, "content": json.dumps(content)}
+    return peer.envelope(intent, **{"to": [SERVER], "body": body, **members})
+
+
+@pytest.fixture
+def tell(federated: ServerAddress) -> Iterator[Callable[..., tuple[int, str]]]:
+    """Yield a function that posts an envelope and returns the status and the code."""
+    with httpx.Client(base_url=federated.http, timeout=60, trust_env=False) as client:
+
+        def post(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> tuple[int, str]:
+            raw = json.dumps(told(peer, intent, content, **members))
+            headers = {"Content-Type": "application/uamp+json"}
+            response = client.post("/v1/messages", content=raw, headers=headers)
+            return response.status_code, response.json().get("code", "")
+
+        yield post
+
+
+@pytest.fixture
+def chat(peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person) -> Chat:
+    """Return a chat of alice that gwen, a guest, has joined."""
+    found = shared_chat(alice, agents=("echo",))
+    accept(peer, tell, invited(found, alice))
+    return found
+
+
+def invited(chat: Chat, by: Person, name: str = GUEST["name"]) -> str:
+    """Invite a guest to a chat, and return the id of the invitation."""
+    return invitations.invite(chat_id=chat.pk, invited_by=by.user, name=name).invitation_id
+
+
+def accept(peer: ForeignPeer, tell: Callable[..., tuple[int, str]], invitation: str) -> None:
+    """Accept an invitation as gwen."""
+    assert tell(peer, "confirm", {"invitation": invitation, "by": GUEST}) == (202, "")
+
+
+def counts() -> list[int]:
+    """Return the number of rows that a refused envelope must not change."""
+    return [model._default_manager.count() for model in (*STORED, ReceivedEnvelope, User)]
+
+
+def message(chat: Chat, text: str = "hi", **changes: Any) -> dict[str, Any]:
+    """Return a message of gwen."""
+    ref = f"turn-{uuid.uuid4().int % 10**6}-x"
+    return {"act": "message", "chat": chat.pk, "by": GUEST, "ref": ref, "text": text, **changes}
+
+
+def test_words_of_a_guest_are_stored_once(
+    chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
+) -> None:
+    said = message(chat, "once")
+    assert tell(peer, "inform", said) == (202, "")
+    # Another envelope, because the answer to the first one was lost; and another message.
+    assert tell(peer, "inform", said) == (202, "")
+    assert tell(peer, "inform", message(chat, "twice")) == (202, "")
+    assert tell(peer, "inform", said) == (202, "")
+    rows = Message.objects.filter(chat=chat).order_by("seq")
+    assert list(rows.values_list("name", "content")) == [
+        (GUEST["name"], "once"),
+        (GUEST["name"], "twice"),
+    ]
+
+
+def refusals(chat: Chat, alice: Person) -> list[tuple[str, str, Any]]:
+    """Return the code, the intent and the content of envelopes that are refused."""
+    mine = Message.objects.create(
+        chat=chat, seq=999, role="user", sender_user=alice.user, content="mine"
+    )
+    other = shared_chat(alice, agents=())
+    forged = {"id": "7", "name": "gwen@other.example"}
+    local = {"id": str(alice.user.pk), "name": "alice@chat.example"}
+    unknown = {"id": "8", "name": "greg@client.example"}
+    act = {"chat": chat.pk, "by": GUEST, "message": mine.pk}
+    entry = {"chat": chat.pk, "after": 0, "seq": 1, "title": "", "members": [GUEST], "event": {}}
+    invitation = {"invitation": str(uuid.uuid4()), "chat": "chat_1", "title": "", "by": GUEST}
+    to = "alice@chat.example"
+    return [
+        ("4.03", "inform", message(chat, by=forged)),
+        ("4.03", "inform", message(chat, by=local)),
+        ("4.04", "inform", message(chat, by=unknown)),
+        ("4.04", "inform", message(other)),
+        ("4.00", "inform", message(chat, "")),
+        ("4.00", "inform", message(chat, "x" * 300_000)),
+        ("4.00", "inform", message(chat, by={"id": "7", "name": f"{'g' * 10**5}@client.example"})),
+        ("4.00", "inform", message(chat, ref="a b")),
+        ("4.00", "inform", {"act": "other", "chat": chat.pk, "by": GUEST}),
+        ("4.00", "inform", ["message"]),
+        ("4.03", "inform", {"act": "edit", "text": "yours", **act}),
+        ("4.03", "inform", {"act": "delete", **act}),
+        ("4.04", "inform", {"act": "read", **act, "message": "msg_none"}),
+        ("4.04", "inform", {"act": "leave", "chat": chat.pk, "by": unknown}),
+        ("4.04", "notify", entry),
+        ("4.00", "notify", {**entry, "seq": -1}),
+        ("4.04", "subscribe", {"chat": other.pk, "after": 0}),
+        ("4.04", "propose", {**invitation, "to": "nobody@chat.example"}),
+        ("4.04", "propose", {**invitation, "to": "alice@other.example"}),
+        ("4.00", "propose", {**invitation, "to": "alice@ch\u0430t.example"}),
+        ("4.00", "propose", {**invitation, "to": to, "title": "t" * 10**6}),
+        ("4.03", "propose", {**invitation, "to": to, "by": forged}),
+        ("4.04", "confirm", {"invitation": str(uuid.uuid4()), "by": GUEST}),
+        ("4.00", "confirm", {"invitation": "1", "by": GUEST}),
+        ("4.04", "cancel", {"invitation": str(uuid.uuid4())}),
+        ("4.15", "ask", {}),
+    ]
+
+
+def test_what_is_refused_leaves_nothing(
+    chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person
+) -> None:
+    cases = refusals(chat, alice)
+    before = counts()
+    for code, intent, content in cases:
+        assert (tell(peer, intent, content)[1], intent, content) == (code, intent, content)
+        assert counts() == before, content
+    # An agent's name is no server's, and another peer speaks for its own people alone.
+    to_agent = {"to": [f"{SERVER}:agents:echo"]}
+    assert tell(peer, "inform", message(chat), **to_agent)[1] == "4.03"
+    below = add_peer("client.example:agents:gwen")
+    assert tell(below, "inform", message(chat))[1] == "4.03"
+    stranger = add_peer("stranger.example")
+    assert tell(stranger, "inform", message(chat))[1] == "4.03"
+    theirs = {"id": "7", "name": "gwen@stranger.example"}
+    assert tell(stranger, "inform", message(chat, by=theirs))[1] == "4.04"
+    assert counts() == before
+
+
+def test_an_invitation_is_accepted_once_and_by_the_invited_person(
+    peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person
+) -> None:
+    chat = shared_chat(alice, agents=())
+    one = invited(chat, alice)
+    assert invited(chat, alice) == one, "it is open already"
+    other = {"id": "8", "name": "greg@client.example"}
+    assert tell(peer, "confirm", {"invitation": one, "by": other})[1] == "4.03"
+    stranger = add_peer("stranger.example")
+    assert tell(stranger, "confirm", {"invitation": one, "by": GUEST})[1] == "4.04"
+    assert not Guest.objects.exists()
+    accept(peer, tell, one)
+    accept(peer, tell, one)
+    assert Participant.objects.filter(chat=chat, user__username=GUEST["name"]).count() == 1
+    # The same name of another person cannot take over the account.
+    two = invited(shared_chat(alice, agents=()), alice)
+    thief = {"id": "9", "name": GUEST["name"]}
+    assert tell(peer, "confirm", {"invitation": two, "by": thief})[1] == "4.09"
+    invitations.answer(user=alice.user, invitation_id=two, answer="withdraw")
+    assert tell(peer, "confirm", {"invitation": two, "by": GUEST})[1] == "4.09"
+    assert Participant.objects.filter(user__username=GUEST["name"]).count() == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gwen@nowhere.example",
+        "gwen@client.ex\u0430mple",
+        "gwen@client.example:0",
+        "g" * 10**6 + "@client.example",
+        "@client.example",
+        "gwen@",
+        "gw en@client.example",
+    ],
+)
+def test_a_name_that_cannot_be_invited_is_refused(
+    name: str, peer: ForeignPeer, web: httpx.Client, alice: Person
+) -> None:
+    chat = shared_chat(alice, agents=())
+    path = f"/api/v1/chats/{chat.pk}/participants"
+    response = web.post(path, headers=alice.headers, json={"user": name})
+    assert response.status_code == 400
+    assert not GuestInvitation.objects.exists()
+
+
+def test_a_blocked_guest_and_a_suspended_peer_are_refused(
+    chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
+) -> None:
+    guest = Guest.objects.get().user
+    assert not guest.has_usable_password()
+    User.objects.filter(pk=guest.pk).update(is_active=False)
+    assert tell(peer, "inform", message(chat))[1] == "4.03"
+    User.objects.filter(pk=guest.pk).update(is_active=True)
+    registry.suspend(peer.row)
+    assert tell(peer, "inform", message(chat))[1] == "4.01"
+    assert outgoing.claim(peer.row.pk) is None
+    registry.resume(peer.row)
+    assert tell(peer, "inform", message(chat)) == (202, "")
+    assert Message.objects.filter(chat=chat).count() == 1
+
+
+def test_nobody_pays_for_a_guest_without_having_agreed(
+    chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
+) -> None:
+    seller = priced("seller", per_answer="0.25")
+    Participant.objects.create(chat=chat, agent=seller)
+    before = counts()
+    assert tell(peer, "inform", message(chat, "@seller hello"))[1] == "4.02"
+    assert counts() == before
+    assert tell(peer, "inform", message(chat, "@echo hello")) == (202, "")
+    wait_until(lambda: Message.objects.filter(chat=chat, role="assistant").exists())
+
+
+def test_a_person_is_invited_answers_and_blocks(
+    peer: ForeignPeer, tell: Callable[..., tuple[int, str]], web: httpx.Client, alice: Person
+) -> None:
+    def propose(number: int) -> tuple[int, str]:
+        content = {
+            "invitation": str(uuid.UUID(int=number)),
+            "chat": "chat_theirs",
+            "title": "Theirs",
+            "by": GUEST,
+            "to": "alice@chat.example",
+        }
+        return tell(peer, "propose", content)
+
+    assert propose(1) == propose(1) == propose(2) == (202, "")
+    path = "/api/v1/invitations"
+    shown = web.get(path, headers=alice.headers).json()["data"]
+    assert [(one["person"], one["title"], one["direction"]) for one in shown] == [
+        (GUEST["name"], "Theirs", "received")
+    ] * 2
+    one, two = (f"{path}/{row['id']}" for row in shown)
+    assert web.post(one, headers=alice.headers, json={"answer": "block"}).status_code == 200
+    assert propose(3)[1] == "4.04"
+    assert web.post(one, headers=alice.headers, json={"answer": "accept"}).status_code == 400
+    # An entry of a chat that she has not joined is refused, and makes no chat.
+    here = {"id": str(alice.user.pk), "name": "alice@chat.example"}
+    entry = {
+        "chat": "chat_theirs",
+        "after": 4,
+        "seq": 5,
+        "title": "Theirs",
+        "members": [GUEST, here],
+        "event": {"type": "participant.joined"},
+    }
+    assert tell(peer, "notify", entry)[1] == "4.04"
+    assert web.post(two, headers=alice.headers, json={"answer": "accept"}).status_code == 200
+    assert tell(peer, "notify", entry) == (202, "")
+    mirror = Chat.objects.get(home="client.example")
+    # A repeated entry changes nothing; after a gap the home is asked to go on.
+    assert tell(peer, "notify", entry) == (202, "")
+    late = {**entry, "after": 8, "seq": 9}
+    assert tell(peer, "notify", late)[1] == "4.09"
+    assert ChatMirror.objects.get(chat_id=mirror.pk).is_behind
+    # A message with the id of one in another chat is not taken.
+    foreign = Message.objects.create(chat=shared_chat(alice), seq=1, role="user", content="own")
+    created = {
+        "type": "message.created",
+        "message": {"id": foreign.pk, "content": "changed", "name": "gwen", "created_at": 1},
+    }
+    taken = {**entry, "after": 5, "seq": 6, "event": created, "author": GUEST}
+    assert tell(peer, "notify", taken) == (202, "")
+    foreign.refresh_from_db()
+    assert foreign.content == "own"
+    assert not Message.objects.filter(chat=mirror).exists()
+
+
+def test_a_person_has_at_most_so_many_open_invitations(
+    peer: ForeignPeer,
+    tell: Callable[..., tuple[int, str]],
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(invitations, "OPEN_MOST", 2)
+    codes = []
+    for _ in range(3):
+        content = {
+            "invitation": str(uuid.uuid4()),
+            "chat": "chat_theirs",
+            "title": "",
+            "by": GUEST,
+            "to": "alice@chat.example",
+        }
+        codes.append(tell(peer, "propose", content)[1])
+    assert codes == ["", "", "4.29"]
+    assert GuestInvitation.objects.count() == 2

@@ -1,0 +1,171 @@
+"""Chats with members on two servers: a real one here, and another in its own processes."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chat_app.members.receipts import mark_read
+from chat_app.models import Message, Participant, ReadReceipt
+from federation_app.models import ChatFollower, Peer
+from tests.client import wait_until
+from tests.federation_app.two_servers import BOB, CutLine, OtherServer, other_server
+from tests.live_server import shared_chat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import httpx
+
+    from chat_app.models import Chat
+    from tests.conftest import ServerAddress
+    from tests.live_server import Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ALICE = "alice@chat.example"
+READ = """
+from django.contrib.auth.models import User
+from chat_app.members.receipts import mark_read
+bob = User.objects.get(username="bob")
+mark_read(chat_id={chat!r}, user_id=bob.pk, message_id={message!r})
+"""
+ALL_TEXTS = """
+from chat_app.models import Message
+print(list(Message.objects.values_list("content", flat=True)))
+"""
+SUSPEND = """
+from federation_app.models import Peer
+from federation_app.peers import registry
+registry.suspend(Peer.objects.get())
+"""
+RESUME = """
+from federation_app.models import Peer
+from federation_app.peers import registry
+registry.resume(Peer.objects.get())
+"""
+
+
+@pytest.fixture
+def other(federated: ServerAddress, settings: Any, tmp_path: Path) -> Iterator[OtherServer]:
+    """Run the other server."""
+    settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+    settings.UAMP_ENVELOPES_PER_MINUTE = 100_000
+    with other_server(federated, tmp_path / "other") as server:
+        yield server
+
+
+def rest(web: httpx.Client, who: Person, method: str, path: str, body: Any = None) -> Any:
+    """Send a REST request as a person here, and return the response."""
+    return web.request(method, f"/api/v1{path}", headers=who.headers, json=body)
+
+
+def texts(chat: Chat) -> list[tuple[str, str]]:
+    """Return the authors and texts of the messages of a chat here."""
+    rows = Message.objects.filter(chat=chat, deleted_at=None).order_by("seq")
+    return list(rows.values_list("name", "content"))
+
+
+def message_id(chat: Chat, text: str) -> str:
+    """Return the id of a message here, which is its id there, too."""
+    return Message.objects.get(chat=chat, content=text).pk
+
+
+def joined(other: OtherServer, web: httpx.Client, alice: Person) -> tuple[Chat, str]:
+    """Return a chat of alice here that bob has joined, and its mirror there."""
+    chat = shared_chat(alice, agents=("echo",))
+    response = rest(web, alice, "POST", f"/chats/{chat.pk}/participants", {"user": BOB})
+    assert response.status_code == 202, response.text
+    wait_until(lambda: len(other.invitations()) == 1)
+    (invitation,) = other.invitations()
+    assert (invitation["person"], invitation["title"]) == (ALICE, "Shared")
+    other.post(f"/invitations/{invitation['id']}", {"answer": "accept"})
+    wait_until(lambda: Participant.objects.filter(chat=chat, user__username=BOB).exists())
+    return chat, other.chat("Shared")
+
+
+def test_a_guest_and_the_members_share_a_chat(
+    other: OtherServer, web: httpx.Client, alice: Person
+) -> None:
+    chat, mirror = joined(other, web, alice)
+    sent = other.post(f"/chats/{mirror}/messages", {"content": "hello from afar"})
+    assert sent["queued"], "the home decides its place"
+    wait_until(lambda: texts(chat) == [(BOB, "hello from afar")])
+    assert Message.objects.filter(chat=chat, sender_user__username=BOB).exists()
+    rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "@echo welcome"})
+    wait_until(lambda: len(texts(chat)) == 3)
+    expected = [("bob", "hello from afar"), (ALICE, "@echo welcome"), ("echo", texts(chat)[2][1])]
+    wait_until(lambda: other.texts(mirror) == expected)
+    assert other.get(f"/chats/{mirror}/queue")["data"] == []
+
+    # The guest edits, reads, deletes.
+    first, last = (message_id(chat, text) for text in ("hello from afar", "@echo welcome"))
+    other.patch(f"/messages/{first}", {"content": "hello from nearby"})
+    wait_until(lambda: texts(chat)[0] == (BOB, "hello from nearby"))
+    other.product.run(READ.format(chat=mirror, message=last))
+    wait_until(lambda: ReadReceipt.objects.filter(message_id=last, user__username=BOB).exists())
+    other.delete(f"/messages/{first}")
+    wait_until(lambda: len(texts(chat)) == 2)
+    # And so does the host.
+    rest(web, alice, "PATCH", f"/messages/{last}", {"content": "@echo goodbye"})
+    wait_until(lambda: (ALICE, "@echo goodbye") in other.texts(mirror))
+    mark_read(chat_id=chat.pk, user_id=alice.user.pk, message_id=last)
+    wait_until(lambda: len(other.get(f"/chats/{mirror}/receipts")["data"]) == 2)
+    rest(web, alice, "DELETE", f"/messages/{last}")
+    wait_until(lambda: [name for name, _ in other.texts(mirror)] == ["echo"])
+
+    # A mirror grants no rights: members are added at home.
+    with other.product.api("bob") as client:
+        path = f"/api/v1/chats/{mirror}/participants"
+        assert client.post(path, json={"user": "carol"}).status_code == 403
+        assert client.post(path, json={"agent": "echo"}).status_code == 403
+    member = Participant.objects.get(chat=chat, user__username=BOB)
+    rest(web, alice, "DELETE", f"/chats/{chat.pk}/participants/{member.pk}")
+    wait_until(lambda: not any(one["id"] == mirror for one in other.get("/chats")["data"]))
+    rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "among us"})
+    wait_until(lambda: not ChatFollower.objects.exists())
+    assert "among us" not in other.product.run(ALL_TEXTS)
+
+
+def test_an_outage_of_either_side_loses_nothing(
+    other: OtherServer, web: httpx.Client, alice: Person
+) -> None:
+    chat, mirror = joined(other, web, alice)
+    to_other = CutLine("127.0.0.1", other.product.port)
+    Peer.objects.update(address=f"http://127.0.0.1:{to_other.port}")
+    # Neither hears the other: the other server suspends this one, whose line to it is cut.
+    to_other.hold()
+    other.product.run(SUSPEND)
+    for number in range(3):
+        rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": f"from here {number}"})
+        other.post(f"/chats/{mirror}/messages", {"content": f"from there {number}"})
+    wait_until(lambda: Peer.objects.get().failures > 1)
+    assert len(other.get(f"/chats/{mirror}/queue")["data"]) == 3
+    assert other.texts(mirror) == []
+    # The other server dies, and is started again.
+    other.product.stop(signal.SIGKILL)
+    other.product.start()
+    to_other.mend()
+    other.product.run(RESUME)
+
+    def here() -> list[str]:
+        return [text for _, text in texts(chat)]
+
+    wait_until(lambda: len(here()) == 6)
+    assert sorted(here()) == sorted(
+        [f"from {place} {number}" for place in ("here", "there") for number in range(3)]
+    )
+    assert [text for text in here() if "there" in text] == [f"from there {n}" for n in range(3)]
+    wait_until(lambda: [text for _, text in other.texts(mirror)] == here())
+    assert other.get(f"/chats/{mirror}/queue")["data"] == []
+    # The guest leaves, and comes back by another invitation alone.
+    (own,) = [
+        one["participant_id"]
+        for one in other.get(f"/chats/{mirror}")["participants"]
+        if one["name"] == "bob"
+    ]
+    other.delete(f"/chats/{mirror}/participants/{own}")
+    wait_until(lambda: not Participant.objects.filter(user__username=BOB, left_at=None).exists())
+    to_other.close()

@@ -1,0 +1,104 @@
+"""Another server in processes and on a database of its own, which is a peer of the running one."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from federation_app import own_names
+from federation_app.models import Peer
+from federation_app.peers import registry
+from tests.client import wait_until
+from tests.faults.cut_line import CutLine
+from tests.federation_app.peer import SERVER
+from tests.journeys.product import Product, running_product
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.conftest import ServerAddress
+
+OTHER = "did:web:other.example"
+BOB = "bob@other.example"
+ENTER = """
+import json
+from federation_app import own_names
+from federation_app.models import Peer
+from federation_app.peers import registry
+peer = registry.enter_peer({did!r}, json.loads({jwks!r}), user=None)
+Peer.objects.filter(pk=peer.pk).update(address={address!r})
+print(json.dumps({{"keys": [key.jwk() for key in own_names.own_keys({other!r})]}}))
+"""
+
+
+@dataclass
+class OtherServer:
+    """The other server, and the peer that it is here."""
+
+    product: Product
+    peer: Peer
+
+    def get(self, path: str, username: str = "bob") -> Any:
+        """Return the JSON of a REST path for a person there."""
+        with self.product.api(username) as client:
+            return client.get(f"/api/v1{path}").raise_for_status().json()
+
+    def post(self, path: str, body: Any, username: str = "bob") -> Any:
+        """Post to a REST path as a person there, and return the JSON."""
+        with self.product.api(username) as client:
+            return client.post(f"/api/v1{path}", json=body).raise_for_status().json()
+
+    def patch(self, path: str, body: Any) -> None:
+        """Patch a REST path as bob there."""
+        with self.product.api("bob") as client:
+            client.patch(f"/api/v1{path}", json=body).raise_for_status()
+
+    def delete(self, path: str) -> None:
+        """Delete a REST path as bob there."""
+        with self.product.api("bob") as client:
+            client.delete(f"/api/v1{path}").raise_for_status()
+
+    def invitations(self) -> list[Any]:
+        """Return the open invitations that bob has received there."""
+        found: list[Any] = self.get("/invitations")["data"]
+        return [one for one in found if one["direction"] == "received"]
+
+    def chat(self, title: str) -> str:
+        """Return the id of bob's chat of a title, once he is in it."""
+        found: list[str] = []
+
+        def is_there() -> bool:
+            chats = self.get("/chats")["data"]
+            found[:] = [one["id"] for one in chats if one["title"] == title]
+            return bool(found)
+
+        wait_until(is_there)
+        return found[0]
+
+    def texts(self, chat_id: str) -> list[tuple[str, str]]:
+        """Return the authors and texts of the messages in a chat there that have a text."""
+        rows = self.get(f"/chats/{chat_id}/messages?order=asc&limit=200")["data"]
+        return [(one["name"], one["content"]) for one in rows if one["content"]]
+
+
+@contextmanager
+def other_server(here: ServerAddress, folder: Path, **variables: str) -> Iterator[OtherServer]:
+    """Run another server; both trust each other, and post to each other's loopback addresses."""
+    names: dict[str, Any] = {
+        "UAMP_FEDERATION_HOST": "other.example",
+        "UAMP_ENVELOPES_PER_MINUTE": "100000",
+        "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
+        **variables,
+    }
+    with running_product(folder, **names) as product:
+        jwks = json.dumps({"keys": [key.jwk() for key in own_names.own_keys(SERVER)]})
+        code = ENTER.format(did=SERVER, jwks=jwks, address=here.http, other=OTHER)
+        peer = registry.enter_peer(OTHER, json.loads(product.run(code)), user=None)
+        Peer.objects.filter(pk=peer.pk).update(address=product.url)
+        yield OtherServer(product, peer)
+
+
+__all__ = ["BOB", "OTHER", "CutLine", "OtherServer", "other_server"]
