@@ -10,7 +10,7 @@ from hashlib import md5
 from typing import IO, TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.utils.cache import set_response_etag
 from django.utils.decorators import method_decorator
 from django.utils.http import parse_etags, quote_etag
@@ -75,14 +75,28 @@ class RestView(JsonView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the caller, the limits, `If-Match` and `Idempotency-Key`, in this order."""
         super().initial(request, *args, **kwargs)
-        read = getattr(self, "get", None)
-        if "If-Match" in request.headers and read and request.method not in SAFE_METHODS:
-            check_match(request, read(request, *args, **kwargs))
+        if "If-Match" in request.headers and request.method not in SAFE_METHODS:
+            self._check_condition(request, *args, **kwargs)
         if request.method == "POST" and hasattr(self, "post") and not self.answers_repeats:
             self._repeatable = RepeatableRequest.of(request)
             if self._repeatable is not None and self._repeatable.is_repeated:
                 # The handler that this request is dispatched to.
                 vars(self)["post"] = self._repeatable.replay
+
+    def _check_condition(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Compare `If-Match` with the ETag of this path; raises Problem precondition_failed."""
+        read = getattr(self, "get", None)
+        if read is None:
+            if request.method in {"PATCH", "PUT", "DELETE"}:
+                raise Problem("precondition_failed", "This path has no ETag: leave out If-Match.")
+            return
+        http = request._request  # noqa: SLF001 its query is that of the write
+        query, http.GET = http.GET, QueryDict()
+        try:
+            current = read(request, *args, **kwargs)
+        finally:
+            http.GET = query
+        check_match(request, current)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer a request; HEAD gets the ETag of GET, which Django leaves out."""

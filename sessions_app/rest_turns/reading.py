@@ -40,7 +40,7 @@ class ErrorSerializer(serializers.Serializer[Any]):
 class WaitingSerializer(serializers.Serializer[Any]):
     """What a response waits for, until a deadline; the amount is that of a payment."""
 
-    kind = serializers.ChoiceField(choices=["payment", "approval", "tool_result"])
+    kind = serializers.CharField(help_text="payment, approval or tool_result")
     deadline = serializers.DateTimeField()
     amount = serializers.CharField(required=False, help_text="A decimal string.")
     currency = serializers.CharField(required=False)

@@ -157,6 +157,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "api/v1/chats": {"GET": (P, None), "POST": (P, {"title": "new"})},
     f"{_CHAT}/participants": {"GET": (M, None), "POST": (M, {"user": "guest"})},
     f"{_CHAT}/participants/{{participant_id}}": {
+        "GET": (M, None),
         "PATCH": (O, {"trigger": "never"}),
         "DELETE": (O, None),
     },

@@ -41,7 +41,7 @@ def keys_of(data_dir: Path) -> dict[str, str]:
 
 
 def client(port: int, key: str) -> httpx.Client:
-    """Return a client of a server, as a person."""
+    """Return a client of a server, as a person; its caller closes it."""
     headers = {"Authorization": f"Bearer {key}"}
     return httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", headers=headers, timeout=60)
 
@@ -122,6 +122,8 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
     finally:
         for program in programs:
             program.end()
+        alice.close()
+        bob.close()
         serving.process.end()
 
 
@@ -188,4 +190,5 @@ def test_the_second_run_of_the_archiver_copies_what_changed_and_leaves_the_same(
         assert [one["emoji"] for one in kept[shown]["reactions"]] == ["👍"]
         assert (tmp_path / "copy" / chat / content).read_bytes() == b"a,b\n1,2\n"
     finally:
+        web.close()
         serving.process.end()

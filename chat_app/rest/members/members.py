@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import User
+from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
@@ -100,7 +101,20 @@ class ParticipantsView(RestView):
 class ParticipantView(RestView):
     """One membership."""
 
+    read_scope = "chats:read"
     write_scope = "chats:write"
+
+    @extend_schema(
+        operation_id="get_participant",
+        responses={200: ParticipantSerializer, **responses(400, 404)},
+    )
+    def get(self, request: Request, chat_id: str, participant_id: str) -> Response:
+        """Return one member of a chat."""
+        read_query(request, NoQuery)
+        for member in chat_data(request, chat_id)["participants"]:
+            if member["participant_id"] == int(participant_id):
+                return Response(member)
+        raise Http404
 
     @extend_schema(
         operation_id="update_participant",

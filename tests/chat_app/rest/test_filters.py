@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat_app.contents.quota import ContentOwner
 from chat_app.contents.storage import store
-from chat_app.models import Chat, ContentUse, Message
+from chat_app.models import Chat, ContentUse, Message, Participant
 from chat_app.rest import paging
 from payments_app import services as ledger
 from sessions_app.models import ToolCallKind
@@ -218,3 +218,29 @@ def test_a_write_is_of_what_was_read(history: History) -> None:
     assert patch(client, chat, {"title": "one"}, etag).status_code == 200
     check_problem(patch(client, chat, {"title": "two"}, etag), 412, "precondition_failed")
     assert patch(client, chat, {"title": "three"}, "*").status_code == 200
+
+
+def test_a_condition_counts_on_every_path_whether_or_not_it_can_be_read(history: History) -> None:
+    client = signed_in(history.ada)
+    bob = Participant.objects.get(chat=history.chat, user=history.bob)
+    path = f"/api/v1/chats/{history.chat.pk}/participants/{bob.pk}"
+    etag = client.get(path)["ETag"]
+    assert client.get(path).json()["name"] == "bob"
+    check_problem(patch(client, path, {"role": "admin"}, '"x"'), 412, "precondition_failed")
+    check_problem(client.delete(path, headers={"If-Match": '"x"'}), 412, "precondition_failed")
+    assert Participant.objects.get(pk=bob.pk).role == bob.role
+    assert patch(client, path, {"role": "admin"}, etag).status_code == 200
+    check_problem(client.get(f"{path}0"), 404, "not_found")
+
+    # Its GET has no parameter of the name.
+    reactions = f"/api/v1/messages/{history.id_of('hers')}/reactions"
+    etag = client.get(reactions)["ETag"]
+    emoji = f"{reactions}?emoji=%F0%9F%91%8D"
+    assert client.put(emoji, headers={"If-Match": etag}).status_code == 204
+    check_problem(client.delete(emoji, headers={"If-Match": etag}), 412, "precondition_failed")
+    assert client.delete(emoji).status_code == 204
+
+    # A path without a GET has no ETag to compare.
+    pin = f"/api/v1/messages/{history.id_of('hers')}/pin"
+    check_problem(client.put(pin, headers={"If-Match": etag}), 412, "precondition_failed")
+    assert client.put(pin).status_code == 204

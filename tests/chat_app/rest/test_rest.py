@@ -816,6 +816,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "fill_pool": "/api/v1/chats/{chat_id}/pool",
         "list_participants": "/api/v1/chats/{chat_id}/participants",
         "add_participant": "/api/v1/chats/{chat_id}/participants",
+        "get_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
         "remove_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
         "update_participant": "/api/v1/chats/{chat_id}/participants/{participant_id}",
         "mute_chat": "/api/v1/chats/{chat_id}/mute",
