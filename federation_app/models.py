@@ -260,8 +260,7 @@ class ChatMirror(models.Model):
     chat_id = models.CharField(max_length=40, unique=True)
     # The last entry of the home's log that is applied here.
     applied_seq = models.BigIntegerField(default=0)
-    # The last waiting message (QueuedTurn) and the last entry of this log that the home has.
-    sent_turn = models.BigIntegerField(default=0)
+    # The last entry of this log that the home knows.
     sent_seq = models.BigIntegerField(default=0)
     # Whether an entry was missing: the home is asked to go on after `applied_seq`.
     is_behind = models.BooleanField(default=False)
@@ -285,7 +284,8 @@ class ChatFollower(models.Model):
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="followers", db_index=False)
     chat_id = models.CharField(max_length=40)
-    # The last entry of the log that it has.
+    # The entry after which its first guest joined, and the last one that it has.
+    first_seq = models.BigIntegerField()
     sent_seq = models.BigIntegerField()
     # The last message of it that was taken, by the name that the peer gave it.
     last_message = models.CharField(max_length=64, blank=True)

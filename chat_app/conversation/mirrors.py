@@ -81,11 +81,14 @@ def add_message(chat_id: str, new: NewMessage) -> int | None:
     return seq
 
 
-def edit(chat_id: str, message_id: str, content: str) -> None:
-    """Change a message as its author did at the home; needs a transaction."""
+def edit(chat_id: str, message_id: str, content: str, *, author_id: int | None) -> None:
+    """Change a message as its author did at the home; needs a transaction.
+
+    Nobody else can, the home included: words of a person here are changed here.
+    """
     lock_chats([chat_id])
     message = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()
-    if message is None or message.content == content:
+    if message is None or message.content == content or message.sender_user_id != author_id:
         return
     try:
         revise(message, content)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from chat_app.members.membership import people_of
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.guests.contents import RemotePerson
@@ -103,6 +104,12 @@ def person_here(name: WholeName) -> User | None:
         return None
     people = User.objects.filter(username=name.name, is_active=True)
     return people.exclude(pk__in=Guest.objects.values("user")).first()
+
+
+def has_guests(peer: Peer, chat_id: str) -> bool:
+    """Return whether a guest of a peer is in a chat."""
+    members = [user.pk for user in people_of(chat_id)]
+    return Guest.objects.filter(peer=peer, user_id__in=members).exists()
 
 
 def guest_users() -> QuerySet[User]:

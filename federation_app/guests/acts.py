@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+
 import uamp
 from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.erasure import leave
@@ -29,6 +32,7 @@ from federation_app.models import ChatFollower, Peer
 from sessions_app import database
 from sessions_app.access.principal import Principal, PrincipalKind
 from sessions_app.connection.client_connection import Defaults
+from sessions_app.data_rights.erasure import StillRunning, erase_person
 from sessions_app.handlers.sessions import find_session
 from sessions_app.transports.followed_response import FollowedResponse
 from sessions_app.transports.http_exchange import HttpExchange
@@ -107,7 +111,10 @@ def _note(peer: Peer, message: GuestMessage) -> None:
 def do(peer: Peer, act: GuestEdit | GuestDeletion | GuestRead | GuestLeaving) -> None:
     """Carry out what a guest did to their own; raises EnvelopeError. A repeat changes nothing."""
     if isinstance(act, GuestLeaving):
-        leave(act.chat, accounts.find_guest(peer, act.by))
+        user = accounts.find_guest(peer, act.by)
+        leave(act.chat, user)
+        if act.by.name.startswith(accounts.ERASED):
+            _erase(user)
         return
     user = _member(peer, act)
     try:
@@ -134,9 +141,21 @@ def do(peer: Peer, act: GuestEdit | GuestDeletion | GuestRead | GuestLeaving) ->
         ) from None
 
 
+def _erase(user: User) -> None:
+    """Erase a guest who was erased on their own server; raises EnvelopeError busy."""
+    try:
+        erase_person(user, reason="Erased on their own server.", wait=0)
+    except StillRunning:
+        raise EnvelopeError(
+            EnvelopeCode.BUSY, "Answers to the person still run.", retry_after=1
+        ) from None
+
+
 def go_on(peer: Peer, place: Continuation) -> None:
     """Send the log of a chat to a peer again after a place; raises EnvelopeError not_found."""
     rows = ChatFollower.objects.filter(peer=peer, chat_id=place.chat)
     if not rows.exists():
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such chat.", detail="chat")
-    rows.filter(sent_seq__gt=place.after).update(sent_seq=place.after)
+    # What was written before its first guest joined is not for the peer.
+    after = Greatest(F("first_seq"), Value(place.after))
+    rows.filter(sent_seq__gt=place.after).update(sent_seq=after)

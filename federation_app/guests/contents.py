@@ -103,11 +103,12 @@ GuestAct = GuestMessage | GuestEdit | GuestDeletion | GuestRead | GuestLeaving
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """`notify`: the entry `seq` of a chat's log, which follows the entry `after` for the receiver.
 
-    `event` is the event of UAMP, `author` the person who caused it. `members` are the people of the
-    chat now.
+    The receiver may know the log after the entry `start`, where its first guest joined. `event` is
+    the event of UAMP, `author` the person who caused it. `members` are the people of the chat now.
     """
 
     chat: _Id
+    start: _Place
     after: _Place
     seq: _Place
     title: _Title

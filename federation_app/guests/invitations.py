@@ -193,16 +193,19 @@ def receive_acceptance(peer: Peer, accepted: Acceptance) -> None:
             )
         if not user.is_active or not row.user.is_active:
             raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "The person is blocked.", detail="by")
+        head = chat_heads([row.chat_id]).get(row.chat_id, 0)
+        follows = accounts.has_guests(peer, row.chat_id)
         try:
-            head = chat_heads([row.chat_id]).get(row.chat_id, 0)
             add_participant(chat_id=row.chat_id, added_by=row.user, user=user)
         except (NotAMember, NotAllowed):
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHORIZED, "The inviter adds no members now.", detail="invitation"
             ) from None
-        ChatFollower.objects.get_or_create(
-            peer=peer, chat_id=row.chat_id, defaults={"sent_seq": head}
-        )
+        if not follows:
+            # What was written since its last guest left is not for the peer.
+            ChatFollower.objects.update_or_create(
+                peer=peer, chat_id=row.chat_id, defaults={"first_seq": head, "sent_seq": head}
+            )
         _change(row, InvitationState.ACCEPTED, is_sent=True)
 
 

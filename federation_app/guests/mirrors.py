@@ -21,9 +21,9 @@ from chat_app.members.membership import NotAMember, has_left_freely, last_leavin
 from chat_app.members.receipts import mark_read
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.guests import accounts, invitations
-from federation_app.guests.names import own_host, read_name
+from federation_app.guests.names import NAME_CHARS, own_host, read_name
 from federation_app.models import ChatMirror, Peer
-from sessions_app.queue.rows import ordered_elsewhere
+from sessions_app.queue.rows import is_waiting, ordered_elsewhere
 
 if TYPE_CHECKING:
     from federation_app.guests.contents import Entry, RemotePerson
@@ -33,6 +33,10 @@ logger = logging.getLogger(__name__)
 TURN: Final = "turn-"
 """The beginning of the name of a message that waited here (`QueuedTurn`), before its row's id."""
 _TURN: Final = re.compile(rf"{TURN}([0-9]{{1,18}})-")
+
+_ID_CHARS: Final = 40
+_KEY_DIGITS: Final = 18
+_TIME_MOST: Final = 2**43
 
 
 def apply(peer: Peer, entry: Entry) -> None:
@@ -46,7 +50,7 @@ def apply(peer: Peer, entry: Entry) -> None:
         mirror = _mirror(peer, entry)
         if entry.seq <= mirror.applied_seq:
             return
-        if entry.after > mirror.applied_seq:
+        if entry.after > max(mirror.applied_seq, entry.start):
             behind = mirror
         else:
             users = [user for one in entry.members if (user := _person(peer, entry, one))]
@@ -83,10 +87,20 @@ def _mirror(peer: Peer, entry: Entry) -> ChatMirror:
 
 
 def _person(peer: Peer, entry: Entry, person: RemotePerson) -> User | None:
-    """Return the account of a member; None for a person here who has not accepted to join."""
-    if read_name(person.name).host != own_host():
-        return accounts.guest_account(peer, person)
-    if not person.id.isdecimal() or not invitations.may_join(peer, entry.chat, int(person.id)):
+    """Return the account of a person; None for one whose account cannot be told.
+
+    Of people here the home may name only those who have accepted to join. A name that cannot be an
+    account's does not hold up the log.
+    """
+    try:
+        if read_name(person.name).host != own_host():
+            return accounts.guest_account(peer, person)
+    except EnvelopeError as error:
+        logger.warning("a member of a chat of %s was left out: %s", peer.did, error)
+        return None
+    if not person.id.isdecimal() or len(person.id) > _KEY_DIGITS:
+        return None
+    if not invitations.may_join(peer, entry.chat, int(person.id)):
         return None
     return User.objects.filter(pk=int(person.id), is_active=True).first()
 
@@ -106,44 +120,52 @@ def _apply_event(peer: Peer, mirror: ChatMirror, entry: Entry) -> None:
     is_own = author is not None and not accounts.is_guest(author)
     match event.get("type"):
         case "message.created":
-            _add_message(mirror, event.get("message"), author)
+            _add_message(peer, mirror, event.get("message"), author)
         case "message.edited" if not is_own:
-            chats.edit(mirror.chat_id, _text(event, "message_id"), _text(event, "content"))
+            chats.edit(
+                mirror.chat_id,
+                _text(event, "message_id"),
+                _text(event, "content"),
+                author_id=None if author is None else author.pk,
+            )
         case "message.deleted" if not is_own:
             chats.delete(mirror.chat_id, _text(event, "message_id"))
         case "message.read" if author is not None and not is_own:
             _read(mirror.chat_id, author, _text(event, "message_id"))
 
 
-def _add_message(mirror: ChatMirror, message: object, author: User | None) -> None:
+def _add_message(peer: Peer, mirror: ChatMirror, message: object, author: User | None) -> None:
+    """Append a message. A person here has written it only if it waits here."""
     if not isinstance(message, dict):
         raise malformed("A message.created has a message.", detail="event")
     created = message.get("created_at")
-    if not isinstance(created, int) or not 0 <= created < 2**43:
+    if not isinstance(created, int) or not 0 <= created < _TIME_MOST:
         raise malformed("created_at is a time in milliseconds.", detail="event")
-    is_agent = message.get("sender_kind") == "agent"
-    reply_to = message.get("reply_to")
-    turn = str(message.get("client_event_id") or "")
+    reply_to, text = message.get("reply_to"), _text(message, "content").replace("\0", "")
+    found = _TURN.match(str(message.get("client_event_id")))
+    turn = None
+    if author is not None and not accounts.is_guest(author):
+        turn = None if found is None else int(found[1])
+        if turn is None or not is_waiting(mirror.chat_id, turn, user_id=author.pk, text=text):
+            author = turn = None
+    name = f"{_text(message, 'name')}@{accounts.host_of(peer)}"
     new = NewMessage(
-        id=_text(message, "id")[:40],
-        role="assistant" if is_agent else "user",
+        id=_text(message, "id")[:_ID_CHARS],
+        role="assistant" if message.get("sender_kind") == "agent" else "user",
         at=datetime.fromtimestamp(created / 1000, UTC),
-        name=_text(message, "name")[:150] if author is None else author.get_username(),
-        content=_text(message, "content").replace("\0", ""),
-        sender_user_id=None if author is None or is_agent else author.pk,
+        name=name[-NAME_CHARS:] if author is None else author.get_username(),
+        content=text,
+        sender_user_id=None if author is None else author.pk,
         transport="envelope",
-        reply_to=reply_to[:40] if isinstance(reply_to, str) else None,
-        client_event_id=None,
+        reply_to=reply_to[:_ID_CHARS] if isinstance(reply_to, str) else None,
     )
     try:
         seq = chats.add_message(mirror.chat_id, new)
     except chats.ForeignMessage:
-        logger.warning("%s sent a message with the id of another one", mirror.peer_id)
+        logger.warning("%s sent a message with the id of another one", peer.did)
         return
-    found = _TURN.match(turn)
-    if seq is None or found is None or author is None or accounts.is_guest(author):
-        return
-    ordered_elsewhere(mirror.chat_id, int(found[1]), new.id, seq)
+    if seq is not None and turn is not None:
+        ordered_elsewhere(mirror.chat_id, turn, new.id, seq)
 
 
 def _read(chat_id: str, author: User, message_id: str) -> None:

@@ -164,7 +164,7 @@ def _contents(peer: Peer) -> Iterator[_Content]:
     for mirror in mirrored:
         if mirror.is_behind:
             yield _continuation(mirror)
-        if (turn := queue.waiting_elsewhere(mirror.chat_id, mirror.sent_turn)) is not None:
+        if (turn := queue.waiting_elsewhere(mirror.chat_id)) is not None:
             yield _turn(peer, mirror, turn)
         if heads.get(mirror.chat_id, 0) > mirror.sent_seq:
             yield from _own_acts(peer, mirror)
@@ -215,10 +215,8 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _Content:
     key = hashlib.sha256(f"{turn.session_id} {turn.event_id}".encode()).hexdigest()[:24]
     replies = [given["reply_to"] for given in turn.inputs if given.get("reply_to")]
     (by,) = accounts.named_to(peer, [turn.user])
-    sent = partial(_sent_turn, mirror.pk, turn.pk)
 
     def refused(status: int) -> None:
-        sent()
         queue.refuse_elsewhere(
             turn,
             _CODES.get(status, "forbidden"),
@@ -235,13 +233,9 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _Content:
             "text": turn.text,
             **({"reply_to": replies[0]} if replies else {}),
         },
-        done=sent,
+        done=partial(queue.accepted_elsewhere, turn),
         refused=refused,
     )
-
-
-def _sent_turn(mirror_pk: int, turn_pk: int) -> None:
-    ChatMirror.objects.filter(pk=mirror_pk, sent_turn__lt=turn_pk).update(sent_turn=turn_pk)
 
 
 def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_Content]:
@@ -323,6 +317,7 @@ def _entry(
     chat_id = follower.chat_id
     members: dict[str, Any] = {
         "chat": chat_id,
+        "start": follower.first_seq,
         "after": after,
         "seq": entry.seq,
         "title": titles_of([chat_id]).get(chat_id, ""),

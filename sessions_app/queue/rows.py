@@ -170,10 +170,17 @@ def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
             _publish(chat_id)
 
 
-def waiting_elsewhere(chat_id: str, after: int) -> QueuedTurn | None:
-    """Return the next message of a mirror, after a row, that its home has not accepted yet."""
-    rows = QueuedTurn.objects.filter(chat_id=chat_id, pk__gt=after).select_related("user")
-    return rows.exclude(status=QueuedTurnState.FAILED).order_by("pk").first()
+def waiting_elsewhere(chat_id: str) -> QueuedTurn | None:
+    """Return the next message of a mirror that its home has not accepted yet."""
+    rows = QueuedTurn.objects.filter(chat_id=chat_id, status=QueuedTurnState.QUEUED)
+    return rows.select_related("user").order_by("pk").first()
+
+
+def accepted_elsewhere(row: QueuedTurn) -> None:
+    """Note that the home of a mirror has a message; it waits for its place in the log."""
+    with transaction.atomic():
+        lock_chats([row.chat_id])
+        move(QueuedTurn.objects.filter(pk=row.pk), QueuedTurnTrigger.CLAIM)
 
 
 def refuse_elsewhere(row: QueuedTurn, code: str, reason: str) -> None:
@@ -184,14 +191,18 @@ def refuse_elsewhere(row: QueuedTurn, code: str, reason: str) -> None:
         _publish(row.chat_id)
 
 
+def is_waiting(chat_id: str, pk: int, *, user_id: int, text: str) -> bool:
+    """Return whether a message of a person with this text waits in a mirror."""
+    rows = QueuedTurn.objects.filter(chat_id=chat_id, pk=pk, user_id=user_id, text=text)
+    return rows.exists()
+
+
 def ordered_elsewhere(chat_id: str, pk: int, message_id: str, seq: int) -> None:
-    """Replace a message that waited in a mirror by the one in its log, in the same transaction.
+    """Replace a message that waits in a mirror by the one in its log, in the same transaction.
 
     The client's event is recorded, so that repeating it has no effect.
     """
-    row = QueuedTurn.objects.filter(chat_id=chat_id, pk=pk).first()
-    if row is None:
-        return
+    row = QueuedTurn.objects.get(chat_id=chat_id, pk=pk)
     outcome: dict[str, Any] = {"message_id": message_id, "response_ids": [], "first_seq": seq}
     InboundEvent.objects.get_or_create(
         session_id=row.session_id,

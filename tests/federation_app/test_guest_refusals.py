@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tests.live_server import Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
+WORDS: dict[str, Any] = {"content": "words", "name": "gwen", "created_at": 1}
 GUEST = {"id": "7", "name": "gwen@client.example"}
 STORED = (Chat, ChatEvent, ChatFollower, ChatMirror, Guest, GuestInvitation, Message, Participant)
 
@@ -106,7 +107,15 @@ def refusals(chat: Chat, alice: Person) -> list[tuple[str, str, Any]]:
     local = {"id": str(alice.user.pk), "name": "alice@chat.example"}
     unknown = {"id": "8", "name": "greg@client.example"}
     act = {"chat": chat.pk, "by": GUEST, "message": mine.pk}
-    entry = {"chat": chat.pk, "after": 0, "seq": 1, "title": "", "members": [GUEST], "event": {}}
+    entry = {
+        "chat": chat.pk,
+        "start": 0,
+        "after": 0,
+        "seq": 1,
+        "title": "",
+        "members": [GUEST],
+        "event": {},
+    }
     invitation = {"invitation": str(uuid.uuid4()), "chat": "chat_1", "title": "", "by": GUEST}
     to = "alice@chat.example"
     return [
@@ -259,6 +268,7 @@ def test_a_person_is_invited_answers_and_blocks(
     here = {"id": str(alice.user.pk), "name": "alice@chat.example"}
     entry = {
         "chat": "chat_theirs",
+        "start": 4,
         "after": 4,
         "seq": 5,
         "title": "Theirs",
@@ -274,17 +284,36 @@ def test_a_person_is_invited_answers_and_blocks(
     late = {**entry, "after": 8, "seq": 9}
     assert tell(peer, "notify", late)[1] == "4.09"
     assert ChatMirror.objects.get(chat_id=mirror.pk).is_behind
+    # The home cannot put words into the mouths of people here.
+    forged = {"type": "message.created", "message": {**WORDS, "id": "msg_forged"}}
+    said = {**entry, "after": 5, "seq": 6, "event": forged, "author": here}
+    assert tell(peer, "notify", said) == (202, "")
+    shown = Message.objects.get(pk="msg_forged")
+    assert (shown.name, shown.sender_user) == ("gwen@client.example", None)
     # A message with the id of one in another chat is not taken.
     foreign = Message.objects.create(chat=shared_chat(alice), seq=1, role="user", content="own")
-    created = {
-        "type": "message.created",
-        "message": {"id": foreign.pk, "content": "changed", "name": "gwen", "created_at": 1},
-    }
-    taken = {**entry, "after": 5, "seq": 6, "event": created, "author": GUEST}
+    created = {"type": "message.created", "message": {**WORDS, "id": foreign.pk}}
+    taken = {**entry, "after": 6, "seq": 7, "event": created, "author": GUEST}
     assert tell(peer, "notify", taken) == (202, "")
     foreign.refresh_from_db()
     assert foreign.content == "own"
-    assert not Message.objects.filter(chat=mirror).exists()
+    assert Message.objects.filter(chat=mirror).count() == 1
+    # Nor can anyone but the author edit.
+    edited = {"type": "message.edited", "message_id": "msg_forged", "content": "other"}
+    change = {**entry, "after": 7, "seq": 8, "event": edited, "author": GUEST}
+    assert tell(peer, "notify", change) == (202, "")
+    assert Message.objects.get(chat=mirror).content == WORDS["content"]
+
+
+def test_a_peer_is_not_sent_what_was_written_before_its_guests_joined(
+    chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
+) -> None:
+    row = ChatFollower.objects.get()
+    first = row.first_seq
+    assert first == ChatEvent.objects.get(type="participant.joined").seq - 1
+    ChatFollower.objects.update(sent_seq=first + 1)
+    assert tell(peer, "subscribe", {"chat": chat.pk, "after": 0}) == (202, "")
+    assert ChatFollower.objects.get().sent_seq == first
 
 
 def test_a_person_has_at_most_so_many_open_invitations(

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 ALICE = "alice@chat.example"
+ECHO = "echo@chat.example"
 READ = """
 from django.contrib.auth.models import User
 from chat_app.members.receipts import mark_read
@@ -73,34 +74,69 @@ def message_id(chat: Chat, text: str) -> str:
     return Message.objects.get(chat=chat, content=text).pk
 
 
-def joined(other: OtherServer, web: httpx.Client, alice: Person) -> tuple[Chat, str]:
-    """Return a chat of alice here that bob has joined, and its mirror there."""
-    chat = shared_chat(alice, agents=("echo",))
+def invite(other: OtherServer, web: httpx.Client, alice: Person, chat: Chat) -> Any:
+    """Invite bob as alice, and return the invitation that he sees there."""
     response = rest(web, alice, "POST", f"/chats/{chat.pk}/participants", {"user": BOB})
     assert response.status_code == 202, response.text
     wait_until(lambda: len(other.invitations()) == 1)
     (invitation,) = other.invitations()
     assert (invitation["person"], invitation["title"]) == (ALICE, "Shared")
+    return invitation
+
+
+def joined(other: OtherServer, web: httpx.Client, alice: Person) -> tuple[Chat, str]:
+    """Return a chat of alice here that bob has joined, and its mirror there."""
+    chat = shared_chat(alice, agents=("echo",))
+    invitation = invite(other, web, alice, chat)
     other.post(f"/invitations/{invitation['id']}", {"answer": "accept"})
     wait_until(lambda: Participant.objects.filter(chat=chat, user__username=BOB).exists())
     return chat, other.chat("Shared")
 
 
-def test_a_guest_and_the_members_share_a_chat(
+def test_two_servers_share_a_chat_through_an_outage_of_both(
     other: OtherServer, web: httpx.Client, alice: Person
 ) -> None:
     chat, mirror = joined(other, web, alice)
+    they_write_edit_read_and_delete(other, web, alice, chat, mirror)
+    nothing_is_lost_in_an_outage(other, web, alice, chat, mirror)
+    # Once the guest is removed, nothing that is written from then on leaves this server.
+    member = Participant.objects.get(chat=chat, user__username=BOB)
+    rest(web, alice, "DELETE", f"/chats/{chat.pk}/participants/{member.pk}")
+    rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "among us"})
+    wait_until(lambda: not any(one["id"] == mirror for one in other.get("/chats")["data"]))
+    wait_until(lambda: not ChatFollower.objects.exists())
+    assert "among us" not in other.product.run(ALL_TEXTS)
+    # Invited again, the guest comes back, and leaves.
+    again = invite(other, web, alice, chat)
+    other.post(f"/invitations/{again['id']}", {"answer": "accept"})
+    members = Participant.objects.filter(chat=chat, user__username=BOB, left_at=None)
+    wait_until(members.exists)
+    assert other.chat("Shared") == mirror
+    rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "welcome back"})
+    wait_until(lambda: other.texts(mirror)[-1] == (ALICE, "welcome back"))
+    assert "among us" not in other.product.run(ALL_TEXTS)
+    shown = other.get(f"/chats/{mirror}")["participants"]
+    (own,) = [one["participant_id"] for one in shown if one["name"] == "bob"]
+    other.delete(f"/chats/{mirror}/participants/{own}")
+    wait_until(lambda: not members.exists())
+    assert "No log was changed." in other.product.manage("audit_log")
+
+
+def they_write_edit_read_and_delete(
+    other: OtherServer, web: httpx.Client, alice: Person, chat: Chat, mirror: str
+) -> None:
+    """Let the guest and the host write, edit, read and delete; both sides see it."""
     sent = other.post(f"/chats/{mirror}/messages", {"content": "hello from afar"})
     assert sent["queued"], "the home decides its place"
     wait_until(lambda: texts(chat) == [(BOB, "hello from afar")])
     assert Message.objects.filter(chat=chat, sender_user__username=BOB).exists()
     rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "@echo welcome"})
     wait_until(lambda: len(texts(chat)) == 3)
-    expected = [("bob", "hello from afar"), (ALICE, "@echo welcome"), ("echo", texts(chat)[2][1])]
+    answer = (ECHO, texts(chat)[2][1])
+    expected = [("bob", "hello from afar"), (ALICE, "@echo welcome"), answer]
     wait_until(lambda: other.texts(mirror) == expected)
     assert other.get(f"/chats/{mirror}/queue")["data"] == []
 
-    # The guest edits, reads, deletes.
     first, last = (message_id(chat, text) for text in ("hello from afar", "@echo welcome"))
     other.patch(f"/messages/{first}", {"content": "hello from nearby"})
     wait_until(lambda: texts(chat)[0] == (BOB, "hello from nearby"))
@@ -108,64 +144,46 @@ def test_a_guest_and_the_members_share_a_chat(
     wait_until(lambda: ReadReceipt.objects.filter(message_id=last, user__username=BOB).exists())
     other.delete(f"/messages/{first}")
     wait_until(lambda: len(texts(chat)) == 2)
-    # And so does the host.
     rest(web, alice, "PATCH", f"/messages/{last}", {"content": "@echo goodbye"})
     wait_until(lambda: (ALICE, "@echo goodbye") in other.texts(mirror))
     mark_read(chat_id=chat.pk, user_id=alice.user.pk, message_id=last)
     wait_until(lambda: len(other.get(f"/chats/{mirror}/receipts")["data"]) == 2)
     rest(web, alice, "DELETE", f"/messages/{last}")
-    wait_until(lambda: [name for name, _ in other.texts(mirror)] == ["echo"])
-
+    wait_until(lambda: other.texts(mirror) == [answer])
     # A mirror grants no rights: members are added at home.
     with other.product.api("bob") as client:
         path = f"/api/v1/chats/{mirror}/participants"
         assert client.post(path, json={"user": "carol"}).status_code == 403
         assert client.post(path, json={"agent": "echo"}).status_code == 403
-    member = Participant.objects.get(chat=chat, user__username=BOB)
-    rest(web, alice, "DELETE", f"/chats/{chat.pk}/participants/{member.pk}")
-    wait_until(lambda: not any(one["id"] == mirror for one in other.get("/chats")["data"]))
-    rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "among us"})
-    wait_until(lambda: not ChatFollower.objects.exists())
-    assert "among us" not in other.product.run(ALL_TEXTS)
 
 
-def test_an_outage_of_either_side_loses_nothing(
-    other: OtherServer, web: httpx.Client, alice: Person
+def nothing_is_lost_in_an_outage(
+    other: OtherServer, web: httpx.Client, alice: Person, chat: Chat, mirror: str
 ) -> None:
-    chat, mirror = joined(other, web, alice)
-    to_other = CutLine("127.0.0.1", other.product.port)
-    Peer.objects.update(address=f"http://127.0.0.1:{to_other.port}")
-    # Neither hears the other: the other server suspends this one, whose line to it is cut.
-    to_other.hold()
+    """Let both write while neither hears the other, and one dies; then all is there, in order."""
+    before = [text for _, text in texts(chat)]
+    line = CutLine("127.0.0.1", other.product.port)
+    Peer.objects.update(address=f"http://127.0.0.1:{line.port}")
+    line.hold()
     other.product.run(SUSPEND)
     for number in range(3):
         rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": f"from here {number}"})
         other.post(f"/chats/{mirror}/messages", {"content": f"from there {number}"})
     wait_until(lambda: Peer.objects.get().failures > 1)
     assert len(other.get(f"/chats/{mirror}/queue")["data"]) == 3
-    assert other.texts(mirror) == []
-    # The other server dies, and is started again.
     other.product.stop(signal.SIGKILL)
     other.product.start()
-    to_other.mend()
+    line.mend()
     other.product.run(RESUME)
 
     def here() -> list[str]:
-        return [text for _, text in texts(chat)]
+        return [text for _, text in texts(chat)][len(before) :]
 
     wait_until(lambda: len(here()) == 6)
-    assert sorted(here()) == sorted(
-        [f"from {place} {number}" for place in ("here", "there") for number in range(3)]
-    )
-    assert [text for text in here() if "there" in text] == [f"from there {n}" for n in range(3)]
-    wait_until(lambda: [text for _, text in other.texts(mirror)] == here())
+    for place in ("here", "there"):
+        own = [text for text in here() if place in text.split()]
+        assert own == [f"from {place} {number}" for number in range(3)]
+    wait_until(lambda: [text for _, text in other.texts(mirror)] == [*before, *here()])
     assert other.get(f"/chats/{mirror}/queue")["data"] == []
-    # The guest leaves, and comes back by another invitation alone.
-    (own,) = [
-        one["participant_id"]
-        for one in other.get(f"/chats/{mirror}")["participants"]
-        if one["name"] == "bob"
-    ]
-    other.delete(f"/chats/{mirror}/participants/{own}")
-    wait_until(lambda: not Participant.objects.filter(user__username=BOB, left_at=None).exists())
-    to_other.close()
+    Peer.objects.update(address=other.product.url)
+    line.close()
