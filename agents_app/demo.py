@@ -72,15 +72,15 @@ DEMO_AGENTS: dict[str, dict[str, Any]] = {
         "tools": ["edit_picture"],
     },
     "careful": {
-        "description": "Edits a picture like the darkroom, and asks you before it does. Scripted:"
-        " no model answers.",
+        "description": "Edits pictures as the darkroom does, but asks you first. Scripted: no model"
+        " answers.",
         "options": {"script": "darkroom"},
         "tools": ["edit_picture"],
         "approvals": ["edit_picture"],
     },
     "checklist": {
-        "description": "Keeps a list in the state that the chat shares: write what to add."
-        " Scripted: no model answers.",
+        "description": "Keeps a checklist for everyone in the chat: write what to add. Scripted: no"
+        " model answers.",
         "options": {"script": "checklist"},
         "tools": ["set_state"],
     },

@@ -37,7 +37,7 @@ CHAT_PEOPLE = ("alice", "bob")
 CHAT_AGENTS = ("assistant", "echo", "paid-echo", "slow")
 CONNECTED = "connected"
 """The agent that a program of the reader's answers as, over a socket; it belongs to admin."""
-_CONNECTED_DESCRIPTION = "A program that you connect yourself answers. Offline until you do."
+_CONNECTED_DESCRIPTION = "Answers through a program that you connect. Offline until then."
 MONEY = Money.parse("5")
 """The amount with which each demo account is topped up."""
 

@@ -232,14 +232,18 @@ _GUIDE_OPENING = (
     " [connect one](/connect-model): a model server on this machine, or OpenAI, Anthropic or Google"
     " with an API key."
 )
+# Names are code: an agent that the answer mentioned would answer, too, and ask to be paid.
 _GUIDE_OVERVIEW = (
-    "The agents of the demo need no model. Where it is installed, write **@echo** and some words in"
-    " the chat *Welcome* to see them streamed back, **@slow** for a long answer that you can stop,"
-    " and **@paid-echo** for an answer with a price. Add others under *Members*, or start a chat"
-    " with them (+): **@thinker** shows its thinking, **@fail** breaks off, **@report** makes a"
-    " report and a chart of a CSV file, **@studio** has two agents edit a picture, **@careful**"
-    " asks you first, and **@checklist** keeps a list that the members of the chat share."
-    " Ask me about *agents*, *files*, *chats* or the *API* to read more."
+    "The agents of the demo need no model. Where it is installed, mention them in the chat"
+    " *Welcome*:\n\n"
+    "- `@echo` streams your words back\n"
+    "- `@slow` gives a long answer that you can stop\n"
+    "- `@paid-echo` answers for a price\n\n"
+    "Add others under *Members*, or start a chat with them (+): `@thinker` shows its thinking,"
+    " `@fail` breaks off, `@report` makes a report and a chart of a CSV file, `@studio` has two"
+    " agents edit a picture, `@careful` asks you first, and `@checklist` keeps a list that the"
+    " members of the chat share.\n\n"
+    "Ask me about *agents*, *files*, *chats* or the *API* to read more."
 )
 _TOPICS = {
     ("agent", "@", "mention"): (
@@ -248,7 +252,7 @@ _TOPICS = {
         " *Agents*, with a model or an address elsewhere."
     ),
     ("file", "csv", "upload", "attach", "image", "picture"): (
-        "**Files** are attached with the paper clip, pasted, or dropped on the chat. @report"
+        "**Files** are attached with the paper clip, pasted, or dropped on the chat. `@report`"
         " reads a CSV file and answers with a table and a chart."
     ),
     ("chat", "invite", "group", "member"): (

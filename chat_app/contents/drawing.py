@@ -144,12 +144,12 @@ def _encoded(image: Image.Image) -> bytes:
     return b""
 
 
-class _TimeUpError(BaseException):
+class _DrawingTimeError(BaseException):
     """The picture has taken CPU_SECONDS; raised wherever the process is at work."""
 
 
 def _stop(*_: object) -> None:
-    raise _TimeUpError
+    raise _DrawingTimeError
 
 
 def _drawn(request: bytes) -> bytes:
@@ -158,7 +158,7 @@ def _drawn(request: bytes) -> bytes:
         signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
         preview = draw_here(data, mime_type.decode())
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    except (_TimeUpError, Exception):  # noqa: BLE001 decoders raise anything for bad bytes
+    except (_DrawingTimeError, Exception):  # noqa: BLE001 decoders raise anything for bad bytes
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         preview = b""
     return preview

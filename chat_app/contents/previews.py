@@ -1,7 +1,7 @@
 """Previews of stored pictures that browsers do not show, drawn once per content.
 
-A preview is a row of its content: whoever may read the content may read it, and both are deleted
-together. Exports leave it out. Everything here is synchronous.
+A preview is a row of its content: it has the same readers, and both are deleted together. Exports
+leave it out. Everything here is synchronous.
 """
 
 from __future__ import annotations

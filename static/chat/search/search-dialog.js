@@ -156,7 +156,7 @@ class SearchDialog extends View {
       <span class="search-words"><span class="search-head"><b><bdi>${name}</bdi></b> <span class="search-chat"><bdi>${chat ? store.nameOf(chat) : gettext("Another chat")}</bdi></span>
         <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
         <span class="search-text" dir="auto">${excerpt(content, words).map(({ text, isFound }) => (isFound ? html`<mark>${text}</mark>` : text))}</span>
-        ${files.length ? html`<span class="search-files">${glyph("file")}${files.map((file, at) => html`${at ? ", " : ""}<bdi>${file}</bdi>`)}</span>` : nothing}</span>
+        ${files.length ? html`<span class="search-files">${glyph("file")}<span>${files.map((file, at) => html`${at ? ", " : ""}<bdi>${file}</bdi>`)}</span></span>` : nothing}</span>
     </button></li>`;
   }
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agents_app.demo import DEMO_AGENTS
 from agents_app.providers.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
+from chat_app.mentioned import mentioned_names
 from uamp.types.content import (
     ContentItem,
     FileContent,
@@ -289,10 +290,12 @@ async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said:
     assert answer.startswith("No model is connected to me yet")
     assert "[connect one](/connect-model)" in answer
     assert said in answer
+    # Agents that it mentioned would answer its answer, and ask the person to pay.
+    assert mentioned_names(answer, DEMO_AGENTS) == set()
 
 
 async def test_the_guide_names_what_a_person_can_try_and_where() -> None:
-    named = re.findall(r"\*\*@([\w-]+)\*\*", text_of(await play("guide", "what can you do?")))
+    named = re.findall(r"`@([\w-]+)`", text_of(await play("guide", "what can you do?")))
     assert {"assistant", *named[:3]} == set(CHAT_AGENTS)
     # One works for other agents, one with tools that a program declares.
     assert set(named) == set(DEMO_AGENTS) - {"darkroom", "tool-user"}

@@ -249,7 +249,7 @@ def test_it_goes_with_its_picture() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("media")
-def test_nobody_waits_long_while_many_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_does_not_wait_while_many_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     ada = factories.user("ada")
     content = scan(ada)
     monkeypatch.setattr(drawing._processes, "ask", _none_free)
