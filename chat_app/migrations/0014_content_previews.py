@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat_app", "0012_site_name"),
+        ("chat_app", "0013_chat_home"),
     ]
 
     operations = [
