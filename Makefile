@@ -13,7 +13,7 @@ PURE := tests/uamp tests/upp tests/uap $(patsubst %,--ignore=tests/uamp/client/t
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-all lint check fmt bench chaos odd-fields money-property interop screens docs grpc words wheels sbom vendor pages lock
+.PHONY: help install run test test-all lint lint-types lint-rules lint-coverage check fmt bench chaos odd-fields money-property interop screens docs grpc words wheels sbom vendor pages lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -27,11 +27,15 @@ test: $(DEV) ## Run the tests except the long ones, on SQLite and on PostgreSQL 
 test-all: $(DEV) ## Run all tests on both databases (tests/tiers.py says which are long)
 	@$(BIN)/python -m tests.run --all $(ARGS)
 
-lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, settings, coverage of the pure code
-	$(BIN)/ruff format --check
-	$(BIN)/ruff check
+lint: lint-rules lint-types lint-coverage ## Check format, lint, types, imports, migrations, settings, coverage of the pure code
+
+lint-types: $(DEV) $(BROWSER)
 	$(BIN)/mypy .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(VENV)/browser/node_modules/.bin/tsc
+
+lint-rules: $(DEV) $(BROWSER)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor --check
 	$(BIN)/node requirements/browser/pages.mjs --check
 	$(BIN)/lint-imports --config importlinter.toml
@@ -39,6 +43,8 @@ lint: $(DEV) $(BROWSER) ## Check format, lint, types, imports, migrations, setti
 	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
 		UAMP_ISSUER=https://chat.example.org UAMP_TRUSTED_PROXIES=10.0.0.0/8 \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
+
+lint-coverage: $(DEV)
 	$(BIN)/pytest -q $(PURE) --cov --cov-report=term
 
 check: lint test ## Everything that must hold before a change goes in
