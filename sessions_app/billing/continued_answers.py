@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
 
 
+class AlreadyContinued(ValueError):
+    """Another response has begun to continue the answer."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContinuedAnswer:
     """An answer that waits for its client: `call` is the row of a call that ended it.
@@ -74,15 +78,14 @@ def continued_answer(
     return ContinuedAnswer(call=first.pk, rounds=rounds, claimed_by=first.continued_by)
 
 
-def claim(answer: ContinuedAnswer, response_id: str) -> bool:
-    """Have a response continue an answer; return False if another one has begun to."""
+def claim(answer: ContinuedAnswer, response_id: str) -> None:
+    """Have a response continue an answer, in the transaction that writes the response.
+
+    Raises AlreadyContinued if another one has begun to.
+    """
     free = ToolCall.objects.filter(pk=answer.call, continued_by=answer.claimed_by)
-    return bool(free.update(continued_by=response_id))
-
-
-def release(answer: ContinuedAnswer, response_id: str) -> None:
-    """Undo the claim of a response that was not started."""
-    ToolCall.objects.filter(pk=answer.call, continued_by=response_id).update(continued_by="")
+    if not free.update(continued_by=response_id):
+        raise AlreadyContinued(answer.call)
 
 
 def _first_call(response_id: str) -> ToolCall:
@@ -92,7 +95,7 @@ def _first_call(response_id: str) -> ToolCall:
 
 
 def _has_delivered(response_id: str) -> bool:
-    """Return whether a response runs, has delivered something, or is about to be written."""
+    """Return whether a response runs or has delivered something; a deleted one counts, too."""
     row = Response.objects.filter(pk=response_id).only("status", "text", "output").first()
     without = {ResponseState.FAILED, ResponseState.CANCELLED}
     return row is None or row.status not in without or bool(row.text or row.output)

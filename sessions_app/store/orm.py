@@ -20,6 +20,7 @@ from chat_app.log import entries
 from chat_app.log.entries import Append
 from chat_app.members import membership
 from chat_app.members.mentions import keep_mentions
+from sessions_app.billing import continued_answers
 from sessions_app.billing.reservations import reserve_all, settle_all
 from sessions_app.inputs.rows import consume_inputs
 from sessions_app.models import InboundEvent, Response, Session, ToolCall
@@ -172,12 +173,18 @@ def _write_starts(starts: Sequence[Start]) -> list[int]:
 
 
 def use_inputs(start: Start, first_seq: int) -> None:
-    """Write the parts that few turns have: contents in the message, and inputs stored as rows."""
+    """Write the parts that few turns have.
+
+    These are contents in the message, inputs stored as rows, and the claim on the answer that the
+    turn continues. Raises AlreadyContinued.
+    """
     if start.content_ids:
         shown = content_ids(start.message.content_items) if start.message else ()
         reading_rights.use(start.chat_id, start.content_ids, shown=shown)
     if start.pending_input_ids:
         consume_inputs(start.pending_input_ids, at=start.at, outcome=_outcome(start, first_seq))
+    if start.continued is not None and start.responses:
+        continued_answers.claim(start.continued, start.responses[0].id)
 
 
 def start_events(start: Start) -> list[entries.NewEvent]:

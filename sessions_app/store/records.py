@@ -14,6 +14,7 @@ import msgspec
 
 from chat_app.log.entries import NewEvent, NewMessage
 from payments_app.money import Money
+from sessions_app.billing.continued_answers import ContinuedAnswer
 from sessions_app.billing.payers import AnswerPayment
 from sessions_app.billing.reservations import AnswerCharge, Reservation
 from sessions_app.records import CallAnswer, ParentCall
@@ -43,6 +44,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     pending_input_ids: Sequence[int] = ()
     # Reservations for the responses of priced agents.
     reservations: Sequence[Reservation] = ()
+    # The answer, already paid, that its only response continues.
+    continued: ContinuedAnswer | None = None
     process: str
     lease_until: datetime
     at: datetime

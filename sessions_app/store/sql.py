@@ -39,7 +39,12 @@ if TYPE_CHECKING:
 def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     """Write the start of turns; see `orm.start_turns`."""
     rare = any(
-        s.content_ids or s.pending_input_ids or s.reservations or s.is_in_thread or s.has_mentions
+        s.content_ids
+        or s.pending_input_ids
+        or s.reservations
+        or s.continued
+        or s.is_in_thread
+        or s.has_mentions
         for s in starts
     )
     with _transaction(rare=rare):

@@ -21,7 +21,7 @@ from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, message_event
 from chat_app.members.agents.agent_mentions import MentionStop, append_stops
 from sessions_app import database
-from sessions_app.billing import continued_answers
+from sessions_app.billing.continued_answers import AlreadyContinued
 from sessions_app.frames import now_ms
 from sessions_app.models import new_response_id
 from sessions_app.process import registry
@@ -139,7 +139,7 @@ async def _write(
     if continued is not None:
         overrides = msgspec.structs.replace(turn.overrides, rounds=continued.rounds)
         turn = msgspec.structs.replace(turn, overrides=overrides)
-    start = _start_of(process, request, turn, targets)
+    start = _start_of(process, request, turn, targets, continued)
     responses = start.responses
     if reservations := await reservations_of(
         process.history, request, turn, start, targets, continued=continued
@@ -159,7 +159,7 @@ async def _write(
         targets = [
             target for new, target in zip(responses, targets, strict=True) if new.id not in beyond
         ]
-    outcome = await _store(process, start, continued)
+    outcome = await _insist(process, start)
     if isinstance(outcome, StartCommitted):
         return await launch(process, request, turn, start, targets, outcome, listener)
     if start.content_ids:
@@ -172,26 +172,11 @@ async def _write(
     raise RemoteProtocolError(code, REFUSALS[code], event_id=request.event_id)
 
 
-async def _store(
-    process: Process, start: Start, continued: ContinuedAnswer | None
-) -> StartCommitted | StartRepeated | StartRefused:
-    """Write a turn; one that continues an answer, only if no other one does."""
-    new = start.responses[0].id if start.responses else ""
-    if continued is None or not new:
-        return await _insist(process, start)
-    if not await database.run(continued_answers.claim, continued, new):
-        return StartRefused(ErrorCode.BUSY)
-    outcome = await _insist(process, start)
-    if isinstance(outcome, StartRefused):
-        await database.run(continued_answers.release, continued, new)
-    return outcome
-
-
 async def _insist(process: Process, start: Start) -> StartCommitted | StartRepeated | StartRefused:
     try:
         # If the reply to COMMIT is lost, repeating the write finds what was written.
         return await database.insist(partial(process.store.start, start))
-    except StoreBusy:
+    except (StoreBusy, AlreadyContinued):
         return StartRefused(ErrorCode.BUSY)
 
 
@@ -220,7 +205,11 @@ def _agreed(one: Reservation) -> dict[str, Any]:
 
 
 def _start_of(
-    process: Process, request: TurnRequest, turn: AssembledTurn, targets: Sequence[AgentMember]
+    process: Process,
+    request: TurnRequest,
+    turn: AssembledTurn,
+    targets: Sequence[AgentMember],
+    continued: ContinuedAnswer | None,
 ) -> Start:
     session, message = request.session, turn.message
     at = message.at if message else timezone.now()
@@ -237,6 +226,7 @@ def _start_of(
         question_id=turn.replaced.question_id if turn.replaced else None,
         content_ids=turn.content_ids,
         pending_input_ids=request.pending_input_ids,
+        continued=continued,
         process=process.id,
         lease_until=at + timedelta(seconds=settings.UAMP_LEASE_SECONDS),
         at=at,

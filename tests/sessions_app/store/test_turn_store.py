@@ -12,6 +12,7 @@ from django.db import DataError, IntegrityError, OperationalError, connection, c
 from chat_app.log.entries import message_event
 from chat_app.models import Chat, ChatEvent, Message
 from sessions_app import database
+from sessions_app.billing.continued_answers import AlreadyContinued, ContinuedAnswer
 from sessions_app.models import InboundEvent, PendingInput, Response, ToolCall
 from sessions_app.store import orm, sql, turn_writer
 from sessions_app.store.attempts import write_each
@@ -149,6 +150,25 @@ def test_a_beginning_consumes_its_stored_inputs(bodies: Bodies) -> None:
     turn, *inputs = InboundEvent.objects.order_by("id")
     assert [row.event_id for row in inputs] == ["1", "2"]
     assert {str(row.outcome) for row in inputs} == {str(turn.outcome)}
+
+
+def test_a_continued_answer_is_claimed_by_the_turn_that_is_written(bodies: Bodies) -> None:
+    bodies.start([start()])
+    call = factories.tool_call(Response.objects.get())
+    continued = ContinuedAnswer(call=call.pk, rounds=1, claimed_by="")
+    gone = start(continued=continued, responses=[worlds.new_response("resp_x", agent_id="missing")])
+    turn, late = start(continued=continued), start(continued=continued)
+    (failed,) = write_each(bodies.start, [gone])
+    assert isinstance(failed, Failed)
+    assert ToolCall.objects.get().continued_by == ""
+    began, refused = write_each(bodies.start, [turn, late])
+    assert began == StartCommitted(3)
+    assert isinstance(refused, Failed)
+    assert isinstance(refused.error, AlreadyContinued)
+    assert ToolCall.objects.get().continued_by == turn.responses[0].id
+    assert (Response.objects.count(), Chat.objects.get(pk="chat_a").last_seq) == (2, 4)
+    # An attempt whose reply to COMMIT was lost finds what it wrote.
+    assert bodies.start([turn]) == [StartCommitted(3)]
 
 
 # --- Ends ---
