@@ -15,7 +15,8 @@ from rest_framework.serializers import ValidationError
 
 from agents_app.rest.problem_kinds import PROBLEMS
 from agents_app.rest.problems import Problem
-from agents_app.rest.views import caller
+from agents_app.rest.rights import ALL
+from agents_app.rest.views import caller, rights_of
 from chat_app import repeats
 
 if TYPE_CHECKING:
@@ -88,9 +89,16 @@ def _problem(code: str, **members: Any) -> Problem:
 
 
 def _digest(request: Request) -> str:
-    """Return what makes two requests the same: path, body, and credential."""
+    """Return what makes two requests the same: path, body, credential, and its rights.
+
+    A token of another issuer has no name of its own and is renewed between two attempts, so its
+    rights stand for it: whoever has them may do the request, and read its answer.
+    """
     digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
     digest.update(str(getattr(request.auth, "credential", "")).encode())
+    rights = rights_of(request)
+    if rights != ALL:
+        digest.update(f"\n{rights.digest}".encode())
     for name in _HEADERS:
         digest.update(f"\n{request.headers.get(name, '')}".encode())
     try:

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.contrib.auth.models import User
 
 from audit_app.models import AuditRecord
+from chat_app.models import Chat
 from sessions_app.access import auth
 from sessions_app.access.principal import AuthenticationError
 from sessions_app.bearer_tokens import jwks
@@ -260,3 +261,18 @@ def test_a_session_goes_on_with_a_fresh_token_and_ends_alone_with_an_old_one(
     expired = signed(claims(iat=now(-700), nbf=now(-700), exp=now(-40)))
     refused = web.get("/api/v1/chats", headers={"Authorization": f"Bearer {expired}"})
     assert (refused.status_code, refused.json()["code"]) == (401, "token_expired")
+
+
+@pytest.mark.usefixtures("issuer")
+def test_a_key_repeats_a_request_for_tokens_of_the_same_rights_alone(web: httpx.Client) -> None:
+    def create(token: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "k"}
+        return web.post("/api/v1/chats", json={"title": "Plans"}, headers=headers)
+
+    may = claims(scope="chats:read chats:write")
+    first, renewed = create(signed(may)), create(signed({**may, "exp": now(200), "jti": "2"}))
+    assert (first.status_code, renewed.status_code) == (201, 201)
+    assert renewed.headers["Idempotency-Replayed"] == "true"
+    other = create(signed(claims(scope="chats:write")))
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
+    assert Chat.objects.count() == 1
