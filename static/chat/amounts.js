@@ -19,11 +19,20 @@ export function decimal(value) {
   return `${value < 0n ? "-" : ""}${digits.slice(0, -PLACES)}${places ? `.${places}` : ""}`;
 }
 
-/** An amount with at least two places and no sign, as one would write it into a field: "1.00". @param {string} amount */
+/** Between whole numbers and cents in the language of the page. */
+const POINT = new Intl.NumberFormat(locale).formatToParts(1.5).find(({ type }) => type === "decimal")?.value === "," ? "," : ".";
+
+/** An amount with at least two places and no sign, as one would write it into a field: "1.00", in German "1,00". @param {string} amount */
 export function padded(amount) {
   const [whole, places = ""] = decimal(units(amount)).replace("-", "").split(".");
-  return `${whole}.${places.padEnd(2, "0")}`;
+  return `${whole}${POINT}${places.padEnd(2, "0")}`;
 }
+
+/**
+ * The decimal string of what was written into a field: some keyboards have a comma only. "1,000", which may be a thousand, stays and is refused.
+ * @param {string} text
+ */
+export const typed = (text) => text.trim().replace(/^(\d+),(\d{1,2})$/, "$1.$2").replace(/^(0+),(\d+)$/, "$1.$2");
 
 /** A decimal string in the language of the page: "$5.00", "5,00 €", "3.00 CREDITS". @param {string} amount @param {string} currency */
 function inWords(amount, currency) {

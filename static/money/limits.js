@@ -1,6 +1,6 @@
 /** How much one lets oneself spend in a day, a week and a month; and what agents take unasked. */
 
-import { exact, shown } from "../chat/amounts.js";
+import { exact, padded, shown, typed } from "../chat/amounts.js";
 import { announce } from "../chat/dom.js";
 import { MoneyPart, api, labelled, named, table, written } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
@@ -65,7 +65,7 @@ class MoneyLimits extends MoneyPart {
 
   /** @param {string} period @param {Limit|undefined} limit */
   _field(period, limit) {
-    const field = html`<input class="field" name=${period} inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${gettext("No limit")} value=${limit?.amount ?? ""} data-testid="limit-${period}">`;
+    const field = html`<input class="field" name=${period} inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${gettext("No limit")} value=${limit ? padded(limit.amount) : ""} data-testid="limit-${period}">`;
     return html`<div class="limit">${labelled(`${PERIODS[period]} (USD)`, field)}${
       limit ? html`<small>${interpolate(gettext("%(amount)s left until %(time)s"), { amount: shown(limit.left, limit.currency), time: when.format(new Date(limit.resets_at)) })}</small>` : nothing}</div>`;
   }
@@ -75,7 +75,7 @@ class MoneyLimits extends MoneyPart {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
     const given = new FormData(form);
-    const limits = Object.keys(PERIODS).filter((period) => written(given, period)).map((period) => ({ period, amount: written(given, period), currency: "USD" }));
+    const limits = Object.keys(PERIODS).filter((period) => written(given, period)).map((period) => ({ period, amount: typed(written(given, period)), currency: "USD" }));
     const kept = this._others.filter(({ agent, token }) => agent || token).map(({ period, agent, token, amount, currency }) => ({ period, agent, token, amount, currency }));
     if (await this.attempt(() => api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }))) {
       announce(gettext("Limits saved."));

@@ -1,6 +1,6 @@
 /** Payment tokens: budgets for programs. The secret is shown once, right after it is made. */
 
-import { shown } from "../chat/amounts.js";
+import { shown, typed } from "../chat/amounts.js";
 import { copyText } from "../chat/clipboard.js";
 import { announce } from "../chat/dom.js";
 import { glyph } from "../chat/view.js";
@@ -86,9 +86,9 @@ class MoneyTokens extends MoneyPart {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
     const given = new FormData(form);
-    const day = written(given, "day");
+    const day = typed(written(given, "day"));
     const body = {
-      amount: written(given, "amount"), currency: "USD", name: written(given, "name"), expiresIn: Number(given.get("days")) * DAY_SECONDS,
+      amount: typed(written(given, "amount")), currency: "USD", name: written(given, "name"), expiresIn: Number(given.get("days")) * DAY_SECONDS,
       ...(day ? { limits: [{ period: "day", amount: day }] } : {}),
     };
     // The same try again makes the same token, whatever became of the answer.

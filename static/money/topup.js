@@ -1,6 +1,6 @@
 /** Ways to put money in: each provider's own, and what became of what was asked for. */
 
-import { shown } from "../chat/amounts.js";
+import { padded, shown, typed } from "../chat/amounts.js";
 import { announce } from "../chat/dom.js";
 import { newId } from "../uamp/ids.js";
 import { MoneyPart, api, labelled, table, written } from "./part.js";
@@ -52,7 +52,7 @@ class MoneyTopUp extends MoneyPart {
   _forms(providers) {
     if (!providers.length) return html`<p class="quiet">${gettext("This server doesn't accept payments yet. Ask its operator.")}</p>`;
     return providers.map(({ name, label }) => html`<form class="row-form" data-provider=${name} @submit=${(/** @type {SubmitEvent} */ event) => this._ask(event, name)}>
-      ${labelled(gettext("Amount (USD)"), html`<input class="field" name="amount" inputmode="decimal" autocomplete="off" maxlength="20" required placeholder="10.00" data-testid="topup-amount">`)}
+      ${labelled(gettext("Amount (USD)"), html`<input class="field" name="amount" inputmode="decimal" autocomplete="off" maxlength="20" required placeholder=${padded("10")} data-testid="topup-amount">`)}
       <button type="submit" class="button button-primary" data-testid="topup-ask" ?disabled=${this._isBusy}>${LABELS[name] ?? label}</button></form>`);
   }
 
@@ -60,7 +60,7 @@ class MoneyTopUp extends MoneyPart {
   async _ask(event, provider) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const amount = written(new FormData(form), "amount");
+    const amount = typed(written(new FormData(form), "amount"));
     const of = `${provider} ${amount}`;
     const asking = this._asking?.of === of ? this._asking : { of, key: newId() };
     this._asking = asking;

@@ -112,3 +112,11 @@ test("amounts are shown as people pay them, and prices to their last digit", asy
   assert.equal(shown("3", "CREDITS"), "3.00 CREDITS");
   assert.equal(atMost("0.02512"), "0.03");
 });
+
+test("an amount may be typed with a comma, and one that may be a thousand stays", async () => {
+  const { padded, typed } = await import("../../static/chat/amounts.js");
+  const rows = [["1.5", "1.5"], [" 1,50 ", "1.50"], ["0,03", "0.03"], ["12,5", "12.5"], ["0,0005", "0.0005"], ["1,000", "1,000"], ["1.000,50", "1.000,50"], ["1,2,3", "1,2,3"], ["", ""]];
+  for (const [text, amount] of rows) assert.equal(typed(text), amount);
+  assert.equal(padded("1.5"), "1.50");
+  assert.equal(typed(padded("0.03")), "0.03");
+});

@@ -1,6 +1,6 @@
 /** A payment that an answer waits for: the agent, how much, why, what is left, and the ways to decide. */
 
-import { asked, atMost, decimal, padded, shown, units } from "../amounts.js";
+import { asked, atMost, decimal, padded, shown, typed, units } from "../amounts.js";
 import { beginningOf } from "../markdown/plain.js";
 import { clockTime } from "../time.js";
 import { View, glyph } from "../view.js";
@@ -180,7 +180,7 @@ export class PaymentCard extends View {
   /** @param {SubmitEvent} event */
   _always(event) {
     event.preventDefault();
-    this._fire("pay-always", { upTo: /** @type {HTMLInputElement} */ (this.querySelector("input")).value.trim().replace(/^(\d+),(\d+)$/, "$1.$2") });
+    this._fire("pay-always", { upTo: typed(/** @type {HTMLInputElement} */ (this.querySelector("input")).value) });
   }
 
   /** @param {string} type @param {{upTo?: string}} [detail] */

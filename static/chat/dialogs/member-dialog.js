@@ -1,5 +1,6 @@
 /** A dialog for one member of a chat: the role of a person, or how an agent answers; and removing them. */
 
+import { padded, typed } from "../amounts.js";
 import { api, me, store } from "../context.js";
 import { announce } from "../dom.js";
 import { glyph } from "../view.js";
@@ -105,7 +106,7 @@ export class MemberDialog extends DialogView {
   /** @param {Participant} member @param {boolean} mayChange */
   _budget(member, mayChange) {
     return html`<label for="member-budget">${interpolate(gettext("Budget of its answers in this chat (%(currency)s)"), { currency: member.pricing?.currency ?? "" })}</label>
-      <div class="pool-fill"><input class="field" id="member-budget" name="budget" inputmode="decimal" maxlength="20" autocomplete="off" placeholder=${gettext("No limit")} .value=${member.budget || ""} ?disabled=${!mayChange}>
+      <div class="pool-fill"><input class="field" id="member-budget" name="budget" inputmode="decimal" maxlength="20" autocomplete="off" placeholder=${gettext("No limit")} .value=${member.budget ? padded(member.budget) : ""} ?disabled=${!mayChange}>
         <select class="field" name="budget_period" aria-label=${gettext("Time of the budget")} ?disabled=${!mayChange}>${options(PERIODS, member.budget_period || "day")}</select></div>`;
   }
 
@@ -117,7 +118,7 @@ export class MemberDialog extends DialogView {
     const body = Object.fromEntries(form);
     if (form.has("keywords")) body.keywords = String(form.get("keywords")).split(",").map((word) => word.trim()).filter(Boolean);
     if (form.has("context_messages")) body.context_messages = Number(form.get("context_messages"));
-    if (form.has("budget")) body.budget = String(form.get("budget")).trim();
+    if (form.has("budget")) body.budget = typed(String(form.get("budget")));
     return this._attempt(async () => {
       await api.send("PATCH", pathOf(chat, member), body);
       this._done(interpolate(gettext("%(name)s updated."), { name: member.name }));

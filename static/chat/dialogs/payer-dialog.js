@@ -1,6 +1,6 @@
 /** A dialog for the owner of a chat: its payer, and the money in its pool. */
 
-import { shown } from "../amounts.js";
+import { padded, shown, typed } from "../amounts.js";
 import { api, store } from "../context.js";
 import { announce } from "../dom.js";
 import { newId } from "../../uamp/ids.js";
@@ -59,7 +59,7 @@ export class PayerDialog extends DialogView {
           <fieldset class="payers"><legend class="visually-hidden">${gettext("Who pays for answers in this chat")}</legend>${Object.keys(PAYERS).map((payer) => this._choice(payer, chat))}</fieldset>
           <h3>${gettext("The pool")}</h3><p class="pool-has" aria-live="polite" data-testid="pool">${this._pool ? poolText(this._pool) : "…"}</p>
           <label for="pool-amount">${gettext("Add from your balance (USD)")}</label>
-          <div class="pool-fill"><input class="field" id="pool-amount" inputmode="decimal" autocomplete="off" maxlength="20" placeholder="5.00" data-testid="pool-amount">
+          <div class="pool-fill"><input class="field" id="pool-amount" inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${padded("5")} data-testid="pool-amount">
             <button type="button" class="button" data-testid="pool-fill" ?disabled=${this._isBusy} @click=${() => this._fill()}>${gettext("Add")}</button></div>
         </div>
         <footer>${this._problem()}<button type="button" class="button" @click=${() => this._close()}>${gettext("Close")}</button>
@@ -77,7 +77,7 @@ export class PayerDialog extends DialogView {
   _fill() {
     if (this._isBusy) return;
     const field = /** @type {HTMLInputElement} */ (this.querySelector("#pool-amount"));
-    const amount = field.value.trim();
+    const amount = typed(field.value);
     // The same try again is the same transfer, whatever became of its answer.
     const filling = this._filling?.amount === amount ? this._filling : { amount, key: newId() };
     this._filling = filling;
