@@ -45,7 +45,7 @@ class PaidSerializer(serializers.Serializer[Any]):
     currency = serializers.CharField()
 
 
-class PaymentView(RestView):
+class AnswerPaymentView(RestView):
     """The payment for an answer that waits for it."""
 
     write_scope = "payments:write"

@@ -70,7 +70,8 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
     (tmp_path / "bot.py").write_text(BOT)
     serving = Serving(data_dir, port=port)
     alice, bob = client(port, keys["alice"]), client(port, keys["bob"])
-    chat, programs = new_chat(alice), []
+    chat = new_chat(alice)
+    programs: list[Program] = []
 
     def start() -> Program:
         log = tmp_path / f"bot-{len(programs)}.txt"
