@@ -27,7 +27,7 @@ def locked_message(
     """Lock a chat that a person is in and return one of its messages.
 
     A deleted message is returned only with `deleted`, and one of a mirror only for acts of which
-    its home is told (`travels`). Raises MessageNotFound. Must run inside a transaction.
+    its home is informed (`travels`). Raises MessageNotFound. Must run inside a transaction.
     """
     # The lock comes first, as for every writer of a log.
     chat = lock_chats([chat_id]).get(chat_id)

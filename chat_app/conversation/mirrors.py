@@ -84,7 +84,7 @@ def add_message(chat_id: str, new: NewMessage) -> int | None:
 def edit(chat_id: str, message_id: str, content: str, *, author_id: int | None) -> None:
     """Change a message as its author did at the home; needs a transaction.
 
-    Nobody else can, the home included: words of a person here are changed here.
+    No one else can, the home included: words of a person here are changed here.
     """
     lock_chats([chat_id])
     message = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()

@@ -84,7 +84,7 @@ def member_of(chat: Chat | None, user_id: int | None) -> Participant:
 
 
 def check_right(member: Participant, right: Right) -> None:
-    """Raise NotAllowed if a member's role lacks a right; nobody has one in a mirror (ADR 66)."""
+    """Raise NotAllowed if a member's role lacks a right; no one has one in a mirror (ADR 66)."""
     if member.chat.home is not None:
         raise NotAllowed(right, ELSEWHERE)
     if right not in RIGHTS[member.role]:

@@ -1,4 +1,4 @@
-"""The accounts of guests, and the names that peers are told of people here. Synchronous."""
+"""The accounts of guests, and the names by which peers know people here. Synchronous."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ERASED: Final = "erased-"
 def host_of(peer: Peer) -> str:
     """Return the host whose people a peer speaks for; raises EnvelopeError unauthorized.
 
-    An agent of a host, or a name below it, speaks for nobody.
+    An agent of a host, or a name below it, speaks for no one.
     """
     identity = read_identity(peer.did)
     if identity.path:
@@ -123,7 +123,7 @@ def is_guest(user: User) -> bool:
 
 
 def named_to(peer: Peer, users: Iterable[User]) -> list[RemotePerson]:
-    """Return people as a peer is told of them: its own ones by their id there."""
+    """Return people as a peer knows them: its own ones by their id there."""
     found = list(users)
     guests = {
         row.user_id: row for row in Guest.objects.filter(user__in=found).select_related("peer")

@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from federation_app.guests.contents import Continuation, GuestAct
 
 TRANSPORT: Final = "envelope"
-UNPAID: Final = "The agent has a price, and nobody pays for guests in this chat."
+UNPAID: Final = "The agent has a price, and no one pays for guests in this chat."
 
 
 async def say(peer: Peer, message: GuestMessage) -> None:
     """Send a guest's message to a chat, once; raises EnvelopeError and RemoteProtocolError.
 
-    An answer that nobody has agreed to pay for is refused with the message.
+    An answer that no one has agreed to pay for is refused with the message.
     """
     user, is_known = await database.run(_sender, peer, message)
     if is_known:

@@ -32,7 +32,7 @@ class RemotePerson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     name: _Name
 
 
-class Invitation(msgspec.Struct, frozen=True, kw_only=True):
+class ChatInvitation(msgspec.Struct, frozen=True, kw_only=True):
     """`propose`: a person there invites one here (`to`) to a chat there."""
 
     invitation: _Uuid
@@ -100,7 +100,7 @@ class GuestLeaving(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", t
 GuestAct = GuestMessage | GuestEdit | GuestDeletion | GuestRead | GuestLeaving
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):
     """`notify`: the entry `seq` of a chat's log, which follows the entry `after` for the receiver.
 
     The receiver may know the log after the entry `start`, where its first guest joined. `event` is

@@ -20,7 +20,7 @@ from sessions_app import database
 from sessions_app.process import registry
 
 if TYPE_CHECKING:
-    from federation_app.guests.outgoing import Item
+    from federation_app.guests.outgoing import OutgoingEnvelope
 
 SECONDS: Final = 0.5
 """How often a process looks for what is to be posted."""
@@ -51,7 +51,7 @@ async def _deliver_to(peer_id: int) -> None:
         _under_way.discard(peer_id)
 
 
-def _post(item: Item) -> int | None:
+def _post(item: OutgoingEnvelope) -> int | None:
     """Post an envelope and return the status; None without an answer."""
     try:
         return guard.post(

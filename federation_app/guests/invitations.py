@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
 
-    from federation_app.guests.contents import Acceptance, Invitation, Withdrawal
+    from federation_app.guests.contents import Acceptance, ChatInvitation, Withdrawal
 
 OPEN_MOST: Final = 50
 """How many open invitations of one peer a person may have, and one person may have sent."""
@@ -122,7 +122,7 @@ def answer(*, user: User, invitation_id: str, answer: str) -> GuestInvitation:
     return row
 
 
-def receive(peer: Peer, new: Invitation) -> None:
+def receive(peer: Peer, new: ChatInvitation) -> None:
     """Store an invitation of a peer for a person here; raises EnvelopeError.
 
     not_found for a person who does not exist, or has blocked the inviter: they look alike.

@@ -26,7 +26,7 @@ from federation_app.models import ChatMirror, Peer
 from sessions_app.queue.rows import is_waiting, ordered_elsewhere
 
 if TYPE_CHECKING:
-    from federation_app.guests.contents import Entry, RemotePerson
+    from federation_app.guests.contents import ChatEntry, RemotePerson
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +39,10 @@ _KEY_DIGITS: Final = 18
 _TIME_MOST: Final = 2**43
 
 
-def apply(peer: Peer, entry: Entry) -> None:
+def apply(peer: Peer, entry: ChatEntry) -> None:
     """Apply an entry of the log of a peer's chat; raises EnvelopeError.
 
-    not_found if nobody here has joined that chat, conflict after a gap.
+    not_found if no person here has joined that chat, conflict after a gap.
     """
     accounts.host_of(peer)
     behind = None
@@ -67,7 +67,7 @@ def apply(peer: Peer, entry: Entry) -> None:
         )
 
 
-def _mirror(peer: Peer, entry: Entry) -> ChatMirror:
+def _mirror(peer: Peer, entry: ChatEntry) -> ChatMirror:
     rows = ChatMirror.objects.select_for_update(no_key=True)
     mirror = rows.filter(peer=peer, home_chat_id=entry.chat).first()
     if mirror is not None:
@@ -75,7 +75,9 @@ def _mirror(peer: Peer, entry: Entry) -> ChatMirror:
     members = [_person(peer, entry, one) for one in entry.members]
     here = [user for user in members if user is not None and not accounts.is_guest(user)]
     if not here:
-        raise EnvelopeError(EnvelopeCode.NOT_FOUND, "Nobody here is in such a chat.", detail="chat")
+        raise EnvelopeError(
+            EnvelopeCode.NOT_FOUND, "No person here is in such a chat.", detail="chat"
+        )
     chat_id = chats.make_mirror(home=accounts.host_of(peer), title=entry.title, member=here[0])
     return ChatMirror.objects.create(
         peer=peer,
@@ -86,8 +88,8 @@ def _mirror(peer: Peer, entry: Entry) -> ChatMirror:
     )
 
 
-def _person(peer: Peer, entry: Entry, person: RemotePerson) -> User | None:
-    """Return the account of a person; None for one whose account cannot be told.
+def _person(peer: Peer, entry: ChatEntry, person: RemotePerson) -> User | None:
+    """Return the account of a person; None for one without an account.
 
     Of people here the home may name only those who have accepted to join. A name that cannot be an
     account's does not hold up the log.
@@ -113,7 +115,7 @@ def _is_leaving(mirror: ChatMirror, user: User) -> bool:
     )
 
 
-def _apply_event(peer: Peer, mirror: ChatMirror, entry: Entry) -> None:
+def _apply_event(peer: Peer, mirror: ChatMirror, entry: ChatEntry) -> None:
     event = entry.event
     author = None if entry.author is None else _person(peer, entry, entry.author)
     # What a person here did to their own is in the mirror already.

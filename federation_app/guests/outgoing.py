@@ -55,7 +55,7 @@ _DONE: Final = range(200, 300)
 # or a peer that suspends us, 4.29 and 5.04 name a time.
 _FINAL: Final = frozenset({400, 402, 403, 404, 409, 413, 415})
 _CODES: Final = {402: "payment_required", 404: "chat_not_found"}
-_TOLD: Final = frozenset(
+_RELAYED: Final = frozenset(
     {
         "message.created",
         "message.edited",
@@ -71,7 +71,7 @@ _MESSAGE: Final = ("id", "content", "name", "sender_kind", "created_at", "reply_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class OutgoingEnvelope:
     """An envelope to post to a peer; `done` and `refused` record its outcome."""
 
     peer_id: int
@@ -85,7 +85,7 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Content:
+class _UnknownContent:
     intent: Intent
     members: dict[str, Any]
     done: Callable[[], object]
@@ -105,7 +105,7 @@ def due_peers() -> list[int]:
     return list(peers.values_list("pk", flat=True))
 
 
-def claim(peer_id: int) -> Item | None:
+def claim(peer_id: int) -> OutgoingEnvelope | None:
     """Claim a peer for its next item; None if there is none, or another process has claimed it."""
     now = timezone.now()
     peer = registry.trusted_peers().filter(pk=peer_id).first()
@@ -127,7 +127,7 @@ def claim(peer_id: int) -> Item | None:
         type_=GUESTS_TYPE,
     )
     base = peer.address or f"https://{accounts.host_of(peer)}"
-    return Item(
+    return OutgoingEnvelope(
         peer_id=peer_id,
         url=f"{base.rstrip('/')}/v1/messages",
         raw=msgspec.json.encode(value),
@@ -138,7 +138,7 @@ def claim(peer_id: int) -> Item | None:
     )
 
 
-def finish(item: Item, status: int | None) -> bool:
+def finish(item: OutgoingEnvelope, status: int | None) -> bool:
     """Record how a peer has answered an item; return whether the next one may be posted."""
     now = timezone.now()
     mine = Peer.objects.filter(pk=item.peer_id, deliver_at=item.claimed_until)
@@ -156,7 +156,7 @@ def finish(item: Item, status: int | None) -> bool:
     return False
 
 
-def _contents(peer: Peer) -> Iterator[_Content]:
+def _contents(peer: Peer) -> Iterator[_UnknownContent]:
     """Yield what the peer does not know, the next one first."""
     yield from _invitations(peer)
     mirrored = list(ChatMirror.objects.filter(peer=peer).order_by("pk"))
@@ -175,7 +175,7 @@ def _contents(peer: Peer) -> Iterator[_Content]:
             yield from _entries(peer, follower)
 
 
-def _invitations(peer: Peer) -> Iterator[_Content]:
+def _invitations(peer: Peer) -> Iterator[_UnknownContent]:
     for row in GuestInvitation.objects.filter(peer=peer, is_sent=False).order_by("pk")[:1]:
         rows = GuestInvitation.objects.filter(pk=row.pk, state=row.state)
         members: dict[str, Any] = {"invitation": row.invitation_id}
@@ -191,7 +191,7 @@ def _invitations(peer: Peer) -> Iterator[_Content]:
         else:
             intent = Intent.DENY if row.is_received else Intent.CANCEL
             refused = partial(_refuse, rows, row.state)
-        yield _Content(
+        yield _UnknownContent(
             intent=intent, members=members, done=partial(rows.update, is_sent=True), refused=refused
         )
 
@@ -200,9 +200,9 @@ def _refuse(rows: Any, state: str, _status: int) -> None:
     rows.update(state=state, is_sent=True)
 
 
-def _continuation(mirror: ChatMirror) -> _Content:
+def _continuation(mirror: ChatMirror) -> _UnknownContent:
     done = partial(ChatMirror.objects.filter(pk=mirror.pk).update, is_behind=False)
-    return _Content(
+    return _UnknownContent(
         intent=Intent.SUBSCRIBE,
         members={"chat": mirror.home_chat_id, "after": mirror.applied_seq},
         done=done,
@@ -210,8 +210,8 @@ def _continuation(mirror: ChatMirror) -> _Content:
     )
 
 
-def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _Content:
-    """Return a message that waits; its row is removed when the home has told its place."""
+def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
+    """Return a message that waits; its row is removed when the home has placed it."""
     key = hashlib.sha256(f"{turn.session_id} {turn.event_id}".encode()).hexdigest()[:24]
     replies = [given["reply_to"] for given in turn.inputs if given.get("reply_to")]
     (by,) = accounts.named_to(peer, [turn.user])
@@ -223,7 +223,7 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _Content:
             f"{accounts.host_of(peer)} refused this message.",
         )
 
-    return _Content(
+    return _UnknownContent(
         intent=Intent.INFORM,
         members={
             "act": "message",
@@ -238,14 +238,14 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _Content:
     )
 
 
-def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_Content]:
+def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_UnknownContent]:
     """Yield the next thing that a person here did in a mirror; move its cursor past the others."""
     while entries := events_after(mirror.chat_id, mirror.sent_seq):
         for entry in entries:
             sent = partial(_sent_act, mirror.pk, entry.seq)
             act = _own_act(peer, entry)
             if act is not None:
-                yield _Content(
+                yield _UnknownContent(
                     intent=Intent.INFORM,
                     members={"chat": mirror.home_chat_id, **act},
                     done=sent,
@@ -285,7 +285,7 @@ def _own_act(peer: Peer, entry: LoggedEvent) -> dict[str, Any] | None:
     return {**act, "by": by}
 
 
-def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_Content]:
+def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_UnknownContent]:
     """Yield the next entry of a chat that a peer may know; move its cursor past the others.
 
     Once no guest of the peer is in the chat, it knows the log up to where the last one left.
@@ -303,7 +303,7 @@ def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_Content]:
             if until is not None and entry.seq > until:
                 rows.delete()
                 return
-            if entry.type in _TOLD:
+            if entry.type in _RELAYED:
                 yield _entry(peer, follower, people, after, entry)
                 return
         place = entries[-1].seq
@@ -311,7 +311,7 @@ def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_Content]:
 
 def _entry(
     peer: Peer, follower: ChatFollower, people: list[User], after: int, entry: LoggedEvent
-) -> _Content:
+) -> _UnknownContent:
     rows = ChatFollower.objects.filter(pk=follower.pk)
     author = _user(_author_of(entry))
     chat_id = follower.chat_id
@@ -322,7 +322,7 @@ def _entry(
         "seq": entry.seq,
         "title": titles_of([chat_id]).get(chat_id, ""),
         "members": accounts.named_to(peer, people[:MEMBERS_MOST]),
-        "event": _told(entry),
+        "event": _relayed(entry),
     }
     if author is not None:
         (members["author"],) = accounts.named_to(peer, [author])
@@ -331,7 +331,7 @@ def _entry(
         logger.warning("%s refused an entry of a chat with %s", peer.did, status)
         rows.delete()
 
-    return _Content(
+    return _UnknownContent(
         intent=Intent.NOTIFY,
         members=members,
         done=partial(rows.filter(sent_seq=after).update, sent_seq=entry.seq),
@@ -348,19 +348,19 @@ def _author_of(entry: LoggedEvent) -> object:
     return entry.payload.get("user_id")
 
 
-def _told(entry: LoggedEvent) -> dict[str, Any]:
+def _relayed(entry: LoggedEvent) -> dict[str, Any]:
     """Return the members of an event that a peer needs."""
     payload = entry.payload
     if entry.type == "message.created":
         message = payload["message"]
-        told = {name: message[name] for name in _MESSAGE if message.get(name) is not None}
+        event = {name: message[name] for name in _MESSAGE if message.get(name) is not None}
         files = [one for one in message.get("content_items") or () if one.get("type") != "text"]
         if files:
             note = f"[{len(files)} files, on {own_names.own_identity().authority}]"
-            told["content"] = f"{told.get('content', '')}\n\n{note}".strip()
+            event["content"] = f"{event.get('content', '')}\n\n{note}".strip()
         if str(message.get("client_event_id", "")).startswith(mirrors.TURN):
-            told["client_event_id"] = message["client_event_id"]
-        return {"type": entry.type, "message": told}
+            event["client_event_id"] = message["client_event_id"]
+        return {"type": entry.type, "message": event}
     names = ("message_id", "content")
     return {"type": entry.type, **{name: payload[name] for name in names if name in payload}}
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from federation_app.models import Peer
 
 _CONTENTS: Final[dict[Intent, type[Any]]] = {
-    Intent.PROPOSE: contents.Invitation,
+    Intent.PROPOSE: contents.ChatInvitation,
     Intent.CANCEL: contents.Withdrawal,
     Intent.CONFIRM: contents.Acceptance,
     Intent.DENY: contents.Withdrawal,
-    Intent.NOTIFY: contents.Entry,
+    Intent.NOTIFY: contents.ChatEntry,
     Intent.SUBSCRIBE: contents.Continuation,
 }
 _SERVICES: Final[dict[Intent, Callable[..., None]]] = {

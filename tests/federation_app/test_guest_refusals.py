@@ -32,7 +32,7 @@ GUEST = {"id": "7", "name": "gwen@client.example"}
 STORED = (Chat, ChatEvent, ChatFollower, ChatMirror, Guest, GuestInvitation, Message, Participant)
 
 
-def told(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> Any:
+def envelope_of(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> Any:
     """Return an envelope about a shared chat."""
     body = {"type": GUESTS_TYPE, "content": json.dumps(content)}
     return peer.envelope(intent, **{"to": [SERVER], "body": body, **members})
@@ -44,7 +44,7 @@ def tell(federated: ServerAddress) -> Iterator[Callable[..., tuple[int, str]]]:
     with httpx.Client(base_url=federated.http, timeout=60, trust_env=False) as client:
 
         def post(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> tuple[int, str]:
-            raw = json.dumps(told(peer, intent, content, **members))
+            raw = json.dumps(envelope_of(peer, intent, content, **members))
             headers = {"Content-Type": "application/uamp+json"}
             response = client.post("/v1/messages", content=raw, headers=headers)
             return response.status_code, response.json().get("code", "")
@@ -136,7 +136,7 @@ def refusals(chat: Chat, alice: Person) -> list[tuple[str, str, Any]]:
         ("4.04", "notify", entry),
         ("4.00", "notify", {**entry, "seq": -1}),
         ("4.04", "subscribe", {"chat": other.pk, "after": 0}),
-        ("4.04", "propose", {**invitation, "to": "nobody@chat.example"}),
+        ("4.04", "propose", {**invitation, "to": "none@chat.example"}),
         ("4.04", "propose", {**invitation, "to": "alice@other.example"}),
         ("4.00", "propose", {**invitation, "to": "alice@ch\u0430t.example"}),
         ("4.00", "propose", {**invitation, "to": to, "title": "t" * 10**6}),
@@ -229,7 +229,7 @@ def test_a_blocked_guest_and_a_suspended_peer_are_refused(
     assert Message.objects.filter(chat=chat).count() == 1
 
 
-def test_nobody_pays_for_a_guest_without_having_agreed(
+def test_no_one_pays_for_a_guest_without_having_agreed(
     chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
 ) -> None:
     seller = priced("seller", per_answer="0.25")

@@ -160,7 +160,7 @@ def they_write_edit_read_and_delete(
 def nothing_is_lost_in_an_outage(
     other: OtherServer, web: httpx.Client, alice: Person, chat: Chat, mirror: str
 ) -> None:
-    """Let both write while neither hears the other, and one dies; then all is there, in order."""
+    """Let both write while neither receives anything, and one dies; then all is there, in order."""
     before = [text for _, text in texts(chat)]
     line = CutLine("127.0.0.1", other.product.port)
     Peer.objects.update(address=f"http://127.0.0.1:{line.port}")

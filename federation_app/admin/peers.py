@@ -19,11 +19,7 @@ from audit_app.record import AuditAction
 from federation_app.envelope.errors import EnvelopeError, malformed
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.models import (
-    ChatFollower,
-    ChatMirror,
     EnvelopeStream,
-    Guest,
-    GuestInvitation,
     Peer,
     PeerKey,
     PeerTrust,
@@ -161,7 +157,7 @@ def _limit(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
     return shown or "it has the limits of all peers"
 
 
-class AddressForm(ReasonForm):
+class PeerAddressForm(ReasonForm):
     """Where envelopes for a peer are posted."""
 
     address = forms.URLField(
@@ -246,7 +242,7 @@ ADDRESS: Final = Operation(
     run=_address,
     facts=lambda peer: f"Where envelopes of shared chats for {peer.did} are posted.",
     offered=lambda peer: peer.revoked_at is None,
-    form=AddressForm,
+    form=PeerAddressForm,
 )
 REVOKE: Final = Operation(
     name="revoke",
@@ -377,55 +373,3 @@ class ReceivedEnvelopeAdmin(RecordAdmin):
         "created_at",
         "stream",
     )
-
-
-@admin.register(Guest)
-class GuestAdmin(RecordAdmin):
-    """People of peers, and their accounts; deactivating the account blocks the person."""
-
-    list_display = (linked("user"), linked("peer"), "remote_id", moment("created_at"))
-    list_select_related = ("peer", "user")
-    ordering = ("-created_at", "-id")
-    fields = ("peer", "remote_id", "user", "created_at")
-
-
-@admin.register(GuestInvitation)
-class GuestInvitationAdmin(RecordAdmin):
-    """Invitations to chats across servers."""
-
-    list_display = (
-        "invitation_id", linked("peer"), linked("user"), "name", "is_received", "state", "is_sent",
-        moment("created_at"),
-    )  # fmt: skip
-    list_select_related = ("peer", "user")
-    ordering = ("-created_at", "-id")
-    fields = (
-        "peer", "invitation_id", "is_received", "user", "name", "chat_id", "state", "is_sent",
-        "created_at",
-    )  # fmt: skip
-
-
-@admin.register(ChatMirror)
-class ChatMirrorAdmin(RecordAdmin):
-    """Chats here whose log belongs to a peer, and how far both sides are."""
-
-    list_display = (
-        "chat_id", linked("peer"), "home_chat_id", "applied_seq", "sent_seq", "is_behind",
-        moment("created_at"),
-    )  # fmt: skip
-    list_select_related = ("peer",)
-    ordering = ("-created_at", "-id")
-    fields = (
-        "peer", "home_chat_id", "chat_id", "applied_seq", "sent_seq", "is_behind",
-        "created_at",
-    )  # fmt: skip
-
-
-@admin.register(ChatFollower)
-class ChatFollowerAdmin(RecordAdmin):
-    """Peers with guests in chats here, and how far they know the log."""
-
-    list_display = ("chat_id", linked("peer"), "sent_seq", moment("created_at"))
-    list_select_related = ("peer",)
-    ordering = ("-created_at", "-id")
-    fields = ("peer", "chat_id", "first_seq", "sent_seq", "last_message", "created_at")
