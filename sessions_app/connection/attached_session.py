@@ -29,3 +29,11 @@ class AttachedSession:
     auto_started: tuple[str, ...] = ()
     # When its client was last seen typing, in seconds of the monotonic clock.
     typed_at: float = 0.0
+
+    def is_withheld(self, response_id: str = "") -> bool:
+        """Return whether to send nothing of the chat, because the session's token has expired.
+
+        The answers that it follows here are sent until they end. The rest is sent with the next
+        token (`session.update`), from the log.
+        """
+        return self.session.principal.is_expired and response_id not in self.subscription.runs

@@ -238,10 +238,13 @@ class ClientConnection:
         if message["type"] == "session.frame":
             self.send_frame(message["frame"], message["session"])
             return
-        if self.remote is not None and not self.remote.admit(message):
+        response_id, remote = message["response"], self.remote
+        is_awaited = remote is not None and response_id in remote.ids
+        if remote is not None and not remote.admit(message):
             return
         for attached in self.sessions_in(message["chat"]):
-            attached.subscription.take_layer_message(message)
+            if is_awaited or not attached.is_withheld(response_id):
+                attached.subscription.take_layer_message(message)
 
     def sessions_in(self, chat_id: str | None) -> list[AttachedSession]:
         """Return this connection's sessions of a chat."""
@@ -250,7 +253,7 @@ class ClientConnection:
     def cursors(self) -> dict[str, int]:
         """Return the followed chats with the last log position sent."""
         found: dict[str, int] = {}
-        for attached in self.sessions.values():
+        for attached in self._received():
             chat_id, cursor = attached.session.chat_id, attached.subscription.cursor
             found[chat_id] = min(cursor, found.get(chat_id, cursor))
         return found
@@ -258,12 +261,17 @@ class ClientConnection:
     def read_again(self, chat_id: str) -> None:
         """Reread a chat's log after a message about it was lost."""
         self.outgoing.put(partial(self.join_chat, chat_id))
-        for attached in self.sessions_in(chat_id):
-            self.outgoing.put(attached.subscription.catch_up)
-            self.outgoing.put(attached.subscription.repair)
+        for attached in self._received():
+            if attached.session.chat_id == chat_id:
+                self.outgoing.put(attached.subscription.catch_up)
+                self.outgoing.put(attached.subscription.repair)
+
+    def _received(self) -> list[AttachedSession]:
+        is_awaiting = self.remote is not None and bool(self.remote.ids)
+        return [a for a in self.sessions.values() if is_awaiting or not a.is_withheld()]
 
     def _missed(self) -> Iterator[Work]:
-        for attached in self.sessions.values():
+        for attached in self._received():
             yield attached.subscription.catch_up
             yield attached.subscription.catch_up_running
         if self.watch is not None:

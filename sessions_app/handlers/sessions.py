@@ -332,8 +332,11 @@ async def _refresh_token(
         raise RemoteProtocolError(
             ErrorCode.UNAUTHORIZED, "The new token belongs to another person."
         )
+    withheld = {a.session.chat_id for a in targets if a.is_withheld()}
     for attached in targets:
         attached.session.principal = principal
+    for chat_id in withheld:
+        connection.read_again(chat_id)
     if principal.key == connection.principal.key:
         # The connection itself should outlive the token that it was opened with.
         connection.principal = principal

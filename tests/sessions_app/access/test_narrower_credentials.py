@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ def test_a_watch_says_nothing_once_its_token_has_expired(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     chat, other = shared_chat(alice, bob), shared_chat(alice)
-    short = key_of(alice, "chats:read", expires_at=timezone.now() + timedelta(seconds=2))
+    short = key_of(alice, "chats:read", expires_at=timezone.now() + timedelta(seconds=8))
     path = f"/api/v1/chats/{chat.pk}/messages"
     client = dial(short)
     client.create_session(chat=other.pk)
@@ -83,6 +84,53 @@ def test_a_watch_says_nothing_once_its_token_has_expired(
     # What it missed it learns with the next token.
     client.send("session.update", token=key_of(alice, "chats:read").key)
     client.until("chat.activity")
+
+
+def test_a_session_is_sent_nothing_of_its_chat_once_its_token_has_expired(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    short = key_of(alice, "chats:read", expires_at=timezone.now() + timedelta(seconds=8))
+    path = f"/api/v1/chats/{chat.pk}/messages"
+    client = dial(short)
+    session_id = client.create_session(chat=chat.pk)["session_id"]
+    web.post(path, json={"content": "before"}, headers=bob.headers)
+    client.until("message.created")
+    wait_until(lambda: web.get("/api/v1/me", headers=short.headers).status_code == 401)
+    texts = ["@echo after", "last"]
+    for text in texts:
+        web.post(path, json={"content": text}, headers=bob.headers)
+    assert not {f["type"] for f in client.during(2.0)} - {"session.error"}
+    # What it missed it is sent with the next token, in order.
+    client.send("session.update", token=key_of(alice, "chats:read").key, session_id=session_id)
+    seen: list[str] = []
+    while not {*texts, "after"} <= set(seen):
+        message = client.until("message.created")[-1]["message"]
+        seen.append(message["content"])
+    assert [text for text in seen if text in texts] == texts
+
+
+def test_a_stream_says_nothing_once_its_key_has_expired(
+    dial: Dial, web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob)
+    short = key_of(alice, "chats:read", expires_at=timezone.now() + timedelta(seconds=8))
+    path = f"/api/v1/chats/{chat.pk}"
+    headers = {**short.headers, "Accept": "text/event-stream"}
+    received: list[str] = []
+    with web.stream("GET", f"{path}/events", headers=headers, timeout=3) as stream:
+        lines = stream.iter_lines()
+        web.post(f"{path}/messages", json={"content": "before"}, headers=bob.headers)
+        for line in lines:
+            received.append(line)
+            if "before" in line:
+                break
+        wait_until(lambda: web.get("/api/v1/me", headers=short.headers).status_code == 401)
+        web.post(f"{path}/messages", json={"content": "after"}, headers=bob.headers)
+        with suppress(httpx.ReadTimeout):
+            received.extend(lines)
+    assert "before" in "".join(received)
+    assert "after" not in "".join(received)
 
 
 def test_a_key_for_certain_chats_forks_none(dial: Dial, web: httpx.Client, alice: Person) -> None:
