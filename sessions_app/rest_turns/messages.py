@@ -199,7 +199,7 @@ def sent_response(request: Request, sent: SentEvents, *, queue: bool = False) ->
         "message": message,
         "responses": responses_data(sent.response_ids),
         # In a mirror every message is queued (ADR 66).
-        "queued": message is None and (queue or not sent.response_ids),
+        "queued": message is None and (queue or not (sent.response_ids or why)),
         "unanswered": None if why is None else {"code": why.code, "message": why.message},
     }
     return Response(data, status=202 if data["queued"] else 201, headers=headers)
