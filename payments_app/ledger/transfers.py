@@ -226,7 +226,7 @@ def _receipt(
 
 
 def refunds_to(notify: Callable[[AnswerRefund], None]) -> None:
-    """Register a function that is told of each refund of an answer, in its transaction."""
+    """Register a function to call for each refund of an answer, in its transaction."""
     _listeners.append(notify)
 
 

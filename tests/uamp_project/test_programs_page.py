@@ -98,7 +98,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
 
     try:
         bot = start()
-        ask("echo one", "nobody two", "echo three")
+        ask("echo one", "missing two", "echo three")
         wait_until(lambda: len(replies()) >= 1)
         bot.end(signal.SIGKILL)
         ask("echo four")
@@ -116,7 +116,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
         texts = [one["content"] for one in messages(bob, chat) if one["reply_to"]]
         for word in ("one", "three", "four", "five", "seven", "last"):
             assert texts.count(word) == 1
-        assert any("'nobody'" in text for text in texts)
+        assert any("'missing'" in text for text in texts)
         assert any("'payment'" in text for text in texts)
         asked = [one for one in messages(bob, chat) if one["name"] == "bob"]
         assert all([r["count"] for r in one["reactions"]] == [1] for one in asked)
