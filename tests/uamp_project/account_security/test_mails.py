@@ -188,7 +188,7 @@ def test_no_requester_uses_up_the_mails_of_another_person(settings: Settings) ->
     assert [one.to for one in sent(12)].count([ada.email]) == 7
 
 
-def test_a_known_browser_gets_its_mails_whoever_else_asks(settings: Settings) -> None:
+def test_others_do_not_use_up_the_mails_of_a_known_browser(settings: Settings) -> None:
     settings.UAMP_MAILS_PER_DAY = settings.UAMP_MAILS_TO_ONE_PER_DAY = 2
     ada, address = person(), "10.0.0.1"
     known = sign_in(ada, Client(REMOTE_ADDR=address))
