@@ -91,8 +91,8 @@ def _problem(code: str, **members: Any) -> Problem:
 def _digest(request: Request) -> str:
     """Return what makes two requests the same: path, body, credential, and its rights.
 
-    A token of another issuer has no name of its own and is renewed between two attempts, so its
-    rights stand for it: whoever has them may do the request, and read its answer.
+    A token of another issuer has no name of its own and may be renewed between two attempts, so its
+    rights stand for it: a token with the same rights may read the answer.
     """
     digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
     digest.update(str(getattr(request.auth, "credential", "")).encode())
