@@ -139,6 +139,12 @@ class OperatorsSite(AdminSite):
         context = {"sections": self.sections(request, app_label), **(extra_context or {})}
         return super().app_index(request, app_label, context)
 
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Sign out, and have the browser delete what it stores of the person."""
+        from uamp_project.sign_in.views import without_stored_data  # noqa: PLC0415 it needs the apps
+
+        return without_stored_data(super().logout(request, extra_context))
+
     def find(self, request: HttpRequest) -> HttpResponse:
         """Redirect to the row with an id or a name; list the matches unless there is just one."""
         from sessions_app.admin.finding import find_view  # noqa: PLC0415 it registers its pages

@@ -36,6 +36,8 @@ _ICONS: Final = (
     ("chat/icons/maskable-512.png", "512x512", "image/png", "maskable"),
 )
 _NAME_CHARS: Final = 30
+# Names the release and the person of a page that the service worker may keep.
+PAGE_HEADER: Final = "X-Page"
 
 
 @require_safe
@@ -86,8 +88,16 @@ def service_worker(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def offline(request: HttpRequest) -> HttpResponse:
-    """Return the page that the service worker shows in place of those that it does not keep."""
-    return render(request, "chat_app/offline.html")
+    """Return the page that the service worker shows in place of those that it does not keep.
+
+    With the query `sign-out` it is the answer to a sign-out that did not reach the server.
+    """
+    return render(request, "chat_app/offline.html", {"is_sign_out": "sign-out" in request.GET})
+
+
+def kept_for(user_id: int) -> str:
+    """Return the header of a page that the service worker may keep: its release and its person."""
+    return f"{_release(_files())}.{user_id}"
 
 
 def _files() -> list[str]:

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_safe
 
 from agents_app.rest.views import caller
 from agents_app.selectors import any_agent_has_a_model, any_agent_takes_calls
+from chat_app.browser.installation import PAGE_HEADER, kept_for
 from chat_app.contents.drawing import DRAWN_TYPES
 from chat_app.contents.quota import ContentOwner, largest_file
 from chat_app.people.profiles import profile_data
@@ -59,7 +60,9 @@ def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     REST. Without a session the response redirects to the login page.
     """
     context = {"start": _start(request, chat_id), "reads": _first_reads(request, chat_id)}
-    return render(request, "chat_app/chat.html", context)
+    response = render(request, "chat_app/chat.html", context)
+    response[PAGE_HEADER] = kept_for(caller(request).pk)
+    return response
 
 
 @require_safe

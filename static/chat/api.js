@@ -39,6 +39,9 @@ export class ApiError extends Error {
 /** Whether an error is what the server said, or that it was not reached. @param {unknown} error @returns {error is ApiError} */
 export const isApiError = (error) => error instanceof Error && error.name === "ApiError";
 
+/** Whether a request failed because the server was not reached. @param {unknown} error */
+export const isUnreached = (error) => isApiError(error) && error.status === 0;
+
 export class Api {
   /** @param {string} csrfCookie name of the cookie whose value proves that the page is ours */
   constructor(csrfCookie) {

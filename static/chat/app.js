@@ -1,12 +1,13 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
-import { checkSignedIn, client, drafts, me, settings, start, store } from "./context.js";
+import { checkSignedIn, client, drafts, kept, me, page, settings, start, store } from "./context.js";
 import { forwardToLater, loadLater } from "./deferred.js";
 import { avatar, on, part } from "./dom.js";
 import { loadFormulasWhenIdle } from "./markdown/formulas.js";
 import { Notifier } from "./notifications/notifier.js";
 import { unreadOf } from "./notifications/rules.js";
-import { registerWorker } from "./offline.js";
+import { keepWhatIsRead } from "./offline/keeping.js";
+import { onSignOut, registerWorker, tellSignOut } from "./offline/worker.js";
 import { people } from "./person/looks.js";
 import "./panels/chat-list.js";
 import "./calls/call-bar.js";
@@ -51,7 +52,8 @@ class ChatApp extends HTMLElement {
     this._membersWanted = isWide.matches;
     this._loadLater();
     client.connect();
-    this._go(start.chat_id, "replace", placeFromAddress());
+    // One page is kept for times without a connection, whichever chat is opened.
+    this._go(start.chat_id || idFromAddress(), "replace", placeFromAddress());
   }
 
   /** Load the rest of the page once the chat stands and the socket is open, or could not be opened. */
@@ -92,6 +94,8 @@ class ChatApp extends HTMLElement {
     on("left-chat", (/** @type {string} */ chatId) => { if (chatId === this._chatId) this._go("", "replace"); });
     this.querySelector(".settings-button")?.addEventListener("click", () => dispatchEvent(new CustomEvent("open-settings")));
     addEventListener("pagehide", () => drafts.save());
+    keepWhatIsRead(kept, store, page);
+    onSignOut(() => this._forget());
     this.querySelector("form[action$=logout]")?.addEventListener("submit", (event) => this._signOut(event));
     addEventListener("popstate", () => this._go(idFromAddress(), "none", placeFromAddress()));
     addEventListener("keydown", (e) => this._key(e));
@@ -213,6 +217,12 @@ class ChatApp extends HTMLElement {
       event.preventDefault();
       return;
     }
+    this._forget();
+    tellSignOut();
+  }
+
+  /** Drop what the person wrote on this device: they sign out. */
+  _forget() {
     drafts.forget();
     client.outbox.forget();
   }

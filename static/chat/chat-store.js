@@ -5,7 +5,7 @@
  * read from the server when the connection stands, and again after each reconnect.
  */
 
-import { isApiError } from "./api.js";
+import { isApiError, isUnreached } from "./api.js";
 import { people } from "./person/looks.js";
 import { gettext } from "./words.js";
 
@@ -71,15 +71,20 @@ export class ChatStore extends EventTarget {
    * @param {import("./api.js").Api} api
    * @param {import("../uamp/client.js").UampClient} client
    * @param {{id: string}} me
+   * @param {Pick<import("./offline/kept-chats.js").KeptChats, "list"|"chat">} [kept] what is shown where the server is not reached
    */
-  constructor(api, client, me) {
+  constructor(api, client, me, kept = { list: async () => undefined, chat: async () => undefined }) {
     super();
     this._api = api;
     this._client = client;
     this._me = me;
+    this._kept = kept;
     /** @type {Map<string, Chat>} */
     this._chats = new Map();
+    /** Whether the list is that of the server. */
     this.loaded = false;
+    /** Whether there is a list at all: the server's, or the one that this device kept. */
+    this.hasList = false;
     /** @type {Set<string>} ids of the chats that are about to be read again */
     this._waiting = new Set();
     /** Counts what happens: reads that begin and live events that come. */
@@ -122,11 +127,43 @@ export class ChatStore extends EventTarget {
       const since = this.list.filter(({ id }) => (this._readAt.get(id) ?? 0) > began);
       this._chats = new Map([...since, ...read].map((chat) => [chat.id, chat]));
       const isFirst = !this.loaded;
-      this.loaded = true;
+      this.loaded = this.hasList = true;
       this._changed();
       if (isFirst) await this._sendLeftTurns();
     } catch (error) {
+      if (isUnreached(error) && !this.hasList) await this._showKept();
       this.dispatchEvent(new CustomEvent("load-error", { detail: error }));
+    }
+  }
+
+  /** Show the list that this device kept; all of its people count as offline. */
+  async _showKept() {
+    const chats = await this._kept.list();
+    if (!chats || this.hasList) return;
+    this.hasList = true;
+    for (const chat of chats) if (!this._chats.has(chat.id)) this._takeKept(chat);
+    this._changed();
+  }
+
+  /** @param {Chat} chat */
+  _takeKept(chat) {
+    for (const participant of chat.participants) participant.online = false;
+    people.learn(chat.participants);
+    this._chats.set(chat.id, chat);
+  }
+
+  /** A chat that is to be opened: as it is known, else as the server has it, else as this device kept it. @param {string} id @returns {Promise<Chat>} */
+  async find(id) {
+    const known = this._chats.get(id);
+    if (known) return known;
+    try {
+      return await this.reload(id);
+    } catch (error) {
+      const kept = isUnreached(error) ? await this._kept.chat(id) : undefined;
+      if (!kept) throw error;
+      this._takeKept(kept.chat);
+      this._changed();
+      return kept.chat;
     }
   }
 

@@ -1,7 +1,7 @@
 /** The open chat: its head, its messages, the people typing, and the composer. */
 
 import { isApiError } from "./api.js";
-import { api, checkSignedIn, client, me, page, store } from "./context.js";
+import { api, checkSignedIn, client, kept, me, page, store } from "./context.js";
 import { failure, nothingOpen } from "./chat-notices.js";
 import { ChatMoney } from "./chat-money.js";
 import { decide, mayDecide } from "./decisions.js";
@@ -58,7 +58,7 @@ export class ChatView extends View {
     this._hasReaders = false;
     /** The running answers that the composer shows. @type {Set<string>|null} */
     this._ownShown = null;
-    this._history = new History(page, api);
+    this._history = new History(page, api, kept);
     this._announcements = new Announcements();
   }
 
@@ -128,7 +128,7 @@ export class ChatView extends View {
     await this.updateComplete;
     try {
       const log = loadLog();
-      const chat = store.get(chatId) || (await store.reload(chatId));
+      const chat = await store.find(chatId);
       if (this.chatId !== chatId) return;
       this.chat = chat;
       const session = store.session(chat);
@@ -224,6 +224,12 @@ export class ChatView extends View {
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
     await this._loadMessages(session);
+    if (this.chatId !== chatId || this.session !== session) return;
+    if (this._history.isKept) {
+      catchUp(page, session);
+      session.addEventListener("ready", () => this._goTo(() => this._readAgain()), { once: true, signal: this._listeners.signal });
+      return;
+    }
     const readers = new Map((await receipts).data.map((/** @type {import("./store/open-chat.js").Reader} */ receipt) => [String(receipt.user_id), receipt]));
     if (this.chatId !== chatId || this.session !== session) return;
     page.dispatch({ type: "readers", readers });
@@ -279,10 +285,14 @@ export class ChatView extends View {
     return this._goTo(() => this._history.loadPins());
   }
 
-  /** @param {{epoch: string}} event */
-  async _onReset(event) {
+  async _readAgain() {
     page.dispatch({ type: "opened", chatId: this.chatId });
     await this._loadHistory();
+  }
+
+  /** @param {{epoch: string}} event */
+  async _onReset(event) {
+    await this._readAgain();
     this.session?.reconcile(event.epoch, page.state.entries.map((e) => ({ ...e, created_at: e.at })));
   }
 

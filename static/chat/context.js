@@ -5,6 +5,7 @@ import { openOutbox } from "../uamp/outbox.js";
 import { Api, isApiError } from "./api.js";
 import { Calls } from "./calls/calls.js";
 import { ChatStore } from "./chat-store.js";
+import { KeptChats, forgetOthers } from "./offline/kept-chats.js";
 import { people } from "./person/looks.js";
 import { Settings } from "./person/settings.js";
 import { Drafts } from "./store/drafts.js";
@@ -16,6 +17,10 @@ import { Store } from "./store/store.js";
 export const start = JSON.parse(document.getElementById("start")?.textContent ?? "");
 export const me = start.me;
 people.learn([me]);
+// Before what they wrote is read.
+await forgetOthers(me.id);
+/** What this device keeps for times without a connection. */
+export const kept = new KeptChats(me.id);
 export const api = new Api(start.csrf_cookie);
 export const client = new UampClient({ userId: me.id, outbox: await openOutbox(me.id), ticket: async () => (await api.post("/tickets")).ticket });
 export const settings = new Settings(api, start.settings, client);
@@ -28,7 +33,7 @@ export const threadPage = new Store(emptyChat(me.id, "", "", me.username), REDUC
 export const pageAt = (view) => (view.closest("thread-panel") ? threadPage : page);
 /** The state in which a message is shown. @param {import("./store/entry.js").Entry} entry */
 export const pageOf = (entry) => (entry.thread && entry.thread === threadPage.state.thread ? threadPage : page);
-export const store = new ChatStore(api, client, me);
+export const store = new ChatStore(api, client, me, kept);
 export const calls = new Calls({ client, store, api, me });
 
 /**

@@ -1,33 +1,50 @@
 /**
- * The service worker: keeps the files of one release, and shows a page in place of a browser's error while there is no
- * connection. `chat_app.browser.installation` puts `RELEASE` before it: an id, and the addresses of the bundle.
+ * The service worker: shows the chats while there is no connection, from one release, for one person.
  *
- * It answers for pages and for files whose address changes with their text. It never sees an answer of the API.
+ * It answers for pages and for files whose address changes with their text, and never sees an answer of the API. It keeps
+ * the files of a release, and the page of the person who is signed in; the page itself keeps what that person has read
+ * (`static/chat/offline/`). Signing out, the login page and another person delete everything but the files.
+ * `chat_app.browser.installation` puts `RELEASE` before it: an id, and the addresses of the bundle.
  */
 
 "use strict";
 
-/** @typedef {{id: string, files: string[]}} Release */
-
 const FILES = "uamp.files.";
+const PAGE = "uamp.page";
+/** As in `static/chat/offline/kept-chats.js`. */
+const READ = "uamp.read.";
+const HOME = "/";
 const OFFLINE = "/offline";
+const STILL_SIGNED_IN = "/offline?sign-out";
 /** A file at such an address is never another one. */
 const UNCHANGING = /^\/static\/(?:[0-9a-f]{12}\/.*|dist\/[\w-]+-[0-9A-Z]{8}\.(?:css|js))$/;
+const SIGN_IN = /^\/(?:admin\/)?login\/?$/;
+const SIGN_OUT = /^\/(?:admin\/)?logout\/?$/;
+const CHATS = /^\/(?:chats\/[^/]+)?$/;
+
+/** As in `static/chat/offline/worker.js`. */
+const signOuts = new BroadcastChannel("uamp.sign-out");
+/** How often everything was deleted: what was read before must not be kept afterwards. */
+let deletions = 0;
 
 addEventListener("install", (event) => event.waitUntil(install()));
 addEventListener("activate", (event) => event.waitUntil(activate()));
+addEventListener("message", (event) => { if (event.data?.type === "keep-page") event.waitUntil(keepPage()); });
 addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (url.origin !== location.origin) return;
-  if (request.mode === "navigate" && request.method === "GET") event.respondWith(page(event));
+  if (request.mode === "navigate" && request.method === "GET") event.respondWith(page(event, url));
+  else if (request.mode === "navigate" && SIGN_OUT.test(url.pathname)) event.respondWith(signOut(request));
   else if (request.method === "GET" && isUnchanging(url)) event.respondWith(file(request));
 });
 
 async function install() {
   const files = await caches.open(FILES + RELEASE.id);
   await files.addAll(RELEASE.files);
-  await files.put(OFFLINE, await read(OFFLINE));
+  for (const path of [OFFLINE, STILL_SIGNED_IN]) await files.put(path, await read(path));
+  // The page of the release before names files of that release, which are kept as long as it is.
+  if (await caches.has(PAGE)) await keepPage();
   await skipWaiting();
 }
 
@@ -35,6 +52,8 @@ async function install() {
 async function activate() {
   const names = (await caches.keys()).filter((name) => name.startsWith(FILES));
   await Promise.all(names.slice(0, -2).map((name) => caches.delete(name)));
+  const kept = await keptPage();
+  if (kept && !names.slice(-2).includes(FILES + ownerOf(kept)[0])) await caches.delete(PAGE);
   await registration.navigationPreload?.enable();
 }
 
@@ -45,23 +64,90 @@ function isUnchanging({ pathname, searchParams }) {
 
 /** Read a page as a browser does. @param {string} path @returns {Promise<Response>} */
 async function read(path) {
-  const response = await fetch(path, { headers: { Accept: "text/html" }, redirect: "manual" });
-  if (response.type !== "opaqueredirect" && !response.ok) throw new Error(`${path}: ${response.status}`);
+  const response = await fetch(path, { headers: { Accept: "text/html" }, redirect: "manual", cache: "no-store" });
+  if (response.type !== "opaqueredirect" && !response.ok) throw new TypeError(`${path}: ${response.status}`);
   return response;
 }
 
-/** @param {any} event */
-async function page(event) {
+/** The release and the person of a page. @param {Response} response @returns {[string, string]} */
+function ownerOf(response) {
+  const [release = "", person = ""] = (response.headers.get("X-Page") ?? "").split(".");
+  return [release, person];
+}
+
+/** The page of the chats. @returns {Promise<Response|undefined>} */
+const keptPage = () => caches.match(HOME, { cacheName: PAGE, ignoreVary: true });
+
+/** Keep the page of the person who is signed in, with all files that it names. */
+async function keepPage() {
+  const before = deletions;
+  const response = await read(HOME);
+  if (response.type === "opaqueredirect") {
+    await deleteAll();
+    return;
+  }
+  const [release, person] = ownerOf(response);
+  await deleteOthers(person);
+  // Another release brings a worker of its own, which keeps its page.
+  if (release !== RELEASE.id || RELEASE.files.length === 0) return;
+  const files = await caches.open(FILES + RELEASE.id);
+  const addresses = [...(await response.clone().text()).matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, address]) => address.replaceAll("&amp;", "&"));
+  for (const address of new Set(addresses)) {
+    if (isUnchanging(new URL(address, location.origin)) && !(await files.match(address))) await files.add(address);
+  }
+  if (before === deletions) await (await caches.open(PAGE)).put(HOME, response);
+  // A sign-out in the meantime found nothing to delete.
+  if (before !== deletions) await caches.delete(PAGE);
+}
+
+/** Delete what people have read, and the page that says who they are. */
+async function deleteAll() {
+  deletions += 1;
+  const names = await caches.keys();
+  await Promise.all(names.filter((name) => name === PAGE || name.startsWith(READ)).map((name) => caches.delete(name)));
+}
+
+/** Delete what belongs to anyone else. @param {string} person */
+async function deleteOthers(person) {
+  const kept = await keptPage();
+  const names = await caches.keys();
+  const isOther = (/** @type {string} */ name) => name.startsWith(READ) && name !== READ + person;
+  if ((kept && ownerOf(kept)[1] !== person) || names.some(isOther)) {
+    deletions += 1;
+    if (kept && ownerOf(kept)[1] !== person) await caches.delete(PAGE);
+    await Promise.all(names.filter(isOther).map((name) => caches.delete(name)));
+  }
+}
+
+/** The answer of the server; without a connection the page that is kept. @param {any} event @param {URL} url */
+async function page(event, url) {
+  let response;
   try {
-    return (await event.preloadResponse) ?? (await fetch(event.request));
+    response = (await event.preloadResponse) ?? (await fetch(event.request));
   } catch (error) {
-    return (await caches.match(OFFLINE)) ?? Promise.reject(error);
+    const kept = CHATS.test(url.pathname) && (await keptPage());
+    return kept || ((await caches.match(OFFLINE, { ignoreVary: true })) ?? Promise.reject(error));
+  }
+  // The server sends those who are signed in on from it.
+  if (SIGN_IN.test(url.pathname) && response.ok) await deleteAll();
+  const [, person] = ownerOf(response);
+  if (person) await deleteOthers(person);
+  return response;
+}
+
+/** @param {Request} request @returns {Promise<Response>} */
+async function signOut(request) {
+  await deleteAll();
+  // Open pages must not keep what they show, or what is written in them, at their end.
+  signOuts.postMessage(null);
+  try {
+    return await fetch(request);
+  } catch (error) {
+    return (await caches.match(STILL_SIGNED_IN)) ?? Promise.reject(error);
   }
 }
 
 /** @param {Request} request of a file that is never another one @returns {Promise<Response>} */
 async function file(request) {
-  const kept = await caches.match(request);
-  if (kept) return kept;
-  return fetch(request);
+  return (await caches.match(request, { ignoreVary: true })) ?? fetch(request);
 }

@@ -66,6 +66,7 @@ export class Outbox {
     this._storage = storage;
     this._owner = owner;
     this._key = key;
+    this._isOver = false;
     /** @type {Turn[]} */
     this.turns = JSON.parse(storage.getItem(this._key) || "[]");
   }
@@ -80,6 +81,7 @@ export class Outbox {
 
   /** Drop what the person wrote on this device, in other tabs too: they sign out. */
   forget() {
+    this._isOver = true;
     this.turns = [];
     for (const key of keysIn(this._storage, this._owner)) this._storage.removeItem(key);
   }
@@ -140,6 +142,7 @@ export class Outbox {
   }
 
   _save() {
+    if (this._isOver) return;
     try {
       if (this.turns.length) this._storage.setItem(this._key, JSON.stringify(this.turns));
       else this._storage.removeItem(this._key);

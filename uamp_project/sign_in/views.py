@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
 from django.contrib import messages
@@ -11,6 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from uamp_project.sign_in.entrance import enter
+
+_Response = TypeVar("_Response", bound="HttpResponseBase")
 
 if TYPE_CHECKING:
     from django.contrib.auth.forms import AuthenticationForm
@@ -58,3 +60,13 @@ class AdminLoginView(LoginView):
 
 class LogoutView(auth.LogoutView):
     """Sign out, by POST only, and show the login page."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Have the browser delete all that it stores of the person, too."""
+        return without_stored_data(super().post(request, *args, **kwargs))
+
+
+def without_stored_data(response: _Response) -> _Response:
+    """Return the response of a sign-out with the header that empties the browser's storage."""
+    response["Clear-Site-Data"] = '"storage"'
+    return response

@@ -62,7 +62,7 @@ export class ChatList extends View {
     people.addEventListener("change", () => this.requestUpdate());
     calls.addEventListener("change", () => this.requestUpdate());
     store.addEventListener("load-error", (event) => {
-      if (!store.loaded && client.state.phase !== "refused") this._error = /** @type {CustomEvent<Error>} */ (event).detail.message;
+      if (!store.hasList && client.state.phase !== "refused") this._error = /** @type {CustomEvent<Error>} */ (event).detail.message;
     });
   }
 
@@ -81,7 +81,7 @@ export class ChatList extends View {
   }
 
   render() {
-    const isFilterShown = store.loaded && store.list.length >= FILTER_FROM;
+    const isFilterShown = store.hasList && store.list.length >= FILTER_FROM;
     return html`
       <div class="chat-list-head">
         <h2>${gettext("Chats")}</h2>
@@ -91,11 +91,11 @@ export class ChatList extends View {
       <input type="search" class="field" placeholder=${gettext("Find a chat")} aria-label=${gettext("Find a chat")} ?hidden=${!isFilterShown}
         @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value.trim(); }}>
       <invitation-list></invitation-list>
-      <nav aria-label=${gettext("Chats")}><ul class="chat-items" aria-busy=${store.loaded || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
+      <nav aria-label=${gettext("Chats")}><ul class="chat-items" aria-busy=${store.hasList || this._error ? nothing : "true"}>${this._items()}</ul></nav>`;
   }
 
   _items() {
-    if (!store.loaded) return this._error ? this._failed() : [skeleton, skeleton, skeleton];
+    if (!store.hasList) return this._error ? this._failed() : [skeleton, skeleton, skeleton];
     const chats = store.list;
     if (chats.length === 0) return this._none();
     const wanted = folded(this._wanted);

@@ -1,6 +1,6 @@
 /** Shows when the connection is lost and when it is tried again; a button tries at once. */
 
-import { client } from "../context.js";
+import { client, store } from "../context.js";
 import { announce } from "../dom.js";
 import { clockTime, daysAgo, fullTime } from "../time.js";
 import { View } from "../view.js";
@@ -31,6 +31,9 @@ function textOf({ phase, attempt, retryAt, isRestart }) {
   }[phase];
 }
 
+/** Where the page shows what this device kept. @param {import("../../uamp/client.js").ConnectionState} state */
+const keptOf = ({ phase }) => (store.hasList && !store.loaded && ["connecting", "waiting", "offline"].includes(phase) ? ` ${gettext("This is what you last read here.")}` : "");
+
 class ConnectionBanner extends View {
   static properties = { state: { attribute: false } };
 
@@ -48,13 +51,15 @@ class ConnectionBanner extends View {
     this.hidden = !this.state;
     this.setAttribute("role", "region");
     this.setAttribute("aria-label", gettext("Connection"));
-    if (!this.state) client.addEventListener("state", () => this._changed());
+    if (this.state) return;
+    client.addEventListener("state", () => this._changed());
+    store.addEventListener("load-error", () => this.requestUpdate());
   }
 
   render() {
     const state = this.state ?? client.state;
     const isRefused = state.phase === "refused";
-    return html`<span>${textOf(state)}${sinceOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
+    return html`<span>${textOf(state)}${sinceOf(state)}${keptOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
       isRefused ? gettext("Sign in") : gettext("Try now")}</button>`;
   }
 

@@ -8,6 +8,8 @@ export class Drafts {
   constructor(storage, owner) {
     this._storage = storage;
     this._key = `uamp.drafts.${owner}`;
+    /** Whether the person signed out, in this tab or in another one. */
+    this._isOver = false;
     /** @type {Map<string, string>} by chat id, the one that was written last at the end */
     this._texts = new Map(JSON.parse(storage.getItem(this._key) || "[]"));
   }
@@ -25,6 +27,7 @@ export class Drafts {
 
   /** Write them down: not with each letter, since other tabs and the disk have work with it. */
   save() {
+    if (this._isOver) return;
     const kept = Array.from(this._texts).filter(([, text]) => text.length <= CHARS).slice(-KEPT);
     try {
       if (kept.length) this._storage.setItem(this._key, JSON.stringify(kept));
@@ -37,6 +40,7 @@ export class Drafts {
 
   /** The person signs out. */
   forget() {
+    this._isOver = true;
     this._texts.clear();
     this._storage.removeItem(this._key);
   }

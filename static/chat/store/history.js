@@ -17,10 +17,16 @@ const FACTS = ["agent.stopped", "call.ended", "chat.forked", "link.created", "li
  */
 
 export class History {
-  /** @param {PageStore} store @param {{get: (path: string) => Promise<any>}} api */
-  constructor(store, api) {
+  /**
+   * @param {PageStore} store @param {{get: (path: string) => Promise<any>}} api
+   * @param {Pick<import("../offline/kept-chats.js").KeptChats, "chat">} [kept] what is shown where the server is not reached
+   */
+  constructor(store, api, kept = { chat: async () => undefined }) {
     this._store = store;
     this._api = api;
+    this._kept = kept;
+    /** Whether the newest page is the one that this device kept. */
+    this.isKept = false;
     /** What was asked for before another place was shown is not for this one. */
     this._place = 0;
     /** @type {Map<string, Promise<void>>} messages that are read again, by id */
@@ -34,12 +40,24 @@ export class History {
   async load(failures) {
     const place = (this._place += 1);
     const { chatId } = this._store.state;
-    const { entries, hasMore } = await this._page("order=desc");
+    const { entries, hasMore, isKept = false } = await this._newest(chatId);
     if (!this._isAt(chatId, place)) return;
+    this.isKept = isKept;
     const after = hasMore ? (entries[0]?.seq ?? 0) - 1 : 0;
     // The newest messages come at once; what stands between them a little later.
     this._store.dispatch({ type: "page", entries, hasOlder: hasMore, hasNewer: false, failures });
     this._showFacts(chatId, place, await this._facts(after, lastSeq(entries) + PAGE));
+  }
+
+  /** @param {string} chatId @returns {Promise<Loaded & {isKept?: boolean}>} */
+  async _newest(chatId) {
+    try {
+      return await this._page("order=desc");
+    } catch (error) {
+      const kept = isApiError(error) && /** @type {import("../api.js").ApiError} */ (error).status === 0 ? await this._kept.chat(chatId) : undefined;
+      if (!kept) throw error;
+      return { entries: kept.entries, hasMore: kept.hasOlder, isKept: true };
+    }
   }
 
   /** Show the end of the chat, where the page shows another place. */

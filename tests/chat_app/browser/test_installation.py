@@ -98,3 +98,9 @@ def test_the_page_without_a_network_loads_only_what_is_kept() -> None:
     assert addresses
     assert addresses <= set(release()["files"])  # type: ignore[call-overload]
     assert "no-store" in page["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_a_sign_out_that_did_not_reach_the_server_says_so() -> None:
+    assert "the server couldn" not in Client().get("/offline").text
+    assert "the server couldn" in Client().get("/offline?sign-out").text

@@ -73,6 +73,25 @@ def test_the_shell_gives_the_csrf_cookie_and_is_not_kept_by_caches(client: Clien
     assert "no-store" in response["Cache-Control"]
 
 
+def test_the_shell_names_its_release_and_its_person(client: Client, alice: User) -> None:
+    """The service worker keeps it for that person, if the release is its own."""
+    release, person = client.get("/")["X-Page"].split(".")
+
+    assert f'"id": "{release}"' in client.get("/service-worker.js").text
+    assert person == str(alice.pk)
+    assert "X-Page" not in client.get("/money")
+    assert "X-Page" not in Client().get("/")
+
+
+def test_signing_out_of_the_admin_empties_the_storage_of_the_browser(
+    client: Client, alice: User
+) -> None:
+    alice.is_staff = True
+    alice.save()
+
+    assert client.post("/admin/logout/")["Clear-Site-Data"] == '"storage"'
+
+
 def test_a_chat_id_cannot_break_out_of_the_data(client: Client) -> None:
     response = client.get("/chats/%3Cscript%3Ealert(1)")
     assert "<script>alert" not in response.text
@@ -144,7 +163,9 @@ def test_the_login_page_sends_on_who_is_signed_in(client: Client) -> None:
 
 def test_signing_out_is_a_post_and_ends_the_session(client: Client) -> None:
     assert client.get("/logout").status_code == 405
-    assert client.post("/logout")["Location"] == reverse("login")
+    response = client.post("/logout")
+    assert response["Location"] == reverse("login")
+    assert response["Clear-Site-Data"] == '"storage"'
     assert client.get("/").status_code == 302
 
 

@@ -1,0 +1,25 @@
+/** Registers the service worker, which shows the page while there is no connection (`static/offline/`). */
+
+/**
+ * Register the worker, and have it keep this page. Addresses that are not secure, and some private windows, have no
+ * service workers: the page works without.
+ */
+export async function registerWorker() {
+  if (!navigator.serviceWorker) return;
+  try {
+    await navigator.serviceWorker.register("/service-worker.js");
+    const { active } = await navigator.serviceWorker.ready;
+    active?.postMessage({ type: "keep-page" });
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof DOMException)) throw error;
+  }
+}
+
+/** What the tabs of a browser and its service worker tell each other. */
+const signOuts = new BroadcastChannel("uamp.sign-out");
+
+/** @param {() => void} listener called when the person signs out in another tab, or on a page without this */
+export const onSignOut = (listener) => signOuts.addEventListener("message", listener);
+
+/** Tell other tabs that the person signs out. */
+export const tellSignOut = () => signOuts.postMessage(null);
