@@ -153,7 +153,7 @@ def they_write_edit_read_and_delete(
     # A mirror grants no rights: members are added at home.
     with other.product.api("bob") as client:
         path = f"/api/v1/chats/{mirror}/participants"
-        assert client.post(path, json={"user": "carol"}).status_code == 403
+        assert client.post(path, json={"user": "alice"}).status_code == 403
         assert client.post(path, json={"agent": "echo"}).status_code == 403
 
 
