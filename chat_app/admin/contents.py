@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.http import HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.defaultfilters import filesizeformat
@@ -21,12 +22,14 @@ from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.contents import addresses
 from chat_app.models import (
     Content,
+    ContentPreview,
     ContentUse,
 )
 
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
@@ -100,3 +103,28 @@ class ContentUseAdmin(HistoryAdmin):
     list_select_related = ("content", "chat")
     search_fields = ("chat__id__exact", "content__id__exact")
     search_help_text = "The id of a chat or a content."
+
+
+@admin.register(ContentPreview)
+class ContentPreviewAdmin(HistoryAdmin):
+    """The pictures of which the server has drawn a preview, or has tried to."""
+
+    list_display = ("content", "drawn", moment("created_at"))
+    list_select_related = ("content",)
+    search_fields = ("content__id__exact",)
+    search_help_text = "The id of a content."
+    ordering = ("-content_id",)
+    fields = ("content", "drawn", "created_at")
+    readonly_fields = ("drawn",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ContentPreview]:
+        """Leave the bytes in the database."""
+        is_drawn = ExpressionWrapper(~Q(data=b""), BooleanField())
+        previews: QuerySet[ContentPreview] = super().get_queryset(request)
+        return previews.defer("data").annotate(is_drawn=is_drawn)
+
+    @admin.display(description="drawn", boolean=True)
+    def drawn(self, preview: ContentPreview) -> bool:
+        """Return whether there is a preview."""
+        is_drawn: bool = preview.is_drawn  # type: ignore[attr-defined]  # an annotation
+        return is_drawn

@@ -152,6 +152,8 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "api/v1/tickets": {"POST": (P, {})},
     "api/v1/sessions": {"GET": (P, None)},
     "api/v1/threads": {"GET": (P, None)},
+    "api/v1/invitations": {"GET": (P, None)},
+    "api/v1/invitations/{invitation_id}": {"POST": (O, {"answer": "withdraw"})},
     "api/v1/search": {"GET": (P, None)},
     # --- Chats ---
     "api/v1/chats": {"GET": (P, None), "POST": (P, {"title": "new"})},

@@ -40,6 +40,9 @@ OWN_CREDENTIAL: Final = {
 # Documents that are the same for everyone.
 PUBLIC: Final = {
     "jsi18n/{language}",
+    "manifest/{language}.webmanifest",
+    "service-worker.js",
+    "offline",
     "docs/problems",
     "schemas/uamp/1.0/",
     "schemas/uamp/1.0/{type_name}.json",
@@ -61,8 +64,15 @@ PUBLIC: Final = {
     "agents/{name}/did.json",
     "agents/{name}/.well-known/agent-manifest.json",
 }
-# Of these, catalogues that every page loads, and unknown paths, which count as requests alone.
-NOT_DOCUMENTS: Final = {"jsi18n/{language}", "api/", "(?:v1|agents)/"}
+# Of these, what every page loads, and unknown paths, which count as requests alone.
+NOT_DOCUMENTS: Final = {
+    "jsi18n/{language}",
+    "manifest/{language}.webmanifest",
+    "service-worker.js",
+    "offline",
+    "api/",
+    "(?:v1|agents)/",
+}
 # An event may bring the token of its session: without a key in the header the body is read.
 TOKEN_IN_BODY: Final = {
     "events",

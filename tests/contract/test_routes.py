@@ -14,6 +14,7 @@ from agents_app.rest.rights import ALL
 from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
 from chat_app.models import Chat, Participant
+from federation_app.models import GuestInvitation, Peer
 from sessions_app.access import connect_tokens
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey, Response, Session
@@ -105,6 +106,15 @@ def staged(web: httpx.Client) -> Stage:
     asking = factories.tool_call(response, status=ToolCallState.ASKING, asked_in=chat.pk)
     share, secret = create_share_link(chat_id=chat.pk, made_by=user)
     invite, join_secret = create_invite_link(chat_id=chat.pk, made_by=user)
+    elsewhere = GuestInvitation.objects.create(
+        peer=Peer.objects.create(did="did:web:b.example"),
+        invitation_id="1" * 32,
+        is_received=False,
+        user=user,
+        name="bob@b.example",
+        chat_id=chat.pk,
+        title="a",
+    )
     body = {"model": ids["agent"], "input": "a"}
     answered = web.post("/responses", json=body, headers=owner.who.headers).json()
     path = f"/agents/{ids['agent']}/tasks"
@@ -116,6 +126,7 @@ def staged(web: httpx.Client) -> Stage:
         browsers[name].force_login(who.user)
     rows = {
         "link_id": str(invite.pk),
+        "invitation_id": elsewhere.invitation_id,
         "pk": "1",
         "share_id": str(share.pk),
         "other_item_id": str(factories.queued_turn(user, Session.objects.filter(chat=chat)[0]).pk),

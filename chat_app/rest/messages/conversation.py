@@ -22,7 +22,7 @@ from chat_app.conversation.revisions import edit_message, first_revision, texts_
 from chat_app.conversation.versions import versions_of
 from chat_app.models import Message, MessageRevision, Pin, Reaction
 from chat_app.rest.edge import RestView, check_match, check_member, seen_chats
-from chat_app.rest.messages.message_filters import ShownQuery, expand, shown
+from chat_app.rest.messages.message_filters import ExpandQuery, expand
 from chat_app.rest.messages.message_serializers import (
     MessageEditSerializer,
     MessageSerializer,
@@ -61,18 +61,18 @@ class MessageView(RestView):
 
     @extend_schema(
         operation_id="get_message",
-        parameters=[ShownQuery],
+        parameters=[ExpandQuery],
         responses={200: MessageSerializer, **responses(400, 404)},
     )
     def get(self, request: Request, message_id: str) -> Response:
         """Return a message of one of the caller's chats, whether or not it was replaced."""
-        query = read_query(request, ShownQuery)
+        query = read_query(request, ExpandQuery)
         message = message_for(request, message_id)
         html = query.get("render") == "html"
         reader = caller(request).pk
         data = messages_data([message], html=html, reader=reader)
         self.expand(data, query, reader)
-        return Response(shown(data, query)[0])
+        return Response(data[0])
 
     def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
         """Add the parts named by `expand` to messages."""

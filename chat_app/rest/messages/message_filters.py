@@ -53,11 +53,15 @@ def choices_field(choices: Sequence[str], help_text: str) -> serializers.CharFie
     )
 
 
-class ShownQuery(serializers.Serializer[Any]):
-    """The parts of each message to return."""
+class ExpandQuery(serializers.Serializer[Any]):
+    """What to return beside a message."""
 
     expand = choices_field(EXPANDABLE, "What is returned beside each message.")
     render = serializers.ChoiceField(choices=["html"], required=False)
+
+
+class ShownQuery(ExpandQuery):
+    """The parts of each message to return."""
 
     def get_fields(self) -> dict[str, Any]:
         """Add `fields`, which as an attribute would hide the serializer's own."""

@@ -36,6 +36,7 @@ from chat_app.models import (
     CallMemberState,
     Chat,
     ChatEvent,
+    ContentPreview,
     LinkCard,
     LinkCardState,
     LogErasure,
@@ -129,6 +130,7 @@ def one_of_each(number: int) -> Chat:
     MessageMention.objects.create(message_id=act["message_id"], chat=chat, user=person, seq=1)
     create_share_link(chat_id=chat.pk, made_by=person)
     Transcript.objects.create(content=content, state=TranscriptState.DONE)
+    ContentPreview.objects.create(content=content, data=b"RIFF")
     upload = Upload.objects.create(
         owner=person, length=2, mime_type="text/plain", expires_at=timezone.now()
     )
