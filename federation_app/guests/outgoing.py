@@ -50,6 +50,8 @@ logger = logging.getLogger(__name__)
 CLAIM: Final = timedelta(seconds=30)
 """How long a process may take for one item."""
 BACKOFF_SECONDS: Final = (1.0, 60.0)
+_searched: Final[dict[int, tuple[int, int]]] = {}
+"""Parts of logs in which a follower's peer has nothing to learn, from its place to the head."""
 _DONE: Final = range(200, 300)
 # What a repetition does not change. Anything else is tried again: 4.01 is also a clock that is off
 # or a peer that suspends us, 4.29 and 5.04 name a time.
@@ -160,19 +162,22 @@ def _contents(peer: Peer) -> Iterator[_UnknownContent]:
     """Yield what the peer does not know, the next one first."""
     yield from _invitations(peer)
     mirrored = list(ChatMirror.objects.filter(peer=peer).order_by("pk"))
-    heads = chat_heads([row.chat_id for row in mirrored])
+    chat_ids = [row.chat_id for row in mirrored]
+    heads, waiting = chat_heads(chat_ids), queue.waiting_elsewhere(chat_ids)
     for mirror in mirrored:
         if mirror.is_behind:
             yield _continuation(mirror)
-        if (turn := queue.waiting_elsewhere(mirror.chat_id)) is not None:
+        if (turn := waiting.get(mirror.chat_id)) is not None:
             yield _turn(peer, mirror, turn)
         if heads.get(mirror.chat_id, 0) > mirror.sent_seq:
             yield from _own_acts(peer, mirror)
     followers = list(ChatFollower.objects.filter(peer=peer).order_by("pk"))
     heads = chat_heads([row.chat_id for row in followers])
     for follower in followers:
-        if heads.get(follower.chat_id, 0) > follower.sent_seq:
+        place = follower.sent_seq, heads.get(follower.chat_id, 0)
+        if place[1] > place[0] and _searched.get(follower.pk) != place:
             yield from _entries(peer, follower)
+            _searched[follower.pk] = place
 
 
 def _invitations(peer: Peer) -> Iterator[_UnknownContent]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 import uamp
@@ -28,7 +28,7 @@ from sessions_app.states import QueuedTurnState, QueuedTurnTrigger
 from sessions_app.transitions import move, move_one
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -170,10 +170,12 @@ def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
             _publish(chat_id)
 
 
-def waiting_elsewhere(chat_id: str) -> QueuedTurn | None:
-    """Return the next message of a mirror that its home has not accepted yet."""
-    rows = QueuedTurn.objects.filter(chat_id=chat_id, status=QueuedTurnState.QUEUED)
-    return rows.select_related("user").order_by("pk").first()
+def waiting_elsewhere(chat_ids: Collection[str]) -> dict[str, QueuedTurn]:
+    """Return the next message of each mirror that its home has not accepted yet."""
+    waiting = QueuedTurn.objects.filter(chat_id__in=chat_ids, status=QueuedTurnState.QUEUED)
+    firsts = waiting.values("chat_id").annotate(first=Min("pk")).values("first")
+    rows = QueuedTurn.objects.filter(pk__in=firsts).select_related("user")
+    return {row.chat_id: row for row in rows}
 
 
 def accepted_elsewhere(row: QueuedTurn) -> None:

@@ -88,6 +88,7 @@ IDS: Final = {
     "path": "v1/card",
     "content_id": "00000000-0000-0000-0000-000000000000",
     "upload_id": "00000000-0000-0000-0000-000000000000",
+    "invitation_id": "00000000-0000-0000-0000-000000000000",
     "version": "0" * 16,
     "request_id": f"topup_{'0' * 32}",
     "response_id": "resp_0123456789abcdef0123456789abcdef",

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.test import Client
 from django.urls import URLPattern, get_resolver
@@ -108,7 +109,7 @@ def staged(web: httpx.Client) -> Stage:
     invite, join_secret = create_invite_link(chat_id=chat.pk, made_by=user)
     elsewhere = GuestInvitation.objects.create(
         peer=Peer.objects.create(did="did:web:b.example"),
-        invitation_id="1" * 32,
+        invitation_id=str(UUID(int=1)),
         is_received=False,
         user=user,
         name="bob@b.example",
