@@ -219,11 +219,8 @@ def _bounds_text(bounds: msgspec.Meta, unit: str) -> str:
         # A list names its entries first.
         between = "," if unit == "entries" else " of"
         return f"{between} {least} {bounds.max_length} {unit}"
-    if bounds.ge is None:
-        return ""
-    if bounds.le == LARGEST:
-        return f" from {bounds.ge}"
-    return f" from {bounds.ge} to {bounds.le}"
+    most = "" if bounds.le in (None, LARGEST) else f" to {bounds.le}"
+    return "" if bounds.ge is None else f" from {bounds.ge}{most}"
 
 
 def _types() -> list[type[msgspec.Struct]]:
