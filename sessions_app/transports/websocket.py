@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from sessions_app.connection.outgoing_queue import Outgoing
 
+WEIGHED_BYTES: Final = 64 * 1024
+"""A larger frame counts as several events, since it takes as long to read."""
+
 
 class UampDialect(SocketDialect):
     """UAMP itself: a frame is an event, and a person with a socket is online."""
@@ -41,7 +44,8 @@ class UampDialect(SocketDialect):
         await table.receive(self.connection, frame)
         link = self.connection.agent_socket
         # Events of answers have their own rate limit.
-        self.weight = 1 if link is None or not link.took else 0
+        is_asking = link is None or not link.took
+        self.weight = max(1, len(frame) / WEIGHED_BYTES) if is_asking else 0
         if link is not None and link.took:
             await keep_pace(link)
 

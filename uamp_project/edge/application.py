@@ -22,7 +22,7 @@ from agents_app.rest.problems import is_out_of_space
 from sessions_app.access import rates
 from uamp_project.edge import refusals
 from uamp_project.edge.addresses import client_address
-from uamp_project.edge.bodies import RequestBody, body_limit, declared_length
+from uamp_project.edge.bodies import RequestBody, declared_length
 from uamp_project.edge.observed import ObservedRequest, observed_socket
 from uamp_project.edge.transports import Transport
 
@@ -75,7 +75,7 @@ class Edge:
         address: str,
         response: _Response,
     ) -> None:
-        body = RequestBody(receive, transport, body_limit(scope["path"]), rates.visitors(address))
+        body = RequestBody(receive, transport, scope["path"], rates.visitors(address))
         if refused := await _refused(scope, address):
             await response.replace(refused, body)
             return

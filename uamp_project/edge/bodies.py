@@ -1,4 +1,4 @@
-"""Limits on request bodies, by their declared length and while they arrive.
+"""Limits on request bodies, by their declared length and while they arrive, and on their sum.
 
 Django stores a body, on disk above 2.5 MB, before it calls a view: without a limit here, any client
 could fill the disk. `manage.py serve` uses `body_limit` too, because Daphne stores the body before
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
+from sessions_app.access import rates
 from uamp_project.edge import refusals
 from uamp_project.edge.arrivals import LEAST_BYTES, Budget
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from uamp_project.edge.transports import Message, Receive, Scope, Transport
 
 UPLOAD_PATH: Final = "/api/v1/contents"
+# Paths whose bodies are stored as they are: nothing reads them.
+UNREAD_PATHS: Final = (UPLOAD_PATH, "/api/v1/uploads/")
+# To read a body takes time: each part of this many bytes counts as a request more.
+PART_BYTES: Final = 16 * 1024
 # The multipart lines around the file.
 MULTIPART_BYTES: Final = 64 * 1024
 # Python refuses to parse very long numbers; this many digits exceed any limit.
@@ -62,14 +67,15 @@ def declared_length(scope: Scope) -> int:
 class RequestBody:
     """The body of one request as it arrives; used by the tasks of that request only."""
 
-    def __init__(self, receive: Receive, transport: Transport, limit: int, sender: str) -> None:
-        self.limit = limit
+    def __init__(self, receive: Receive, transport: Transport, path: str, sender: str) -> None:
+        self.limit = body_limit(path)
         self.sender = sender
         self.size = 0
         # The part that counts against its address.
         self.held = 0
         # Makes the response to a body that was refused while it arrived.
         self.refusal: Callable[[str], HttpResponse] | None = None
+        self._is_read = not path.startswith(UNREAD_PATHS)
         self._receive = receive
         self._transport = transport
         self._is_whole = False
@@ -98,9 +104,18 @@ class RequestBody:
             self.held += size
             if not in_flight.reserve(self.sender, size):
                 self.refusal = refusals.too_many_bytes
+            elif self._is_whole and self._is_read:
+                await self._count()
         if self.refusal is not None:
             return {"type": "http.disconnect"}
         return message
+
+    async def _count(self) -> None:
+        """Count a whole body by its size, before anything reads it."""
+        if parts := self.size // PART_BYTES:
+            quota = await rates.limiter().take("requests", self.sender, cost=parts)
+            if not quota.allowed:
+                self.refusal = lambda path: refusals.too_many_requests(path, quota)
 
     async def discard(self) -> None:
         """Discard the rest of the body, up to its end, DISCARD_SECONDS or DISCARD_BYTES."""

@@ -329,6 +329,23 @@ def test_a_handshake_above_the_limit_is_refused_by_http(dial: Dial, settings: Se
     assert json.loads(response.body or b"")["code"] == "rate_limited"
 
 
+def test_a_body_counts_by_its_size_unless_it_is_stored_as_it_is(
+    web: httpx.Client, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_REQUESTS_PER_MINUTE = 12
+    large = b"[" + b"0," * 100_000 + b"0]"
+    headers = {**alice.headers, "Content-Type": "application/json"}
+    for content in (large, iter([large[:50_000], large[50_000:]])):
+        refused = web.post("/v1/chat/completions", content=content, headers=headers)
+        assert refused.status_code == httpx.codes.TOO_MANY_REQUESTS
+        assert refused.headers["Retry-After"]
+    small = web.post("/v1/chat/completions", content=large[:20_000], headers=headers)
+    assert small.status_code == httpx.codes.BAD_REQUEST
+    file = {"file": ("a.txt", large, "text/plain")}
+    sent = web.post("/api/v1/contents", files=file, headers=alice.headers)
+    assert sent.status_code == httpx.codes.CREATED
+
+
 def statuses_from(web: httpx.Client, *addresses: str) -> list[int]:
     """Return the answers to requests that say they come from these addresses."""
     reported: list[dict[str, Any]] = [{"X-Forwarded-For": address} for address in addresses]
