@@ -37,7 +37,7 @@ const FORMATS = {
 };
 const DAYS = [1, 7, 30];
 const USES = [1, 10, 100];
-const ROLES = { member: gettext("members"), admin: gettext("admins"), owner: gettext("owners") };
+const ROLES = { member: gettext("Member"), admin: gettext("Admin"), owner: gettext("Owner") };
 
 /** @param {number} days */
 const daysText = (days) => interpolate(ngettext("%(n)s day", "%(n)s days", days), { n: days });
@@ -75,7 +75,7 @@ export class LinksDialog extends View {
     const may = (/** @type {Kind} */ kind) => chat.rights.includes(KINDS[kind].right);
     return html`<dialog class="dialog links-dialog" aria-labelledby="links-title" data-testid="links-dialog">
       <div class="dialog-form">
-        <header><h2 id="links-title">${gettext("Share and download")}</h2>
+        <header><h2 id="links-title">${gettext("Invite, share, download")}</h2>
           <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${this._close}>${glyph("close")}</button></header>
         <div class="dialog-body">
           ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}

@@ -26,7 +26,7 @@ function textOf({ phase, attempt, retryAt, isRestart }) {
     waiting: isRestart ? interpolate(gettext("The server is restarting. Reconnecting in %(seconds)s s%(tries)s. Your messages will be sent automatically."), { seconds, tries })
       : interpolate(gettext("Connection lost. Reconnecting in %(seconds)s s%(tries)s. Your messages are kept."), { seconds, tries }),
     offline: gettext("You're offline. Your messages will be sent when you're back online."),
-    refused: gettext("You're signed out. Your drafts are kept."),
+    refused: gettext("You're signed out."),
     closed: gettext("Not connected."),
   }[phase];
 }
