@@ -128,6 +128,7 @@ def test_a_lock_of_a_row_leaves_rows_that_name_it_alone() -> None:
         "interop/a2a-03",
         "interop/a2a-server",
         "interop/remote-servers",
+        "interop/litellm-server",
     ],
 )
 def test_locks_pin_hashes_and_name_no_registry(name: str) -> None:

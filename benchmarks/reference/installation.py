@@ -22,7 +22,7 @@ HERE: Final = Path(__file__).resolve().parent
 INSTALL: Final = HERE.parents[1] / "requirements" / "install"
 INSTALL_SECONDS: Final = 1800
 LOCK: Final = HERE / "requirements.txt"
-LITELLM_LOCK: Final = HERE / "litellm.txt"
+LITELLM_LOCK: Final = HERE.parents[1] / "requirements" / "interop" / "litellm-server.txt"
 COMPLETIONS_PATH: Final = "/bench/chat/completions"
 """The path of the reference's Chat Completions."""
 

@@ -34,6 +34,7 @@ CLIENTS: Final = (
     "a2a-03",
     "a2a-server",
     "remote-servers",
+    "litellm-server",
     "ag-ui",
     "acp",
     "realtime",

@@ -145,3 +145,32 @@ def test_an_agent_on_the_sdk_of_acp(demo: ServerAddress, dial: Dial, alice: Pers
         client.send("response.cancel", response_id=begun["response_id"])
         client.until("response.cancelled")
         wait_until(lambda: httpx.get(f"{origin}/cancelled").text == "1")
+
+
+@pytest.mark.parametrize("protocol", ["completions", "responses"])
+def test_a_model_behind_litellm(
+    demo: ServerAddress, dial: Dial, alice: Person, protocol: str
+) -> None:
+    with running("litellm-server", "litellm_server.py") as origin:
+        remote_agent(f"{origin}/v1", protocol=protocol, model="parrot", key="sk-parrot")
+        client = dial(alice)
+        client.create_session(agent="far")
+        client.ask("Hello there")
+        frames = client.until("response.done", "response.error")
+        assert said(frames).split() == ["Hello", "there"]
+        assert len([one for one in frames if one["type"] == "response.delta"]) > 1
+        usage = frames[-1]["response"]["usage"]
+        assert (usage["input_tokens"], usage["output_tokens"]) == (7, 3)
+
+        client.ask("please stay")
+        begun = client.until("response.delta")[-1]
+        client.send("response.cancel", response_id=begun["response_id"])
+        client.until("response.cancelled")
+        wait_until(lambda: httpx.get(f"{origin}/left").text == "1")
+
+        Agent.objects.get(name="far").delete()
+        remote_agent(f"{origin}/v1", protocol=protocol, model="parrot", key="sk-wrong")
+        refused = dial(alice)
+        refused.create_session(agent="far")
+        refused.ask("Hello")
+        assert refused.until("response.error")[-1]["error"]["code"] == "provider_error"
