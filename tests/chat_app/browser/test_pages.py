@@ -11,6 +11,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from chat_app.browser.bundle import bundle
+from chat_app.contents.drawing import DRAWN_TYPES
 from chat_app.people.profiles import profile_data
 from chat_app.people.settings import SettingsChange, settings_data, settings_of, update_settings
 
@@ -60,6 +61,7 @@ def test_the_shell_says_who_is_signed_in_and_which_chat_to_open(
         "upload_bytes": 25 * 1024 * 1024,
         "link_cards": False,
         "transcripts": False,
+        "previews": sorted(DRAWN_TYPES),
         "languages": [["en", "English"], ["de", "Deutsch"]],
         "csrf_cookie": "csrftoken",
         "needs_model": True,

@@ -862,6 +862,8 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "delete_message": "/api/v1/messages/{message_id}",
         "search_messages": "/api/v1/search",
         "list_threads": "/api/v1/threads",
+        "list_invitations": "/api/v1/invitations",
+        "answer_invitation": "/api/v1/invitations/{invitation_id}",
         "list_reactions": "/api/v1/messages/{message_id}/reactions",
         "add_reaction": "/api/v1/messages/{message_id}/reactions",
         "remove_reaction": "/api/v1/messages/{message_id}/reactions",
