@@ -19,7 +19,6 @@ from audit_app.models import AuditRecord
 from chat_app.forks import forking
 from chat_app.models import Chat, ChatEvent, Message
 from payments_app import services as ledger
-from sessions_app.data_rights import erasure
 from sessions_app.data_rights.erasure import StillRunning, erase_person
 from sessions_app.data_rights.personal_export import export_person
 from sessions_app.models import FollowUp, Response
@@ -170,9 +169,7 @@ def test_after_an_erasure_no_row_and_no_file_has_the_person(
     assert web.get("/api/v1/me", headers=zephyrine.headers).status_code == 401
 
 
-def test_an_erasure_does_not_begin_over_a_running_answer(
-    transactional_db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_erasure_does_not_begin_over_a_running_answer(transactional_db: None) -> None:
     """No process ends the answer here: the erasure says so, and has deleted nothing yet."""
     ada = factories.user("ada")
     chat = factories.chat(ada, factories.agent("echo"))
@@ -180,9 +177,8 @@ def test_an_erasure_does_not_begin_over_a_running_answer(
     factories.response(
         Agent.objects.get(), chat, session=factories.session(ada, chat), status="in_progress"
     )
-    monkeypatch.setattr(erasure, "WAIT_SECONDS", 0.0)
     with pytest.raises(StillRunning):
-        erase_person(ada, reason="asked for it")
+        erase_person(ada, reason="asked for it", wait=0)
 
     assert rows_with(WORD)
     assert not User.objects.get(pk=ada.pk).is_active
