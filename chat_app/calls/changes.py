@@ -26,6 +26,7 @@ from chat_app.calls.change import (
 )
 from chat_app.calls.states import MEMBER_TRANSITIONS, MemberTrigger
 from chat_app.log.entries import lock_chats
+from chat_app.log.homes import check_is_home
 from chat_app.models import CallMemberState, VoiceCall, VoiceCallMember
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 SWEEP_MOST: Final = 100
 """The most chats that one sweep visits."""
+NO_CALLS: Final = "This chat belongs to another server, and calls do not reach its people."
 
 
 class NoOther(LookupError):
@@ -58,16 +60,17 @@ def begin_call(act: Act, media: Sequence[str] = ()) -> Acted:
     """Call the people of a chat, or one of them; a participant can call one more person this way.
 
     If a person is alone in a chat with an agent that takes calls, the call is running at once.
-    Raises NoSuchMember, NoOther, CallRuns, NoSuchCall for the id of a call that has ended, and
-    NotInCall if the action is for one person but would call several.
+    Raises NoSuchMember, BelongsElsewhere in a mirror, NoOther, CallRuns, NoSuchCall for the id of a
+    call that has ended, and NotInCall if the action is for one person but would call several.
     """
     chat_id, user_id = act.chat_id, act.user_id
     with transaction.atomic():
-        lock_chats([chat_id])
+        chat = lock_chats([chat_id]).get(chat_id)
         people = people_of(chat_id)
         called = {m for m in people - {user_id} if act.to in {None, str(m)}}
         if user_id not in people or (act.to is not None and not called):
             raise NoSuchMember
+        check_is_home(chat, NO_CALLS)
         if act.is_for_one and len(called) > 1:
             raise NotInCall
         now = timezone.now()

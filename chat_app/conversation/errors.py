@@ -37,6 +37,9 @@ class TooManyReactions(Exception):
 class PinsAreTheOwners(Exception):
     """Only owners may pin messages in this chat."""
 
+    def __init__(self) -> None:
+        super().__init__("Only owners of this chat pin messages.")
+
 
 class TooManyPins(Exception):
     """The chat has as many pins as allowed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from chat_app.log.homes import ELSEWHERE
 from chat_app.members.membership import NotAMember, NotAnOwner
 from chat_app.members.payers import payers_of
 from chat_app.models import Participant, ParticipantRole, PayerRule
@@ -67,9 +68,6 @@ _REASONS: Final[Mapping[Right, str]] = {
     Right.DELETE: "Only owners delete a chat.",
     Right.SHARE: "Only owners and admins make links that show a chat to others.",
 }
-
-
-ELSEWHERE: Final = "This chat belongs to another server. Its owners change it there."
 
 
 def member_of(chat: Chat | None, user_id: int | None) -> Participant:

@@ -82,7 +82,7 @@ async def queued(request: TurnRequest) -> bool:
 def _check_travels(request: TurnRequest, *, files: int) -> None:
     """Raise RemoteProtocolError unless a message can be sent to the home of its chat."""
     in_thread = any(given.thread is not None for given in request.inputs)
-    if files or request.attachments or in_thread:
+    if files or request.attachments or in_thread or request.create.replaces is not None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
             "The chat belongs to another server, to which only text is sent, outside of threads.",

@@ -20,6 +20,7 @@ from chat_app.conversation.pins import pin_message, unpin_message
 from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message, first_revision, texts_of
 from chat_app.conversation.versions import versions_of
+from chat_app.log.homes import BelongsElsewhere
 from chat_app.models import Message, MessageRevision, Pin, Reaction
 from chat_app.rest.edge import RestView, check_match, check_member, seen_chats
 from chat_app.rest.messages.message_filters import ExpandQuery, expand
@@ -183,7 +184,7 @@ class ReactionsView(RestView):
         operation_id="add_reaction",
         parameters=[ReactionQuery],
         request=None,
-        responses={204: None, **responses(400, 404, 413)},
+        responses={204: None, **responses(400, 403, 404, 413)},
     )
     def put(self, request: Request, message_id: str) -> Response:
         """Give a message the emoji in the query."""
@@ -192,7 +193,7 @@ class ReactionsView(RestView):
     @extend_schema(
         operation_id="remove_reaction",
         parameters=[ReactionQuery],
-        responses={204: None, **responses(400, 404)},
+        responses={204: None, **responses(400, 403, 404)},
     )
     def delete(self, request: Request, message_id: str) -> Response:
         """Remove the caller's reaction with the emoji in the query."""
@@ -278,8 +279,8 @@ def _refusals() -> Iterator[None]:
         raise Problem(
             "quota_exceeded", f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
         ) from error
-    except errors.PinsAreTheOwners as error:
-        raise PermissionDenied("Only owners of this chat pin messages.") from error
+    except (BelongsElsewhere, errors.PinsAreTheOwners) as error:
+        raise PermissionDenied(str(error)) from error
     except errors.TooManyPins as error:
         raise Problem("quota_exceeded", "The chat has enough pins: unpin one first.") from error
     except errors.TooManyReactions as error:

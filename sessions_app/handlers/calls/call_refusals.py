@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from chat_app.calls import agents, change, changes
+from chat_app.log.homes import BelongsElsewhere
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def chat_of(attached: AttachedSession, chat_id: str | None) -> str:
 
 
 REFUSALS: Final = (
+    BelongsElsewhere,
     agents.NoSuchAgent,
     agents.TakesNoCalls,
     agents.TooManyAgents,
@@ -35,10 +37,8 @@ def refusal(error: Exception) -> RemoteProtocolError:
     """Convert a refused action in a call to the client's error."""
     if isinstance(error, agents.NoSuchAgent | agents.TakesNoCalls | agents.TooManyAgents):
         return _refusal_of_agent(error)
-    if isinstance(error, change.NoSuchMember):
-        return RemoteProtocolError(
-            ErrorCode.CHAT_NOT_FOUND, "Calls go to members of the session's chat."
-        )
+    if isinstance(error, change.NoSuchMember | BelongsElsewhere):
+        return _refusal_of_chat(error)
     if isinstance(error, change.NoSuchCall):
         return RemoteProtocolError(
             ErrorCode.CALL_NOT_FOUND, "This call does not go on. Begin one under a new call_id."
@@ -53,6 +53,14 @@ def refusal(error: Exception) -> RemoteProtocolError:
         )
     return RemoteProtocolError(
         ErrorCode.NOT_IN_CALL, "That is only for those who take part in the call."
+    )
+
+
+def _refusal_of_chat(error: Exception) -> RemoteProtocolError:
+    if isinstance(error, BelongsElsewhere):
+        return RemoteProtocolError(ErrorCode.FORBIDDEN, str(error))
+    return RemoteProtocolError(
+        ErrorCode.CHAT_NOT_FOUND, "Calls go to members of the session's chat."
     )
 
 

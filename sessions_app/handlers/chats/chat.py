@@ -13,6 +13,7 @@ from django.db import transaction
 
 from chat_app.log import fanout, shared_state
 from chat_app.log.entries import lock_chats
+from chat_app.log.homes import BelongsElsewhere, check_is_home
 from chat_app.members import membership, receipts
 from sessions_app import database, services
 from sessions_app.connection.rate_limit import check_text
@@ -108,11 +109,15 @@ def _changed_state(session: OpenSession, event: ev.StateUpdate) -> tuple[int, in
         state=storable_json(event.state), patch=storable_json(event.patch), version=event.version
     )
     with transaction.atomic():
-        lock_chats([session.chat_id])
+        chat = lock_chats([session.chat_id]).get(session.chat_id)
         if session.is_shared and not services.is_member(session):
             raise RemoteProtocolError(
                 ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
             )
+        try:
+            check_is_home(chat)
+        except BelongsElsewhere as error:
+            raise RemoteProtocolError(ErrorCode.FORBIDDEN, str(error)) from None
         before = shared_state.read_state(session.chat_id)
         user_id = session.principal.user_id
         after = shared_state.write_state(session.chat_id, change, user_id=user_id)

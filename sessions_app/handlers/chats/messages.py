@@ -16,6 +16,7 @@ from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.pins import pin_message, unpin_message
 from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message
+from chat_app.log.homes import BelongsElsewhere
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.handlers.turns.turns import make_again
@@ -140,8 +141,8 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
             code, words = ErrorCode.INVALID_EVENT, "A reaction is one emoji."
         case errors.TooManyReactions():
             code, words = ErrorCode.QUOTA_EXCEEDED, "The message has enough reactions."
-        case errors.PinsAreTheOwners():
-            code, words = ErrorCode.FORBIDDEN, "Only owners of this chat pin messages."
+        case BelongsElsewhere() | errors.PinsAreTheOwners():
+            code, words = ErrorCode.FORBIDDEN, str(error)
         case errors.TooManyPins():
             code, words = ErrorCode.QUOTA_EXCEEDED, "The chat has enough pins: unpin one first."
         case _:

@@ -1,0 +1,91 @@
+"""A mirror, a chat that belongs to another server: what its members here cannot do, and see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import transaction
+
+from chat_app.conversation import mirrors
+from chat_app.log.entries import NewMessage
+from chat_app.models import Chat, Participant
+from tests.live_server import counted_rows
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.live_server import Dial, Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOME = "client.example"
+MESSAGE = "msg_of_home"
+
+
+@pytest.fixture
+def mirror(alice: Person, bob: Person) -> Chat:
+    """Return a mirror with alice and bob, and a message of someone at home."""
+    chat_id = mirrors.make_mirror(home=HOME, title="Theirs", member=alice.user)
+    new = NewMessage(
+        id=MESSAGE,
+        role="user",
+        at=datetime.now(UTC),
+        name=f"gwen@{HOME}",
+        content="hello",
+        transport="envelope",
+    )
+    with transaction.atomic():
+        mirrors.set_members(chat_id, title="Theirs", users=[alice.user, bob.user])
+        mirrors.add_message(chat_id, new)
+    return Chat.objects.get(pk=chat_id)
+
+
+@pytest.mark.parametrize(
+    ("type_", "members"),
+    [
+        ("voice.invite", {"media": ["audio"]}),
+        ("message.pin", {"message_id": MESSAGE}),
+        ("message.unpin", {"message_id": MESSAGE}),
+        ("reaction.add", {"message_id": MESSAGE, "emoji": "👍"}),
+        ("reaction.remove", {"message_id": MESSAGE, "emoji": "👍"}),
+        ("state.update", {"state": {"here": 1}}),
+        ("chat.update", {"title": "Ours"}),
+        ("participant.add", {"user": "mallory"}),
+        ("participant.add", {"agent": "echo"}),
+    ],
+)
+def test_what_only_people_here_would_see_is_refused(
+    type_: str, members: dict[str, Any], mirror: Chat, dial: Dial, alice: Person, mallory: Person
+) -> None:
+    client = dial(alice)
+    client.create_session(chat=mirror.pk)
+    before = counted_rows()
+    client.send(type_, **members)
+    error = client.expect("session.error")["error"]
+    assert error["code"] == "forbidden", error
+    assert "belongs to another server" in error["message"]
+    assert counted_rows() == before
+    assert Chat.objects.get(pk=mirror.pk).last_seq == mirror.last_seq
+
+
+def test_rest_refuses_the_same(
+    mirror: Chat, web: httpx.Client, alice: Person, mallory: Person
+) -> None:
+    member = Participant.objects.get(chat=mirror, user__username="bob")
+    before = counted_rows()
+    for method, path, body in (
+        ("PUT", f"/messages/{MESSAGE}/reactions?emoji=%F0%9F%91%8D", None),
+        ("PUT", f"/messages/{MESSAGE}/pin", None),
+        ("PATCH", f"/chats/{mirror.pk}", {"title": "Ours"}),
+        ("DELETE", f"/chats/{mirror.pk}", None),
+        ("DELETE", f"/chats/{mirror.pk}/participants/{member.pk}", None),
+        ("POST", f"/chats/{mirror.pk}/participants", {"user": "mallory"}),
+    ):
+        answer = web.request(method, f"/api/v1{path}", headers=alice.headers, json=body)
+        assert answer.status_code == 403, (path, answer.text)
+        assert "another server" in answer.text
+    # To a stranger it looks like a message that does not exist.
+    path = f"/api/v1/messages/{MESSAGE}/pin"
+    assert web.put(path, headers=mallory.headers).status_code == 404
+    assert counted_rows() == before
