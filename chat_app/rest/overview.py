@@ -145,6 +145,7 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
             "id": chat.pk,
             "title": chat.title,
             "kind": chat.kind,
+            "home": chat.home,
             "payer": chat.payer,
             "only_owners_pin": bool(chat.only_owners_pin),
             "description": chat.description or "",
@@ -177,7 +178,8 @@ def _own(chat: Chat, members: Sequence[Participant], user_id: int) -> dict[str, 
     own = next((row for row in members if row.user_id == user_id), None)
     return {
         "role": own.role if own else "",
-        "rights": sorted(RIGHTS[own.role]) if own else [],
+        # Members of a mirror have no rights in it (`members.rights`).
+        "rights": sorted(RIGHTS[own.role]) if own and chat.home is None else [],
         "muted": own is not None and own.muted_at is not None,
         "pinned": own is not None and own.pinned_at is not None,
         "archived": own is not None

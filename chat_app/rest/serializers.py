@@ -146,6 +146,9 @@ class ChatSerializer(serializers.Serializer[Any]):
     id = serializers.CharField()
     title = serializers.CharField()
     kind = serializers.CharField(help_text="group or session")
+    home = serializers.CharField(
+        allow_null=True, help_text="The server that owns the chat's log, where that is another one."
+    )
     payer = serializers.CharField(help_text="The payer: asker, owner, pool, or sponsor.")
     only_owners_pin = serializers.BooleanField(help_text="Otherwise all members pin messages.")
     description = serializers.CharField()

@@ -45,6 +45,7 @@ const UNREAD_MAX = 100;
  * @property {string} [payer] who pays for answers: a name of PAYERS
  * @property {string[]} rights of the person
  * @property {boolean} [only_owners_pin]
+ * @property {string|null} [home] the server that owns the chat, where that is another one: what its people would not see is not offered
  * @property {boolean} [agents_quiet]
  * @property {string} epoch
  * @property {number} last_seq

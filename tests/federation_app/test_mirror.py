@@ -11,7 +11,7 @@ from django.db import transaction
 from chat_app.conversation import mirrors
 from chat_app.log.entries import NewMessage
 from chat_app.models import Chat, Participant
-from tests.live_server import counted_rows
+from tests.live_server import counted_rows, shared_chat
 
 if TYPE_CHECKING:
     import httpx
@@ -89,3 +89,12 @@ def test_rest_refuses_the_same(
     path = f"/api/v1/messages/{MESSAGE}/pin"
     assert web.put(path, headers=mallory.headers).status_code == 404
     assert counted_rows() == before
+
+
+def test_rest_names_the_home_and_gives_no_rights(
+    mirror: Chat, web: httpx.Client, alice: Person
+) -> None:
+    own = shared_chat(alice)
+    found = web.get("/api/v1/chats", headers=alice.headers).json()["data"]
+    chats = {one["id"]: (one["home"], bool(one["rights"])) for one in found}
+    assert chats == {mirror.pk: (HOME, False), own.pk: (None, True)}

@@ -5,7 +5,7 @@ import { newId } from "../../uamp/ids.js";
 import { announce } from "../dom.js";
 import { copyText } from "../clipboard.js";
 import { canSpeak, readAloud, speaking } from "./speech.js";
-import { attempt, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin, saveProof } from "./acts.js";
+import { attempt, isMirror, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin, saveProof } from "./acts.js";
 import { gettext, interpolate } from "../words.js";
 
 /**
@@ -78,9 +78,9 @@ const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
 
 /** @type {MessageAction[]} in their order in the menu */
 const ACTIONS = [
-  { name: "react", label: () => gettext("React…"), icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
+  { name: "react", label: () => gettext("React…"), icon: "smile", key: "+", isQuick: true, isOffered: (entry) => isThere(entry) && !isMirror(), run: fires("react") },
   { name: "reply", label: () => gettext("Reply"), icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
-  { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => isThere(entry) || Boolean(entry.replies), run: fires("open-thread") },
+  { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => !isMirror() && (isThere(entry) || Boolean(entry.replies)), run: fires("open-thread") },
   { name: "answer-again", label: () => gettext("Regenerate"), icon: "again", key: "g", isBelow: true, isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },
   { name: "copy-text", label: () => gettext("Copy text"), icon: "copy", key: "c", isBelow: true, isOffered: hasText, run: ({ content }) => copy(content, gettext("Copied.")) },
   { name: "read-aloud", label: ({ id }) => (speaking() === id ? gettext("Stop reading") : gettext("Read aloud")), icon: "sound", isOffered: (entry) => canSpeak() && isThere(entry) && hasText(entry), run: readAloud },

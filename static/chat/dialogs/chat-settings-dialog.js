@@ -8,7 +8,7 @@ import { squareOf } from "../person/square.js";
 import { faceOf } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { DialogView } from "./dialog-view.js";
-import { gettext } from "../words.js";
+import { gettext, interpolate } from "../words.js";
 
 const LEVELS = { "": gettext("Use my default"), all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 
@@ -46,11 +46,11 @@ export class ChatSettingsDialog extends DialogView {
           <input class="field" id="settings-name" name="title" maxlength="200" autocomplete="off" dir="auto" .value=${chat.title} placeholder=${store.nameOf(chat)} ?disabled=${fixed}>
           <label for="settings-about">${gettext("Description")}</label>
           <textarea class="field" id="settings-about" name="description" maxlength="2000" rows="3" dir="auto" .value=${chat.description ?? ""} ?disabled=${fixed}></textarea>
-          ${fixed ? html`<p class="quiet">${gettext("Only owners and admins can change the name, description and picture.")}</p>` : this._picture(chat)}
+          ${fixed ? html`<p class="quiet">${chat.home ? interpolate(gettext("The name, description and picture are changed on %(server)s."), { server: chat.home }) : gettext("Only owners and admins can change the name, description and picture.")}</p>` : this._picture(chat)}
           ${may("rule") ? html`<label for="settings-hops">${gettext("Max. agent-to-agent answers in a row (0 = off)")}</label>
             <input class="field" id="settings-hops" name="agent_hops" type="number" min="0" max="20" required .value=${String(chat.agent_hops ?? 0)}>` : ""}
-          <label class="picker-option"><span class="picker-text"><b>${gettext("Paused agents")}</b><small>${gettext("No agent answers until a member resumes them")}</small></span>
-            <input type="checkbox" name="agents_quiet" .checked=${chat.agents_quiet}></label>
+          ${chat.home ? "" : html`<label class="picker-option"><span class="picker-text"><b>${gettext("Paused agents")}</b><small>${gettext("No agent answers until a member resumes them")}</small></span>
+            <input type="checkbox" name="agents_quiet" .checked=${chat.agents_quiet}></label>`}
           <h3>${gettext("For me alone")}</h3>
           <label class="picker-option"><span class="picker-text"><b>${gettext("Mute for me")}</b><small>${gettext("No notifications; unread messages stay grey unless they mention you. Others can't see this")}</small></span>
             <input type="checkbox" name="muted" .checked=${chat.muted}></label>
@@ -106,7 +106,7 @@ export class ChatSettingsDialog extends DialogView {
     const hops = form.get("agent_hops");
     /** What may be another now; a field that is disabled is not there. @type {Partial<Chat>} */
     const given = {
-      agents_quiet: form.has("agents_quiet"), avatar: this._avatar, title: text("title"), description: text("description"), agent_hops: hops === null ? undefined : Number(hops),
+      agents_quiet: chat.home ? undefined : form.has("agents_quiet"), avatar: this._avatar, title: text("title"), description: text("description"), agent_hops: hops === null ? undefined : Number(hops),
     };
     const before = /** @type {Record<string, unknown>} */ ({ ...chat });
     const changes = Object.fromEntries(Object.entries(given).filter(([name, value]) => value !== undefined && value !== (before[name] ?? "")));

@@ -79,12 +79,12 @@ export class LinksDialog extends View {
           <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${this._close}>${glyph("close")}</button></header>
         <div class="dialog-body">
           ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}
-          <section aria-labelledby="links-invite"><h3 id="links-invite">${gettext("Invite by a link")}</h3>
+          ${chat.home ? nothing : html`<section aria-labelledby="links-invite"><h3 id="links-invite">${gettext("Invite by a link")}</h3>
             <p class="quiet">${gettext("Anyone who signs in can join this chat with the link.")}</p>
             ${may("invite") ? this._inviteForm(chat) : nothing}${this._list("invite")}</section>
           <section aria-labelledby="links-share"><h3 id="links-share">${gettext("Public read-only link")}</h3>
             <p class="quiet">${gettext("Anyone with the link can read the messages without signing in. All members can see that the link exists.")}</p>
-            ${may("share") ? this._shareForm() : html`<p class="quiet">${gettext("Only owners and admins can create these links.")}</p>`}${this._list("share")}</section>
+            ${may("share") ? this._shareForm() : html`<p class="quiet">${gettext("Only owners and admins can create these links.")}</p>`}${this._list("share")}</section>`}
           <section aria-labelledby="links-file"><h3 id="links-file">${gettext("Download the chat")}</h3>
             <ul class="download-list">${Object.entries(FORMATS).map(([format, [name, about]]) => html`<li>
               <a class="button" href="/api/v1/chats/${encodeURIComponent(chat.id)}/export?format=${format}" download data-testid="export-${format}">${glyph("down")}${name}</a>

@@ -84,7 +84,7 @@ export class MemberDialog extends DialogView {
       <span class="picker-text"><b>${name}</b><small>${about}</small></span>
       <input type="radio" name="role" value=${role} ?checked=${role === member.role} ?disabled=${!may("change_roles")}></label>`);
     return html`<fieldset class="payers"><legend class="visually-hidden">${gettext("Role")}</legend>${roles}</fieldset>
-      ${may("change_roles") ? "" : html`<p class="quiet">${gettext("Only owners can change roles.")}</p>`}`;
+      ${may("change_roles") || this._chat?.home ? "" : html`<p class="quiet">${gettext("Only owners can change roles.")}</p>`}`;
   }
 
   /** @param {Participant} member @param {May} may */

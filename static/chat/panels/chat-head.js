@@ -51,11 +51,12 @@ class ChatHead extends View {
   }
 
   /** @param {import("../chat-store.js").Chat} chat */
-  _facts({ participants }) {
+  _facts({ home, participants }) {
     const agents = participants.filter((member) => member.kind === "agent").length;
     const people = participants.filter((member) => member.kind === "user");
     const online = people.filter((member) => member.online || String(member.id) === me.id).length;
     return [
+      home && interpolate(gettext("on %(server)s"), { server: home }),
       interpolate(ngettext("%(n)s person", "%(n)s people", people.length), { n: people.length }),
       agents && interpolate(ngettext("%(n)s agent", "%(n)s agents", agents), { n: agents }),
       online && interpolate(ngettext("%(n)s online", "%(n)s online", online), { n: online }),
@@ -71,7 +72,7 @@ class ChatHead extends View {
   /** Begins a call, or joins the one that goes on; where one can speak and another person, or an agent that takes calls, is there. @param {import("../chat-store.js").Chat} chat */
   _call(chat) {
     const isIn = calls.active?.chatId === chat.id;
-    if (isIn || !canCall() || !store.others(chat).some(({ kind, takes_calls: takes }) => kind === "user" || takes)) return nothing;
+    if (chat.home || isIn || !canCall() || !store.others(chat).some(({ kind, takes_calls: takes }) => kind === "user" || takes)) return nothing;
     const label = calls.of(chat.id) ? gettext("Join the call") : gettext("Call");
     return html`<button type="button" class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}" aria-label=${label} title=${label} data-testid="call"
       @click=${() => this._startCall(chat)}>${glyph("phone")}</button>`;

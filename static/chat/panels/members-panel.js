@@ -62,11 +62,12 @@ export class MembersPanel extends View {
       </div>
       <div class="panel-body">
         ${chat.description ? html`<p dir="auto">${chat.description}</p>` : ""}
-        ${chat.agents_quiet ? html`<p class="quiet" data-testid="agents-quiet">${gettext("Agents paused.")} <button type="button" class="link" @click=${() => this._quiet(chat, false)}>${gettext("Resume agents")}</button></p>` : ""}
+        ${chat.home ? html`<p class="quiet" data-testid="chat-home">${interpolate(gettext("This chat belongs to %(server)s. Members, agents and settings are managed there; files, reactions, pins, threads and calls do not travel yet."), { server: chat.home })}</p>` : ""}
+        ${chat.agents_quiet ? html`<p class="quiet" data-testid="agents-quiet">${gettext("Agents paused.")} ${chat.home ? "" : html`<button type="button" class="link" @click=${() => this._quiet(chat, false)}>${gettext("Resume agents")}</button>`}</p>` : ""}
         ${this._group(gettext("People"), of("user"))}${this._group(gettext("Agents"), of("agent"))}${this._payer(chat)}
-        <button type="button" class="button" @click=${() => this._fire("add-members", chat)}>${glyph("add")}${gettext("Add people or agents")}</button>
+        ${chat.home ? "" : html`<button type="button" class="button" @click=${() => this._fire("add-members", chat)}>${glyph("add")}${gettext("Add people or agents")}</button>`}
         <button type="button" class="button" data-testid="share-button" @click=${() => this._fire("share-chat", chat)}>${glyph("link")}${gettext("Share and download")}</button>
-        ${!chat.agents_quiet && of("agent").length ? html`<button type="button" class="button" data-testid="quiet-agents" title=${gettext("No agent answers until a member resumes them")} @click=${() => this._quiet(chat, true)}>${glyph("stop")}${gettext("Pause all agents")}</button>` : ""}
+        ${!chat.home && !chat.agents_quiet && of("agent").length ? html`<button type="button" class="button" data-testid="quiet-agents" title=${gettext("No agent answers until a member resumes them")} @click=${() => this._quiet(chat, true)}>${glyph("stop")}${gettext("Pause all agents")}</button>` : ""}
         <button type="button" class="button" data-testid="chat-settings-button" @click=${() => this._fire("chat-settings", chat)}>${glyph("edit")}${gettext("Chat settings")}</button>
       </div>`;
   }
