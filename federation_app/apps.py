@@ -16,10 +16,17 @@ class FederationAppConfig(AppConfig):
         from chat_app.members import inviting  # noqa: PLC0415 as above
         from federation_app.asking import conversation  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
-        from federation_app.guests import accounts, delivery, invitations  # noqa: PLC0415 as above
+        from federation_app.guests import (  # noqa: PLC0415 as above
+            accounts,
+            delivery,
+            erasures,
+            invitations,
+        )
+        from sessions_app.data_rights import erasure  # noqa: PLC0415 as above
         from sessions_app.process import periodic, retention  # noqa: PLC0415 as above
 
         retention.also_delete(forget_old)
+        erasure.also_note(erasures.note_erasure)
         peers.asked_by(conversation.ask)
         inviting.invited_by(invitations.invite_by_name, accounts.guest_users)
         periodic.also_run(

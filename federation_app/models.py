@@ -251,6 +251,24 @@ class GuestInvitation(models.Model):
         return self.invitation_id
 
 
+class ErasureNotice(models.Model):
+    """A person here who was erased, of which a peer that knows them is not informed yet."""
+
+    id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
+    peer = models.ForeignKey(Peer, models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+
+    class Meta:
+        """A peer is informed of a person once."""
+
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["peer", "user"], name="a_peer_hears_once_of_an_erasure")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} to {self.peer_id}"
+
+
 class ChatMirror(models.Model):
     """A chat here whose log belongs to a peer, and how far each side knows the other's words."""
 

@@ -6,7 +6,7 @@ from django.contrib import admin
 
 from audit_app.admin.columns import linked, moment
 from audit_app.admin.records import RecordAdmin
-from federation_app.models import ChatFollower, ChatMirror, Guest, GuestInvitation
+from federation_app.models import ChatFollower, ChatMirror, ErasureNotice, Guest, GuestInvitation
 
 
 @admin.register(Guest)
@@ -33,6 +33,16 @@ class GuestInvitationAdmin(RecordAdmin):
         "peer", "invitation_id", "is_received", "user", "name", "chat_id", "state", "is_sent",
         "created_at",
     )  # fmt: skip
+
+
+@admin.register(ErasureNotice)
+class ErasureNoticeAdmin(RecordAdmin):
+    """Erased people of whom a peer is not informed yet."""
+
+    list_display = ("id", linked("peer"), linked("user"))
+    list_select_related = ("peer", "user")
+    ordering = ("-id",)
+    fields = ("peer", "user")
 
 
 @admin.register(ChatMirror)

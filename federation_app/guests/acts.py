@@ -27,8 +27,9 @@ from federation_app.guests.contents import (
     GuestLeaving,
     GuestMessage,
     GuestRead,
+    PersonErasure,
 )
-from federation_app.models import ChatFollower, Peer
+from federation_app.models import ChatFollower, Guest, Peer
 from sessions_app import database
 from sessions_app.access.principal import Principal, PrincipalKind
 from sessions_app.connection.client_connection import Defaults
@@ -42,7 +43,9 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from federation_app.guests.contents import Continuation, GuestAct
+    from federation_app.guests.contents import Continuation
+
+    _ActInChat = GuestMessage | GuestEdit | GuestDeletion | GuestRead
 
 TRANSPORT: Final = "envelope"
 UNPAID: Final = "The agent has a price, and no one pays for guests in this chat."
@@ -97,7 +100,7 @@ def _sender(peer: Peer, message: GuestMessage) -> tuple[User, bool]:
     return user, known
 
 
-def _member(peer: Peer, act: GuestAct) -> User:
+def _member(peer: Peer, act: _ActInChat) -> User:
     user = accounts.find_guest(peer, act.by)
     if not is_member(act.chat, user.pk):
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such chat.", detail="chat")
@@ -108,13 +111,15 @@ def _note(peer: Peer, message: GuestMessage) -> None:
     ChatFollower.objects.filter(peer=peer, chat_id=message.chat).update(last_message=message.ref)
 
 
-def do(peer: Peer, act: GuestEdit | GuestDeletion | GuestRead | GuestLeaving) -> None:
+def do(
+    peer: Peer, act: GuestEdit | GuestDeletion | GuestRead | GuestLeaving | PersonErasure
+) -> None:
     """Carry out what a guest did to their own; raises EnvelopeError. A repeat changes nothing."""
+    if isinstance(act, PersonErasure):
+        _erase(peer, act)
+        return
     if isinstance(act, GuestLeaving):
-        user = accounts.find_guest(peer, act.by)
-        leave(act.chat, user)
-        if act.by.name.startswith(accounts.ERASED):
-            _erase(user)
+        leave(act.chat, accounts.find_guest(peer, act.by))
         return
     user = _member(peer, act)
     try:
@@ -141,10 +146,17 @@ def do(peer: Peer, act: GuestEdit | GuestDeletion | GuestRead | GuestLeaving) ->
         ) from None
 
 
-def _erase(user: User) -> None:
-    """Erase a guest who was erased on their own server; raises EnvelopeError busy."""
+def _erase(peer: Peer, act: PersonErasure) -> None:
+    """Erase the account of a person who was erased on their own server; raises EnvelopeError busy.
+
+    It has their words in chats here and in mirrors, and a blocked person is erased as well.
+    """
+    accounts.own_name(peer, act.by)
+    row = Guest.objects.filter(peer=peer, remote_id=act.by.id).select_related("user").first()
+    if row is None:
+        return
     try:
-        erase_person(user, reason="Erased on their own server.", wait=0)
+        erase_person(row.user, reason="Erased on their own server.", wait=0)
     except StillRunning:
         raise EnvelopeError(
             EnvelopeCode.BUSY, "Answers to the person still run.", retry_after=1

@@ -97,7 +97,13 @@ class GuestLeaving(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", t
     by: RemotePerson
 
 
-GuestAct = GuestMessage | GuestEdit | GuestDeletion | GuestRead | GuestLeaving
+class PersonErasure(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="erase"):
+    """A person of the sender was erased: their words and their name leave this server, too."""
+
+    by: RemotePerson
+
+
+GuestAct = GuestMessage | GuestEdit | GuestDeletion | GuestRead | GuestLeaving | PersonErasure
 
 
 class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -235,6 +235,15 @@ def may_join(peer: Peer, chat_id: str, user_id: int) -> bool:
     ).exists()
 
 
+def forget(user: User) -> None:
+    """End the invitations of a person who is being erased; needs a transaction."""
+    rows = GuestInvitation.objects.filter(user=user)
+    rows.filter(is_sent=True).exclude(state=InvitationState.OPEN).delete()
+    still_open = rows.filter(state=InvitationState.OPEN)
+    still_open.filter(is_received=True).update(state=InvitationState.DECLINED, is_sent=False)
+    still_open.filter(is_received=False).update(state=InvitationState.WITHDRAWN, is_sent=False)
+
+
 def _locked(peer: Peer, invitation_id: str, *, is_received: bool) -> GuestInvitation:
     row = (
         GuestInvitation.objects.select_for_update(no_key=True, of=("self",))

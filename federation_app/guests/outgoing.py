@@ -31,6 +31,7 @@ from federation_app.guests.contents import GUESTS_TYPE, MEMBERS_MOST
 from federation_app.models import (
     ChatFollower,
     ChatMirror,
+    ErasureNotice,
     Guest,
     GuestInvitation,
     InvitationState,
@@ -100,6 +101,7 @@ def due_peers() -> list[int]:
     of_peer = Q(peer=OuterRef("pk"))
     concerned = (
         Exists(GuestInvitation.objects.filter(of_peer, is_sent=False))
+        | Exists(ErasureNotice.objects.filter(of_peer))
         | Exists(ChatMirror.objects.filter(of_peer))
         | Exists(ChatFollower.objects.filter(of_peer))
     )
@@ -160,6 +162,7 @@ def finish(item: OutgoingEnvelope, status: int | None) -> bool:
 
 def _contents(peer: Peer) -> Iterator[_UnknownContent]:
     """Yield what the peer does not know, the next one first."""
+    yield from _erasures(peer)
     yield from _invitations(peer)
     mirrored = list(ChatMirror.objects.filter(peer=peer).order_by("pk"))
     chat_ids = [row.chat_id for row in mirrored]
@@ -178,6 +181,18 @@ def _contents(peer: Peer) -> Iterator[_UnknownContent]:
         if place[1] > place[0] and _searched.get(follower.pk) != place:
             yield from _entries(peer, follower)
             _searched[follower.pk] = place
+
+
+def _erasures(peer: Peer) -> Iterator[_UnknownContent]:
+    for row in ErasureNotice.objects.filter(peer=peer).select_related("user").order_by("pk")[:1]:
+        (by,) = accounts.named_to(peer, [row.user])
+        done = row.delete
+        yield _UnknownContent(
+            intent=Intent.INFORM,
+            members={"act": "erase", "by": by},
+            done=done,
+            refused=partial(_refused_act, done),
+        )
 
 
 def _invitations(peer: Peer) -> Iterator[_UnknownContent]:

@@ -46,6 +46,15 @@ WAIT_SECONDS: Final = 60.0
 PREFIX: Final = "erased-"
 
 
+_others: Final[list[Callable[[User], None]]] = []
+
+
+def also_note(note: Callable[[User], None]) -> None:
+    """Let a higher-level app note in the last transaction that a person is erased."""
+    if note not in _others:
+        _others.append(note)
+
+
 class StillRunning(Exception):
     """Some of the person's answers have not ended; restart the erasure later."""
 
@@ -97,6 +106,8 @@ def erase_person(
         LogEntry.objects.filter(content_type__model="user", object_id=str(user.pk)).update(
             object_repr=pseudonym
         )
+        for note in _others:
+            note(user)
         record(by, AuditAction.PERSON_ERASED, user, reason=reason)
     return Erasure(pseudonym=pseudonym, chats_deleted=deleted, messages=messages, files=files)
 

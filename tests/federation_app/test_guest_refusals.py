@@ -133,6 +133,8 @@ def refusals(chat: Chat, alice: Person) -> list[tuple[str, str, Any]]:
         ("4.03", "inform", {"act": "delete", **act}),
         ("4.04", "inform", {"act": "read", **act, "message": "msg_none"}),
         ("4.04", "inform", {"act": "leave", "chat": chat.pk, "by": unknown}),
+        ("4.03", "inform", {"act": "erase", "by": forged}),
+        ("4.03", "inform", {"act": "erase", "by": local}),
         ("4.04", "notify", entry),
         ("4.00", "notify", {**entry, "seq": -1}),
         ("4.04", "subscribe", {"chat": other.pk, "after": 0}),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from chat_app.members.receipts import mark_read
-from chat_app.models import Message, Participant, ReadReceipt
-from federation_app.models import ChatFollower, Peer
+from chat_app.models import ChatEvent, Message, Participant, ReadReceipt
+from federation_app.models import ChatFollower, ErasureNotice, Guest, Peer
+from sessions_app.data_rights.erasure import erase_person
 from tests.client import wait_until
 from tests.federation_app.two_servers import BOB, CutLine, OtherServer, other_server
 from tests.live_server import shared_chat
@@ -41,6 +44,16 @@ SUSPEND = """
 from federation_app.models import Peer
 from federation_app.peers import registry
 registry.suspend(Peer.objects.get())
+"""
+STORED = """
+import json
+from django.contrib.auth.models import User
+from chat_app.models import ChatEvent, Message
+print(json.dumps([
+    list(User.objects.values_list("username", flat=True)),
+    list(Message.objects.values_list("name", "content")),
+    list(ChatEvent.objects.values_list("payload", flat=True)),
+]))
 """
 RESUME = """
 from federation_app.models import Peer
@@ -187,3 +200,43 @@ def nothing_is_lost_in_an_outage(
     assert other.get(f"/chats/{mirror}/queue")["data"] == []
     Peer.objects.update(address=other.product.url)
     line.close()
+
+
+def test_an_erased_person_disappears_on_both_servers(
+    other: OtherServer, web: httpx.Client, alice: Person
+) -> None:
+    chat, mirror = joined(other, web, alice)
+    rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "words of the host"})
+    other.post(f"/chats/{mirror}/messages", {"content": "words of the guest"})
+    wait_until(lambda: "words of the guest" in other.product.run(ALL_TEXTS))
+    wait_until(lambda: "words of the host" in other.product.run(ALL_TEXTS))
+    assert ALICE in other.product.run(STORED)
+    # The peer is down while the person is erased, and hears of it later.
+    other.product.stop(signal.SIGKILL)
+    erase_person(alice.user, reason="asked")
+    assert ErasureNotice.objects.count() == 1
+    other.product.start()
+    wait_until(lambda: not ErasureNotice.objects.exists())
+    stored = other.product.run(STORED)
+    assert "words of the host" not in stored
+    assert ALICE not in stored
+    assert [text for _, text in other.texts(mirror)] == ["words of the guest"]
+
+    assert BOB in everything_here()
+    other.product.manage("erase_person", "bob", "--reason", "asked", "--yes")
+    guest = Guest.objects.select_related("user")
+    wait_until(lambda: guest.get().user.username.startswith("erased-"))
+    assert "words of the guest" not in everything_here()
+    assert BOB not in everything_here()
+    assert "No log was changed." in other.product.manage("audit_log")
+
+
+def everything_here() -> str:
+    """Return the names of accounts here, and what messages and logs contain."""
+    return json.dumps(
+        [
+            list(User.objects.values_list("username", flat=True)),
+            list(Message.objects.values_list("name", "content")),
+            list(ChatEvent.objects.values_list("payload", flat=True)),
+        ]
+    )
