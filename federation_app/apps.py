@@ -12,8 +12,11 @@ class FederationAppConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the clean-up of old envelopes, and what asks agents and people of peers."""
+        from django.contrib.auth.models import User  # noqa: PLC0415 as above
+
         from agents_app.remote.protocols import peers  # noqa: PLC0415 models are not loaded earlier
         from chat_app.members import inviting  # noqa: PLC0415 as above
+        from chat_app.people import names  # noqa: PLC0415 as above
         from federation_app.asking import conversation  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
         from federation_app.guests import (  # noqa: PLC0415 as above
@@ -28,6 +31,10 @@ class FederationAppConfig(AppConfig):
         retention.also_delete(forget_old)
         erasure.also_note(erasures.note_erasure)
         peers.asked_by(conversation.ask)
+        names.names_elsewhere(accounts.is_of_a_peer)
+        username = User._meta.get_field("username")  # noqa: SLF001 documented API
+        # Forms and `manage.py user` validate by it; accounts made elsewhere ask `is_taken`.
+        username.validators.append(accounts.check_new_name)
         inviting.invited_by(invitations.invite_by_name, accounts.guest_users)
         periodic.also_run(
             periodic.PeriodicJob("deliver to peers", delivery.SECONDS, delivery.deliver)

@@ -9,9 +9,12 @@ beside a display name.
 from __future__ import annotations
 
 import unicodedata
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import regex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RESERVED: Final = frozenset({"all", "everyone", "here"})
 """Names that mention many people; no account has one."""
@@ -39,6 +42,24 @@ _SCRIPTS: Final = (
 )  # fmt: skip
 _SCRIPT_OF = {name: regex.compile(rf"\p{{Script={name}}}") for name in _SCRIPTS}
 _GRAPHEME = regex.compile(r"\X")
+
+
+def _nowhere(_name: str) -> bool:
+    return False
+
+
+_is_elsewhere: Callable[[str], bool] = _nowhere
+
+
+def names_elsewhere(is_elsewhere: Callable[[str], bool]) -> None:
+    """Set the function that returns whether a name is that of a person of another server."""
+    global _is_elsewhere  # noqa: PLW0603 one for the process
+    _is_elsewhere = is_elsewhere
+
+
+def is_name_elsewhere(name: str) -> bool:
+    """Return whether a name is kept for the people of another server: `name@host` (ADR 66)."""
+    return "@" in name and _is_elsewhere(name)
 
 
 class InvalidName(ValueError):

@@ -18,7 +18,7 @@ from django.utils import timezone
 from agents_app import selectors as agents
 from chat_app.emoji import is_emoji
 from chat_app.models import Profile, ProfilePicture
-from chat_app.people.names import InvalidName, clean_name, clean_status, key_of
+from chat_app.people.names import InvalidName, clean_name, clean_status, is_name_elsewhere, key_of
 from chat_app.people.pictures import square_of
 
 _COLOUR: Final = re.compile(r"#[0-9a-f]{6}")
@@ -160,8 +160,11 @@ def _clean(field: str, clean: Any, text: str) -> str:
 def is_taken(name: str, user: User) -> bool:
     """Return whether another person, or an agent that the person may use, has the name.
 
-    Agents that they may not use are ignored: the answer would reveal that one exists.
+    The names of people of other servers are theirs, whether or not they are guests here. Agents
+    that the person may not use are ignored: the answer would reveal that one exists.
     """
+    if is_name_elsewhere(name):
+        return True
     spellings = {name, key_of(name)}
     if any(agents.get_agent(one, viewer=user) is not None for one in spellings):
         return True

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
 
 from chat_app.members.membership import people_of
+from chat_app.people.names import is_name_elsewhere
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.guests.contents import RemotePerson
@@ -96,6 +100,27 @@ def guest_account(peer: Peer, person: RemotePerson) -> User:
         raise EnvelopeError(
             EnvelopeCode.CONFLICT, "Another account has the name.", detail="by"
         ) from None
+
+
+def is_of_a_peer(name: str) -> bool:
+    """Return whether a name ends with `@` and the host of a peer, suspended and revoked ones too.
+
+    No account of a person here gets such a name: the guest could not join, or be told apart.
+    """
+    host = unicodedata.normalize("NFKC", name).rpartition("@")[2].strip().lower()
+    try:
+        did = identity_at(host).did
+    except EnvelopeError:
+        return False
+    return Peer.objects.filter(did=did).exists()
+
+
+def check_new_name(name: str) -> None:
+    """Validate the username of an account; raises ValidationError for a new one of a peer."""
+    if is_name_elsewhere(name) and not User.objects.filter(username=name).exists():
+        raise ValidationError(
+            _("Names that end with the host of another server are for its people.")
+        )
 
 
 def person_here(name: WholeName) -> User | None:
