@@ -17,6 +17,7 @@ class ChatAppConfig(AppConfig):
         from agents_app.models import agents  # noqa: PLC0415 the models are not loaded before
         from chat_app.members import links  # noqa: PLC0415 as above
         from chat_app.members.agents import agent_presence  # noqa: PLC0415 as above
+        from chat_app.push import subscriptions  # noqa: PLC0415 as above
         from chat_app.search import index  # noqa: PLC0415 as above
 
         agents.presence_changed.connect(
@@ -26,5 +27,10 @@ class ChatAppConfig(AppConfig):
             links.end_with_account,
             sender=settings.AUTH_USER_MODEL,
             dispatch_uid="links_end_with_accounts",
+        )
+        post_save.connect(
+            subscriptions.end_with_account,
+            sender=settings.AUTH_USER_MODEL,
+            dispatch_uid="push_subscriptions_end_with_accounts",
         )
         post_migrate.connect(index.prepare, sender=self, dispatch_uid="search_index")

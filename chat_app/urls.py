@@ -4,7 +4,7 @@ from django.urls import path, re_path
 
 from chat_app.rest import calls, chats, log_tree, reference
 from chat_app.rest.contents import contents, link_cards, previews, transcripts, uploads
-from chat_app.rest.members import agents, links, members, people
+from chat_app.rest.members import agents, links, members, people, push
 from chat_app.rest.messages import checkpoints, conversation, proofs, search, threads
 
 app_name = "chat_app"
@@ -15,6 +15,17 @@ _MESSAGE = r"^api/v1/messages/(?P<message_id>[A-Za-z0-9_-]{1,40})"
 urlpatterns = [
     path("api/v1/me", people.MeView.as_view(), name="me"),
     path("api/v1/me/settings", people.SettingsView.as_view(), name="settings"),
+    path("api/v1/me/push-key", push.PushKeyView.as_view(), name="push_key"),
+    path(
+        "api/v1/me/push-subscriptions",
+        push.PushSubscriptionsView.as_view(),
+        name="push_subscriptions",
+    ),
+    re_path(
+        r"^api/v1/me/push-subscriptions/(?P<subscription_id>[0-9]{1,18})\Z",
+        push.PushSubscriptionView.as_view(),
+        name="push_subscription",
+    ),
     path("api/v1/me/picture", people.OwnPictureView.as_view(), name="own_picture"),
     re_path(
         r"^api/v1/people/(?P<user_id>[0-9]{1,18})/picture/(?P<version>[0-9a-f]{16})\Z",

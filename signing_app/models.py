@@ -16,7 +16,7 @@ class PublishedKey(models.Model):
     """A key of one owner. Its private half is stored, encrypted, only while it signs."""
 
     kid = models.CharField(primary_key=True, max_length=16)
-    # `agent:<id>`, `receipts`, `log`, `tree`, `shares` or `cards`: see `owner_keys`.
+    # `agent:<id>`, `receipts`, `log`, `tree`, `shares`, `cards` or `push`: see `owner_keys`.
     owner = models.CharField(max_length=60)
     algorithm = models.CharField(max_length=10)
     # The public half as a JSON Web Key (RFC 7517).

@@ -1,9 +1,9 @@
 """The keys of owners: the current one, its rotation, and its withdrawal.
 
 An owner is an agent, the receipts or shared pages (`uamp.signatures`), the logs of chats (LOG),
-the tree of their heads (`uamp.transparency`) or the cards of agents (CARDS). A key is created when
-its owner first signs, for the algorithm of UAMP_SIGNATURE_ALGORITHM; choosing another
-algorithm rotates it.
+the tree of their heads (`uamp.transparency`), the cards of agents (CARDS) or the requests to push
+services (`chat_app.push.vapid`). A key is created when its owner first signs, for the algorithm of
+UAMP_SIGNATURE_ALGORITHM; choosing another algorithm rotates it.
 
 Functions are synchronous, and any thread may call them; only `known_key` never queries the
 database.

@@ -21,7 +21,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
 app = Celery("uamp_project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
-    ["chat_app.link_cards", "chat_app.transcripts", "sessions_app.tools", "sessions_app.webhooks"]
+    [
+        "chat_app.link_cards",
+        "chat_app.push",
+        "chat_app.transcripts",
+        "sessions_app.tools",
+        "sessions_app.webhooks",
+    ]
 )
 
 

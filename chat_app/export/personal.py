@@ -8,7 +8,7 @@ import msgspec
 
 from chat_app.export.formats import ndjson
 from chat_app.export.pages import pages
-from chat_app.models import Chat, Content, Message, Participant
+from chat_app.models import Chat, Content, Message, Participant, PushSubscription
 from chat_app.people.profiles import profile_data
 from chat_app.people.settings import settings_data, settings_of
 
@@ -32,6 +32,11 @@ def about(user: User) -> dict[str, Any]:
     return {
         "profile": profile_data(user),
         "settings": settings_data(settings_of(user.pk)),
+        "push_subscriptions": list(
+            PushSubscription.objects.filter(user=user)
+            .order_by("created_at")
+            .values("device", "endpoint", "created_at", "sent_at", "failures")
+        ),
         "chats": [
             {
                 "id": row.chat_id,

@@ -3,10 +3,10 @@
 `chats` has chats, messages and contents, `logs` the logs, `log_tree` the tree of their heads,
 `members` who is in a chat, `links` the ways in for others, `conversation` what members did with
 messages, `calls` voice calls, `forks` chats that begin with the history of others, `link_cards`
-previews of linked pages, `people` profiles, settings and the server's name, `threads` replies to
-messages, `transcripts` the words of recordings, `repeats` requests with an `Idempotency-Key`,
-`uploads` files that arrive in parts. Other apps call the functions of `log`, `members`, `links`,
-`contents` and `calls`, not these classes.
+previews of linked pages, `people` profiles, settings and the server's name, `push` the browsers
+that receive notifications, `threads` replies to messages, `transcripts` the words of recordings,
+`repeats` requests with an `Idempotency-Key`, `uploads` files that arrive in parts. Other apps call
+the functions of `log`, `members`, `links`, `contents` and `calls`, not these classes.
 """
 
 from chat_app.models.calls import (
@@ -65,6 +65,7 @@ from chat_app.models.people import (
     Theme,
 )
 from chat_app.models.previews import ContentPreview
+from chat_app.models.push import PushDelivery, PushSubscription
 from chat_app.models.repeats import RepeatedRequest
 from chat_app.models.threads import MessageMention, MessageThread, ThreadFollower
 from chat_app.models.transcripts import Transcript, TranscriptState
@@ -110,6 +111,8 @@ __all__ = [
     "Presence",
     "Profile",
     "ProfilePicture",
+    "PushDelivery",
+    "PushSubscription",
     "Reaction",
     "ReadReceipt",
     "RepeatedRequest",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import available_timezones
 
 import msgspec
@@ -13,6 +13,9 @@ from django.utils import timezone
 
 from chat_app.models import PersonSettings
 from chat_app.people.notices import notify_person
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 FIELDS: Final = (
     "theme",
@@ -63,6 +66,12 @@ def settings_of(user_id: int) -> PersonSettings:
     """Return a person's settings; the defaults if they never changed any."""
     found = PersonSettings.objects.filter(pk=user_id).first()
     return found or PersonSettings(user_id=user_id)
+
+
+def settings_of_people(user_ids: Collection[int]) -> dict[int, PersonSettings]:
+    """Return the settings of several people, as `settings_of` does."""
+    rows = {row.user_id: row for row in PersonSettings.objects.filter(pk__in=user_ids)}
+    return {pk: rows.get(pk) or PersonSettings(user_id=pk) for pk in user_ids}
 
 
 def update_settings(*, user_id: int, change: SettingsChange) -> PersonSettings:

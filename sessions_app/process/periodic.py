@@ -17,6 +17,7 @@ from chat_app.calls.changes import renew_participants, sweep_calls
 from chat_app.log.checkpoints import BATCH, sign_heads
 from chat_app.log_tree.growth import BATCH as TREE_BATCH
 from chat_app.log_tree.growth import grow
+from chat_app.push.tasks import send_news
 from chat_app.search import index
 from payments_app import services as ledger_services
 from sessions_app import database
@@ -54,6 +55,7 @@ CALLS_SECONDS: Final = 3.0
 QUEUE_SECONDS: Final = 1.0
 WEBHOOKS_SECONDS: Final = 1.0
 MISSED_WEBHOOKS_SECONDS: Final = 60.0
+PUSH_SECONDS: Final = 1.0
 RETENTION_SECONDS: Final = 60.0
 COUNT_SECONDS: Final = 60.0
 INDEX_SECONDS: Final = 1.0
@@ -153,6 +155,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("start queued turns", QUEUE_SECONDS, process.start_queued),
         PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
         PeriodicJob("find missed webhooks", MISSED_WEBHOOKS_SECONDS, look_at_chats),
+        PeriodicJob("send notifications", PUSH_SECONDS, send_pushes),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
         PeriodicJob("index messages", INDEX_SECONDS, index_messages),
         PeriodicJob("count the last hours", COUNT_SECONDS, count_last_hours),
@@ -198,6 +201,11 @@ async def delete_old_rows() -> None:
     for _ in range(RETENTION_BATCHES):
         if not await database.run(retention.sweep):
             return
+
+
+async def send_pushes() -> None:
+    """Queue notifications for browsers, and have workers send them (chat_app.push)."""
+    await database.run(send_news)
 
 
 async def index_messages() -> None:

@@ -23,6 +23,7 @@ from chat_app.contents import uploads
 from chat_app.conversation import deletion
 from chat_app.link_cards import cards as link_cards
 from chat_app.log import retention as chats
+from chat_app.push import deliveries as pushes
 from payments_app import selectors as ledger
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import (
@@ -81,6 +82,7 @@ def sweep(*, limit: int = BATCH) -> int:
     deleted += repeats.forget(forgotten, limit=limit)
     deleted += uploads.forget_expired(limit=-(-limit // 4))
     deleted += link_cards.forget_old(now, limit=limit)
+    deleted += pushes.forget_old(now, limit=limit)
     deleted += deletion.delete_left_copies(-(-limit // 10))
     deleted += sum(delete_old(limit) for delete_old in _others)
     expired = BrowserSession.objects.filter(expire_date__lt=now).order_by("expire_date")

@@ -119,6 +119,9 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     # --- People ---
     "api/v1/me": {"GET": (P, None), "PATCH": (P, {"status_text": "here"})},
     "api/v1/me/settings": {"GET": (P, None), "PATCH": (P, {})},
+    "api/v1/me/push-key": {"GET": (P, None)},
+    "api/v1/me/push-subscriptions": {"GET": (P, None), "POST": (P, {})},
+    "api/v1/me/push-subscriptions/{subscription_id}": {"DELETE": (O, None)},
     "api/v1/me/picture": {"DELETE": (P, None), "PUT": (P, {})},
     "api/v1/people/{user_id}/picture/{version}": {"GET": (N, None)},
     "api/v1/agents": {"GET": (P, None), "POST": (O, {})},

@@ -14,7 +14,7 @@ from django.urls import URLPattern, get_resolver
 from agents_app.rest.rights import ALL
 from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
-from chat_app.models import Chat, Participant
+from chat_app.models import Chat, Participant, PushSubscription
 from federation_app.models import GuestInvitation, Peer
 from sessions_app.access import connect_tokens
 from sessions_app.access.auth import create_api_key
@@ -145,6 +145,13 @@ def staged(web: httpx.Client) -> Stage:
         "path": "v1/card",
         "stream_id": "str-1",
     }
+    device = PushSubscription.objects.create(
+        user=user,
+        session_id=str(browsers["owner"].session.session_key),
+        endpoint="https://push.example/a",
+        endpoint_sha256="0" * 64,
+    )
+    rows["subscription_id"] = str(device.pk)
     for route in ROUTES:
         if "{key_id}" in route:
             if "connect-tokens" in route or "account/agents" in route:

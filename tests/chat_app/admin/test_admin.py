@@ -45,6 +45,8 @@ from chat_app.models import (
     MessageThread,
     Profile,
     ProfilePicture,
+    PushDelivery,
+    PushSubscription,
     RepeatedRequest,
     SharedState,
     Site,
@@ -135,6 +137,20 @@ def one_of_each(number: int) -> Chat:
         owner=person, length=2, mime_type="text/plain", expires_at=timezone.now()
     )
     UploadPart.objects.create(upload=upload, start=0, blob="part")
+    client = signed_in(person)
+    subscription = PushSubscription.objects.create(
+        user=person,
+        session_id=str(client.session.session_key),
+        endpoint=f"https://push.example/{number}",
+        endpoint_sha256=f"{number:064}",
+    )
+    PushDelivery.objects.create(
+        subscription=subscription,
+        message_id=act["message_id"],
+        is_mention=False,
+        is_followed=False,
+        due_at=timezone.now(),
+    )
     RepeatedRequest.objects.create(user=person, key="key", request_sha256="")
     LinkCard.objects.create(url_sha256=f"{number:064}", state=LinkCardState.READ)
     fork_chat(

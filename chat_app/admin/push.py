@@ -1,0 +1,52 @@
+"""Browsers that receive people's notifications, in the admin; read-only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from django.contrib import admin
+
+from chat_app.admin.history_pages import HistoryAdmin
+from chat_app.models import PushDelivery, PushSubscription
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+
+@admin.register(PushSubscription)
+class PushSubscriptionAdmin(HistoryAdmin):
+    """Browsers with their push service; whoever knows an address or a session could use it."""
+
+    list_display = ("device", "user", "push_service", "created_at", "sent_at", "failures")
+    list_select_related = ("user",)
+    search_fields = ("user__username__exact",)
+    search_help_text = "A whole user name."
+    ordering = ("-created_at", "-id")
+    fields = list_display
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PushSubscription]:
+        """Leave out the keys."""
+        rows: QuerySet[PushSubscription] = super().get_queryset(request)
+        return rows.defer("p256dh", "auth", "session")
+
+    @admin.display(description="push service")
+    def push_service(self, row: PushSubscription) -> str:
+        """Return the host of its address."""
+        return urlsplit(row.endpoint).hostname or ""
+
+
+@admin.register(PushDelivery)
+class PushDeliveryAdmin(HistoryAdmin):
+    """What was sent to browsers in the last hour."""
+
+    list_display = ("id", "subscription", "attempts", "http_status", "created_at", "finished_at")
+    list_select_related = ("subscription__user",)
+    search_fields = ("message__exact",)
+    search_help_text = "The id of a message."
+    ordering = ("-id",)
+    fields = (
+        "subscription", "message", "is_mention", "is_followed", "attempts", "http_status",
+        "created_at", "due_at", "finished_at",
+    )  # fmt: skip

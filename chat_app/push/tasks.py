@@ -1,0 +1,37 @@
+"""Workers that send notifications: the row is the queue, the message only notifies a worker."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from chat_app.push import deliveries
+from chat_app.push.news import queue_news
+
+logger = logging.getLogger(__name__)
+
+
+def send_news() -> None:
+    """Queue new messages, and notify workers of due deliveries."""
+    now = timezone.now()
+    queue_news(now)
+    for pk in deliveries.take_due(now):
+        try:
+            send_push.apply_async(kwargs={"pk": pk}, retry=False, expires=deliveries.NOTIFY_SECONDS)
+        except Exception:
+            # The rows stay due, so workers are notified of them again.
+            logger.warning("the message of push delivery %s was not sent", pk, exc_info=True)
+            return
+
+
+@shared_task
+def send_push(*, pk: int, **kwargs: Any) -> None:
+    """Make one delivery attempt, unless it is not due or another worker has it."""
+    if kwargs:
+        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+    claimed = deliveries.claim(pk)
+    if claimed is not None:
+        deliveries.finish(claimed, deliveries.attempt(claimed))
