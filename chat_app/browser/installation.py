@@ -80,7 +80,9 @@ def service_worker(request: HttpRequest) -> HttpResponse:
     """Return the script of the service worker, which serves all paths of this server."""
     del request
     files = _files()
-    release = json.dumps({"id": _release(files), "files": files})
+    release = json.dumps(
+        {"id": _release(files), "files": files, "icon": static("chat/icons/icon-192.png")}
+    )
     script = f"const RELEASE = {release};\n{_worker()}"
     return HttpResponse(script, content_type="text/javascript; charset=utf-8")
 

@@ -1,6 +1,6 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
-import { checkSignedIn, client, drafts, kept, me, page, settings, start, store } from "./context.js";
+import { api, checkSignedIn, client, drafts, kept, me, page, settings, start, store } from "./context.js";
 import { forwardToLater, loadLater } from "./deferred.js";
 import { avatar, on, part } from "./dom.js";
 import { loadFormulasWhenIdle } from "./markdown/formulas.js";
@@ -65,7 +65,8 @@ class ChatApp extends HTMLElement {
       await this._opened;
       await loadLater();
       loadFormulasWhenIdle();
-      registerWorker();
+      await registerWorker();
+      (await import("./notifications/push.js")).beNotified(api);
     };
     client.addEventListener("state", begin);
   }

@@ -4,7 +4,9 @@
  * It answers for pages and for files whose address changes with their text, and never sees an answer of the API. It keeps
  * the files of a release, and the page of the person who is signed in; the page itself keeps what that person has read
  * (`static/chat/offline/`). Signing out, the login page and another person delete everything but the files.
- * `chat_app.browser.installation` puts `RELEASE` before it: an id, and the addresses of the bundle.
+ * `chat_app.browser.installation` puts `RELEASE` before it: an id, the addresses of the bundle, and that of the icon.
+ *
+ * It also shows the notifications that `chat_app.push` sends.
  */
 
 "use strict";
@@ -22,6 +24,8 @@ const SIGN_IN = /^\/(?:admin\/)?login\/?$/;
 const SIGN_OUT = /^\/(?:admin\/)?logout\/?$/;
 const CHATS = /^\/(?:chats\/[^/]+)?$/;
 
+/** As in `static/chat/notifications/notifier.js`. */
+const pushes = new BroadcastChannel("uamp.pushes");
 /** As in `static/chat/offline/worker.js`. */
 const signOuts = new BroadcastChannel("uamp.sign-out");
 /** How often everything was deleted: what was read before must not be kept afterwards. */
@@ -30,6 +34,8 @@ let deletions = 0;
 addEventListener("install", (event) => event.waitUntil(install()));
 addEventListener("activate", (event) => event.waitUntil(activate()));
 addEventListener("message", (event) => { if (event.data?.type === "keep-page") event.waitUntil(keepPage()); });
+addEventListener("push", (event) => event.waitUntil(notify(event.data)));
+addEventListener("notificationclick", (event) => event.waitUntil(open(event.notification)));
 addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
@@ -105,6 +111,9 @@ async function deleteAll() {
   deletions += 1;
   const names = await caches.keys();
   await Promise.all(names.filter((name) => name === PAGE || name.startsWith(READ)).map((name) => caches.delete(name)));
+  for (const shown of await registration.getNotifications()) shown.close();
+  // It asks the push service. The server has already forgotten this browser.
+  registration.pushManager?.getSubscription().then((current) => current?.unsubscribe()).catch(() => {});
 }
 
 /** Delete what belongs to anyone else. @param {string} person */
@@ -145,6 +154,45 @@ async function signOut(request) {
   } catch (error) {
     return (await caches.match(STILL_SIGNED_IN)) ?? Promise.reject(error);
   }
+}
+
+/** The open pages of chats. @returns {Promise<readonly any[]>} */
+async function chatPages() {
+  const pages = await clients.matchAll({ type: "window", includeUncontrolled: true });
+  return pages.filter(({ url }) => CHATS.test(new URL(url).pathname));
+}
+
+/** Show a message of `chat_app.push`, unless the person sees its chat. @param {any} data */
+async function notify(data) {
+  const { title, body, chat, message, thread, is_silent: isSilent } = data.json();
+  const { held = [] } = await navigator.locks.query();
+  // As in `static/chat/notifications/notifier.js`: the page that shows the chat has this lock.
+  if (held.some(({ name }) => name.startsWith("uamp.viewing.") && name.endsWith(`.${chat}`))) return;
+  const pages = await chatPages();
+  // An open page has notified already: this takes the place of what it showed.
+  pushes.postMessage(message);
+  await registration.showNotification(title, {
+    body,
+    tag: thread ? `thread ${thread}` : `chat ${chat}`,
+    renotify: pages.length === 0,
+    silent: isSilent || pages.length > 0,
+    icon: RELEASE.icon,
+    data: { chatId: chat, messageId: message, threadId: thread ?? "" },
+  });
+}
+
+/** Show the chat of a notification in a page that is open, or in a new one. @param {any} shown */
+async function open(shown) {
+  shown.close();
+  const pages = await chatPages();
+  const path = `/chats/${encodeURIComponent(shown.data.chatId)}`;
+  const page = pages.find(({ url }) => new URL(url).pathname === path) ?? pages[0];
+  if (!page) {
+    await clients.openWindow(path);
+    return;
+  }
+  await page.focus();
+  page.postMessage({ type: "open-message", ...shown.data });
 }
 
 /** @param {Request} request of a file that is never another one @returns {Promise<Response>} */

@@ -11,6 +11,8 @@ import { beginningOf } from "../markdown/plain.js";
 import { gettext, interpolate } from "../words.js";
 
 const BODY_CHARS = 160;
+/** As in `static/offline/service-worker.js`: messages that it shows. */
+const pushes = new BroadcastChannel("uamp.pushes");
 const DISMISSED = "uamp.notifications.asked";
 
 /** @typedef {import("../person/settings.js").Settings} Settings */
@@ -52,7 +54,13 @@ export class Notifier {
     this._isLeader = false;
     this._chatId = "";
     this._viewing = new AbortController();
+    /** @type {{messageId: string, shown: Notification}|null} the last one */
+    this._last = null;
     if (!navigator.locks) return;
+    pushes.addEventListener("message", ({ data }) => { if (this._last?.messageId === data) this._last?.shown.close(); });
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+      if (data?.type === "open-message") dispatchEvent(new CustomEvent("open-message", { detail: data }));
+    });
     // Held until the tab closes: then another one has it.
     navigator.locks.request(`uamp.notifier.${me.id}`, () => {
       this._isLeader = true;
@@ -118,6 +126,7 @@ export class Notifier {
     const options = { body, tag: isReply ? `thread ${message.thread}` : `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: pageIcon() };
     try {
       const shown = new Notification(title, options);
+      this._last = { messageId: message.id, shown };
       shown.onclick = () => {
         window.focus();
         shown.close();

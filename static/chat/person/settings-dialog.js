@@ -6,6 +6,7 @@ import { announce } from "../dom.js";
 import { askPermission, permission } from "../notifications/notifier.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
+import "../notifications/push-devices.js";
 import "./profile-form.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -18,7 +19,7 @@ const PERMISSIONS = {
   unsupported: gettext("This browser can't show notifications here. They need an https address."),
   default: gettext("Notifications aren't enabled in this browser."),
   denied: gettext("Notifications are blocked. Allow them in your browser's settings for this site."),
-  granted: gettext("You get notifications while a chat tab is open."),
+  granted: gettext("Notifications are on in this browser."),
 };
 const QUIET = { quiet_from: "22:00", quiet_until: "07:00" };
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -127,6 +128,7 @@ class SettingsDialog extends View {
     return html`
       <div class="setting-note" data-testid="notification-state"><p>${PERMISSIONS[state]}</p>${
         state === "default" ? html`<button type="button" class="button button-primary" @click=${() => askPermission()}>${gettext("Allow notifications")}</button>` : nothing}</div>
+      <push-devices></push-devices>
       ${this._choice("notifications", gettext("Notify me about"), LEVELS, gettext("You can override this in each chat's settings."))}
       ${this._switch("notification_text", gettext("Show who wrote and what"), gettext("When off, a notification only says that there is a message."))}
       ${this._switch("notification_sound", gettext("Sound"), "")}
