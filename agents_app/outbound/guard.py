@@ -8,6 +8,7 @@ address cannot be reached; the reason goes to the log.
 
 import logging
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -16,19 +17,21 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import httpcore
 import httpx
 
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
 
-__all__ = ["REDIRECTS", "Fetched", "TooLarge", "Unreachable", "fetch", "look_up", "post"]
+__all__ = ["REDIRECTS", "Fetched", "Posted", "TooLarge", "Unreachable", "fetch", "look_up", "post"]
 
 logger = logging.getLogger(__name__)
 
 REDIRECTS = 3
 _REDIRECT_STATUS = frozenset({301, 302, 303, 307, 308})
 _CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
+_SECONDS = re.compile(rb"[0-9]{1,6}")
 _HTTP_ERRORS = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
 
 
@@ -86,6 +89,13 @@ def fetch(
         raise
 
 
+class Posted(NamedTuple):
+    """The status of a response, and the seconds of its Retry-After; None without a number."""
+
+    status: int
+    retry_after: int | None = None
+
+
 def post(
     url: str,
     policy: Policy,
@@ -94,8 +104,8 @@ def post(
     headers: Mapping[str, str],
     tls: ssl.SSLContext | None = None,
     resolve: Resolve | None = None,
-) -> int:
-    """Post a body to a URL and return the response's status; raises Unreachable.
+) -> Posted:
+    """Post a body to a URL and return the response's status and when to retry; raises Unreachable.
 
     Redirects are not followed and the response's body is not read. Everything together takes at
     most `policy.seconds`.
@@ -147,13 +157,16 @@ class _Fetch:
             url = _joined(target.url, answer)
         raise Unreachable(f"{place}: more than {REDIRECTS} redirects")
 
-    def post(self, url: str, body: bytes) -> int:
-        """Post a body and return the response's status."""
+    def post(self, url: str, body: bytes) -> Posted:
+        """Post a body and return the response's status and Retry-After."""
         target = check_url(url, self.policy)
         found = self.resolve(target.host, target.port, _left(self.deadline))
         try:
             with self._sent("POST", target, check_addresses(target, found), body) as response:
-                return response.status
+                headers = {name.lower(): value for name, value in response.headers}
+                after = headers.get(b"retry-after", b"")
+                seconds = int(after) if _SECONDS.fullmatch(after) else None
+                return Posted(response.status, seconds)
         except _HTTP_ERRORS as error:
             raise Unreachable(f"{target.place}: {type(error).__name__} {error}") from error
 

@@ -135,6 +135,18 @@ def send_to_person_on_commit(message: dict[str, Any], *, waits: bool = True) -> 
     transaction.on_commit(lambda: run(send, group, message))
 
 
+_listeners: Final[list[Callable[[str, dict[str, Any]], None]]] = []
+
+
+def also_tell(listener: Callable[[str, dict[str, Any]], None]) -> None:
+    """Also call a function with the group and the layer message of each send of this process.
+
+    It runs on the loop that sends, and must neither block nor raise.
+    """
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
 async def send(group: str, message: dict[str, Any]) -> None:
     """Send one layer message to a group; failures are only logged, since the log remains."""
     layer = get_channel_layer()
@@ -144,6 +156,8 @@ async def send(group: str, message: dict[str, Any]) -> None:
     except Exception:
         # Whatever a layer raises, the fact is committed, and readers find it by polling the log.
         logger.warning("channel layer did not take a message for %s", group, exc_info=True)
+    for listener in _listeners:
+        listener(group, message)
 
 
 async def publish(chat_id: str, messages: Iterable[dict[str, Any]]) -> None:

@@ -43,7 +43,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from federation_app.guests.contents import Continuation
+    from federation_app.guests.contents import ActInOrder, Continuation
 
     _ActInChat = GuestMessage | GuestEdit | GuestDeletion | GuestRead
 
@@ -111,9 +111,7 @@ def _note(peer: Peer, message: GuestMessage) -> None:
     ChatFollower.objects.filter(peer=peer, chat_id=message.chat).update(last_message=message.ref)
 
 
-def do(
-    peer: Peer, act: GuestEdit | GuestDeletion | GuestRead | GuestLeaving | PersonErasure
-) -> None:
+def do(peer: Peer, act: ActInOrder) -> None:
     """Carry out what a guest did to their own; raises EnvelopeError. A repeat changes nothing."""
     if isinstance(act, PersonErasure):
         _erase(peer, act)

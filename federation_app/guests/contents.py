@@ -103,7 +103,16 @@ class PersonErasure(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", 
     by: RemotePerson
 
 
-GuestAct = GuestMessage | GuestEdit | GuestDeletion | GuestRead | GuestLeaving | PersonErasure
+class TypingSign(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="typing"):
+    """A person types, or has stopped. `chat` is the id at the home, from both sides."""
+
+    chat: _Id
+    by: RemotePerson
+    is_typing: bool
+
+
+ActInOrder = GuestEdit | GuestDeletion | GuestRead | GuestLeaving | PersonErasure
+GuestAct = GuestMessage | ActInOrder | TypingSign
 
 
 class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):

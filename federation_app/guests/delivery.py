@@ -1,63 +1,144 @@
 """The delivery of shared chats to peers: one item after the other for each peer.
 
 Any process delivers. A peer that does not answer holds up no other one, because each has a task.
+What this process commits wakes it at once (`hear`); the periodic look finds everything else.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
 from agents_app.outbound import guard
 from agents_app.outbound.rules import Unreachable
 from agents_app.remote.addresses import policy
-from federation_app.guests import outgoing
+from federation_app.guests import invitations, outgoing, typing_signs
 from federation_app.peers.connections import tls
 from sessions_app import database
 from sessions_app.process import registry
 
 if TYPE_CHECKING:
-    from federation_app.guests.outgoing import OutgoingEnvelope
+    from federation_app.guests.posts import SignedPost
 
-SECONDS: Final = 0.5
+SECONDS: Final = 2.0
 """How often a process looks for what is to be posted."""
 POST_SECONDS: Final = 10.0
 AT_ONCE: Final = 8
 """How many peers a process posts to at a time; the others wait for the next round."""
+QUEUE: Final = '"queue.updated"'
 _HEADERS: Final = {"Content-Type": "application/uamp+json"}
-_under_way: Final[set[int]] = set()
+
+
+@dataclass
+class _Doorbell:
+    """What a process knows of its deliveries; everything belongs to its loop."""
+
+    # The chats of which peers are told.
+    chats: frozenset[str] = frozenset()
+    # How often something became due; a delivery that has seen all ends.
+    rings: int = 0
+    is_looking: bool = False
+    under_way: set[int] = field(default_factory=set)
+    # When each peer last got a sign that someone types, by the monotonic clock.
+    typed_at: dict[int, float] = field(default_factory=dict)
+
+
+_doorbells: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Doorbell]] = WeakKeyDictionary()
 
 
 async def deliver() -> None:
     """Begin to post what peers do not know yet. The periodic job of each process."""
     if not settings.UAMP_FEDERATION_HOST or registry.current().draining:
         return
-    for peer_id in await database.run(outgoing.due_peers):
-        if peer_id not in _under_way and len(_under_way) < AT_ONCE:
-            _under_way.add(peer_id)
-            registry.current().spawn(_deliver_to(peer_id), name="deliver to a peer")
+    bell = _doorbells.setdefault(asyncio.get_running_loop(), _Doorbell())
+    await _look(bell)
 
 
-async def _deliver_to(peer_id: int) -> None:
+def hear(_group: str, message: dict[str, Any]) -> None:
+    """Wake the deliveries of this process if a layer message says that something is due.
+
+    The listener of `fanout.send`, on any loop.
+    """
+    for loop, bell in list(_doorbells.items()):
+        if _concerns(bell, message) and not loop.is_closed():
+            loop.call_soon_threadsafe(_take, bell, message)
+
+
+def _concerns(bell: _Doorbell, message: dict[str, Any]) -> bool:
+    kind = message["type"]
+    if kind in {"chat.event", "chat.signal"}:
+        return message["chat"] in bell.chats
+    return kind == "person.event" and f'"{invitations.SUBJECT}"' in message["frame"]
+
+
+def _take(bell: _Doorbell, message: dict[str, Any]) -> None:
+    process = registry.known()
+    if process is None or process.draining:
+        return
+    if message["type"] == "chat.signal" and (sign := typing_signs.sign_in(message)) is not None:
+        process.spawn(_tell(bell, message["chat"], *sign), name="tell peers who types")
+        return
+    if message["type"] == "chat.signal" and QUEUE not in message["frame"]:
+        return
+    bell.rings += 1
+    if not bell.is_looking:
+        bell.is_looking = True
+        process.spawn(_answer(bell), name="look for what is due to peers")
+
+
+async def _answer(bell: _Doorbell) -> None:
     try:
-        while (item := await database.run(outgoing.claim, peer_id)) is not None:
-            status = await asyncio.to_thread(_post, item)
-            if not await database.run(outgoing.finish, item, status):
-                return
+        await _look(bell)
     finally:
-        _under_way.discard(peer_id)
+        bell.is_looking = False
 
 
-def _post(item: OutgoingEnvelope) -> int | None:
-    """Post an envelope and return the status; None without an answer."""
+async def _look(bell: _Doorbell) -> None:
+    rings = -1
+    while rings != bell.rings:
+        rings = bell.rings
+        bell.chats = await database.run(typing_signs.concerned_chats)
+        for peer_id in await database.run(outgoing.due_peers):
+            if peer_id not in bell.under_way and len(bell.under_way) < AT_ONCE:
+                bell.under_way.add(peer_id)
+                registry.current().spawn(_deliver_to(bell, peer_id), name="deliver to a peer")
+
+
+async def _deliver_to(bell: _Doorbell, peer_id: int) -> None:
+    try:
+        rings = -1
+        while rings != bell.rings:
+            rings = bell.rings
+            while (item := await database.run(outgoing.claim, peer_id)) is not None:
+                posted = await asyncio.to_thread(_post, item.post)
+                status, retry_after = (None, None) if posted is None else posted
+                if not await database.run(outgoing.finish, item, status, retry_after=retry_after):
+                    return
+    finally:
+        bell.under_way.discard(peer_id)
+
+
+async def _tell(bell: _Doorbell, chat_id: str, user_id: int, is_typing: bool) -> None:  # noqa: FBT001 the members of a sign
+    for post in await database.run(typing_signs.signs_for, chat_id, user_id, is_typing=is_typing):
+        now = time.monotonic()
+        if now - bell.typed_at.get(post.peer_id, -typing_signs.SECONDS) < typing_signs.SECONDS:
+            continue
+        bell.typed_at[post.peer_id] = now
+        await asyncio.to_thread(_post, post)
+
+
+def _post(post: SignedPost) -> guard.Posted | None:
+    """Post an envelope and return the answer; None without one."""
     try:
         return guard.post(
-            item.url,
+            post.url,
             replace(policy(), seconds=POST_SECONDS),
-            body=item.raw,
+            body=post.raw,
             headers=_HEADERS,
             tls=tls(),
         )

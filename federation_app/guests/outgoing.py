@@ -15,7 +15,6 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
@@ -25,9 +24,9 @@ from chat_app.members.chat_lists import titles_of
 from chat_app.members.membership import last_leaving, people_of
 from federation_app import own_names
 from federation_app.envelope.members.reading import Intent
-from federation_app.envelope.members.writing import new_envelope
 from federation_app.guests import accounts, mirrors
-from federation_app.guests.contents import GUESTS_TYPE, MEMBERS_MOST
+from federation_app.guests.contents import MEMBERS_MOST
+from federation_app.guests.posts import SignedPost, sign
 from federation_app.models import (
     ChatFollower,
     ChatMirror,
@@ -51,6 +50,7 @@ logger = logging.getLogger(__name__)
 CLAIM: Final = timedelta(seconds=30)
 """How long a process may take for one item."""
 BACKOFF_SECONDS: Final = (1.0, 60.0)
+RETRY_AFTER_MOST: Final = 600
 _searched: Final[dict[int, tuple[int, int]]] = {}
 """Parts of logs in which a follower's peer has nothing to learn, from its place to the head."""
 _DONE: Final = range(200, 300)
@@ -77,9 +77,7 @@ _MESSAGE: Final = ("id", "content", "name", "sender_kind", "created_at", "reply_
 class OutgoingEnvelope:
     """An envelope to post to a peer; `done` and `refused` record its outcome."""
 
-    peer_id: int
-    url: str
-    raw: bytes
+    post: SignedPost
     claimed_until: datetime
     done: Callable[[], object]
     refused: Callable[[int], object]
@@ -122,19 +120,8 @@ def claim(peer_id: int) -> OutgoingEnvelope | None:
     claimed = Peer.objects.filter(pk=peer_id, deliver_at=peer.deliver_at)
     if not claimed.update(deliver_at=until):
         return None
-    value = new_envelope(
-        own_names.own_signer(own_names.own_identity().did),
-        to=[peer.did],
-        intent=content.intent,
-        content=msgspec.json.encode(content.members).decode(),
-        now=now,
-        type_=GUESTS_TYPE,
-    )
-    base = peer.address or f"https://{accounts.host_of(peer)}"
     return OutgoingEnvelope(
-        peer_id=peer_id,
-        url=f"{base.rstrip('/')}/v1/messages",
-        raw=msgspec.json.encode(value),
+        post=sign(peer, content.intent, content.members),
         claimed_until=until,
         done=content.done,
         refused=content.refused,
@@ -142,10 +129,13 @@ def claim(peer_id: int) -> OutgoingEnvelope | None:
     )
 
 
-def finish(item: OutgoingEnvelope, status: int | None) -> bool:
-    """Record how a peer has answered an item; return whether the next one may be posted."""
+def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | None = None) -> bool:
+    """Record how a peer has answered an item; return whether the next one may be posted.
+
+    `retry_after` is the number of seconds that the peer wants to be left alone.
+    """
     now = timezone.now()
-    mine = Peer.objects.filter(pk=item.peer_id, deliver_at=item.claimed_until)
+    mine = Peer.objects.filter(pk=item.post.peer_id, deliver_at=item.claimed_until)
     if status in _DONE or status in _FINAL - item.passing:
         if status in _DONE:
             item.done()
@@ -153,9 +143,12 @@ def finish(item: OutgoingEnvelope, status: int | None) -> bool:
             item.refused(int(status or 0))
         mine.update(deliver_at=now, failures=0)
         return True
-    failures = Peer.objects.filter(pk=item.peer_id).values_list("failures", flat=True).first() or 0
+    failures = (
+        Peer.objects.filter(pk=item.post.peer_id).values_list("failures", flat=True).first() or 0
+    )
     first, most = BACKOFF_SECONDS
     seconds = min(most, first * 2 ** min(failures, 10))
+    seconds = max(seconds, min(retry_after or 0, RETRY_AFTER_MOST))
     mine.update(deliver_at=now + timedelta(seconds=seconds), failures=failures + 1)
     return False
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.reading import Intent
-from federation_app.guests import acts, contents, invitations, mirrors
+from federation_app.guests import acts, contents, invitations, mirrors, typing_signs
 from sessions_app import database
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ async def take(peer: Peer, envelope: Envelope) -> None:
         act = contents.read_act(envelope.body)
         if isinstance(act, contents.GuestMessage):
             await acts.say(peer, act)
+        elif isinstance(act, contents.TypingSign):
+            await typing_signs.show(peer, act)
         else:
             await database.run(acts.do, peer, act)
         return

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from chat_app.models import Chat, ChatEvent, Message, Participant
 from federation_app.guests import invitations, outgoing
 from federation_app.guests.contents import GUESTS_TYPE
-from federation_app.models import ChatFollower, ChatMirror, Guest, GuestInvitation, ReceivedEnvelope
+from federation_app.models import (
+    ChatFollower,
+    ChatMirror,
+    Guest,
+    GuestInvitation,
+    Peer,
+    ReceivedEnvelope,
+)
 from federation_app.peers import registry
 from tests.client import wait_until
 from tests.federation_app.peer import SERVER, ForeignPeer, add_peer
+from tests.http_server import LocalServer, QuietHandler, serving
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced
 
@@ -133,6 +142,8 @@ def refusals(chat: Chat, alice: Person) -> list[tuple[str, str, Any]]:
         ("4.03", "inform", {"act": "delete", **act}),
         ("4.04", "inform", {"act": "read", **act, "message": "msg_none"}),
         ("4.04", "inform", {"act": "leave", "chat": chat.pk, "by": unknown}),
+        ("4.03", "inform", {"act": "typing", "chat": chat.pk, "by": forged, "is_typing": True}),
+        ("4.04", "inform", {"act": "typing", "chat": other.pk, "by": GUEST, "is_typing": True}),
         ("4.03", "inform", {"act": "erase", "by": forged}),
         ("4.03", "inform", {"act": "erase", "by": local}),
         ("4.04", "notify", entry),
@@ -316,6 +327,29 @@ def test_a_peer_is_not_sent_what_was_written_before_its_guests_joined(
     ChatFollower.objects.update(sent_seq=first + 1)
     assert tell(peer, "subscribe", {"chat": chat.pk, "after": 0}) == (202, "")
     assert ChatFollower.objects.get().sent_seq == first
+
+
+@pytest.mark.parametrize(("after", "least"), [("300", 290), ("999999", 590), ("soon", 0)])
+def test_a_peer_is_left_alone_as_long_as_it_wants(
+    after: str, least: int, peer: ForeignPeer, web: httpx.Client, alice: Person, settings: Any
+) -> None:
+    settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+
+    class Busy(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 the name is the interface of http.server
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(503)
+            self.send_header("Retry-After", after)
+            self.end_headers()
+
+    assert web.get("/healthz").status_code == 200  # the process has begun
+    with serving(LocalServer(Busy)) as server:
+        Peer.objects.filter(pk=peer.row.pk).update(address=server.origin)
+        invited(shared_chat(alice, agents=()), alice)
+        wait_until(lambda: Peer.objects.get(pk=peer.row.pk).failures > 0)
+        row = Peer.objects.get(pk=peer.row.pk)
+        assert (row.deliver_at - timezone.now()).total_seconds() > least - 10
+        assert (row.deliver_at - timezone.now()).total_seconds() <= 600
 
 
 def test_a_person_has_at_most_so_many_open_invitations(

@@ -13,6 +13,7 @@ from chat_app.members.receipts import mark_read
 from chat_app.models import ChatEvent, Message, Participant, ReadReceipt
 from federation_app.models import ChatFollower, ErasureNotice, Guest, Peer
 from sessions_app.data_rights.erasure import erase_person
+from sessions_app.process import periodic
 from tests.client import wait_until
 from tests.federation_app.two_servers import BOB, CutLine, OtherServer, other_server
 from tests.live_server import shared_chat
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     import httpx
 
     from chat_app.models import Chat
+    from tests.client import UampClient
     from tests.conftest import ServerAddress
-    from tests.live_server import Person
+    from tests.live_server import Dial, Person
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 ALICE = "alice@chat.example"
@@ -200,6 +202,43 @@ def nothing_is_lost_in_an_outage(
     assert other.get(f"/chats/{mirror}/queue")["data"] == []
     Peer.objects.update(address=other.product.url)
     line.close()
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this server deliver only what its own commits announce."""
+    others = [
+        job._replace(seconds=3600.0) if job.name == "deliver to peers" else job
+        for job in periodic._others
+    ]
+    monkeypatch.setattr(periodic, "_others", others)
+
+
+def shows(typist: UampClient, reader: UampClient, name: str) -> None:
+    """Let a person type until another one sees it."""
+
+    def is_shown() -> bool:
+        typist.send("input.typing", is_typing=True)
+        seen = [one for one in reader.during(1) if one["type"] == "presence.typing"]
+        return any(one["username"] == name for one in seen)
+
+    wait_until(is_shown)
+
+
+def test_a_commit_wakes_the_delivery_and_typing_travels_both_ways(
+    hasty: None, other: OtherServer, web: httpx.Client, alice: Person, dial: Dial
+) -> None:
+    chat, mirror = joined(other, web, alice)
+    rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "at once"})
+    wait_until(lambda: (ALICE, "at once") in other.texts(mirror))
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    with other.socket() as bob:
+        bob.create_session(chat=mirror)
+        shows(client, bob, ALICE)
+        shows(bob, client, BOB)
+    other.post(f"/chats/{mirror}/messages", {"content": "still in order"})
+    wait_until(lambda: (BOB, "still in order") in texts(chat))
 
 
 def test_an_erased_person_disappears_on_both_servers(

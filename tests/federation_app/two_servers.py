@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from federation_app import own_names
 from federation_app.models import Peer
 from federation_app.peers import registry
-from tests.client import wait_until
+from tests.client import UampClient, wait_until
 from tests.faults.cut_line import CutLine
 from tests.federation_app.peer import SERVER
 from tests.journeys.product import Product, running_product
@@ -60,6 +60,12 @@ class OtherServer:
         """Delete a REST path as bob there."""
         with self.product.api("bob") as client:
             client.delete(f"/api/v1{path}").raise_for_status()
+
+    def socket(self) -> UampClient:
+        """Return a socket of bob there."""
+        key = self.product.people["bob"]["api_key"]
+        url = f"{self.product.url.replace('http', 'ws', 1)}/uamp"
+        return UampClient(url, headers={"Authorization": f"Bearer {key}"})
 
     def invitations(self) -> list[Any]:
         """Return the open invitations that bob has received there."""
