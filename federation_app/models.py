@@ -280,6 +280,8 @@ class ChatMirror(models.Model):
     applied_seq = models.BigIntegerField(default=0)
     # The last entry of this log that the home knows.
     sent_seq = models.BigIntegerField(default=0)
+    # The epoch of the home's log: another one after a backup was restored there.
+    home_epoch = models.CharField(max_length=64, blank=True, default="", db_default="")
     # Whether an entry was missing: the home is asked to go on after `applied_seq`.
     is_behind = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)

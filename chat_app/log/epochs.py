@@ -13,3 +13,8 @@ def begin_epochs() -> int:
     whose places will be reused. They are sent `resync`.
     """
     return Chat.objects.update(epoch=new_epoch())
+
+
+def epoch_of(chat_id: str) -> str:
+    """Return the epoch of a chat's log; empty for an unknown chat."""
+    return Chat.objects.filter(pk=chat_id).values_list("epoch", flat=True).first() or ""

@@ -84,6 +84,12 @@ def people_of(chat_id: str) -> list[User]:
     return [row.user for row in rows.select_related("user").order_by("pk") if row.user]
 
 
+def people_ever_in(chat_ids: Collection[str]) -> set[int]:
+    """Return the ids of all who are or were in any of these chats."""
+    rows = Participant.objects.filter(chat_id__in=chat_ids, user__isnull=False)
+    return set(rows.values_list("user__pk", flat=True))
+
+
 def active_members(
     chat_ids: Collection[str], user_ids: Collection[int]
 ) -> set[tuple[str, int | None]]:

@@ -118,11 +118,13 @@ GuestAct = GuestMessage | ActInOrder | TypingSign
 class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):
     """`notify`: the entry `seq` of a chat's log, which follows the entry `after` for the receiver.
 
-    The receiver may know the log after the entry `start`, where its first guest joined. `event` is
+    A log of another `epoch` has replaced the one before, from a backup: its places count again. The
+    receiver may know the log after the entry `start`, where its first guest joined. `event` is
     the event of UAMP, `author` the person who caused it. `members` are the people of the chat now.
     """
 
     chat: _Id
+    epoch: Annotated[str, msgspec.Meta(max_length=64)] = ""
     start: _Place
     after: _Place
     seq: _Place

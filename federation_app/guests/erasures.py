@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chat_app.conversation.erasure import chats_of
-from chat_app.models import Participant
+from chat_app.members.membership import people_ever_in
 from federation_app.guests import accounts, invitations
 from federation_app.models import ErasureNotice, Guest
 
@@ -22,7 +22,7 @@ def note_erasure(user: User) -> None:
     invitations.forget(user)
     if accounts.is_guest(user):
         return
-    shared = Participant.objects.filter(chat_id__in=chats_of(user.pk), user__isnull=False)
-    guests = Guest.objects.filter(user_id__in=shared.values("user"))
+    shared = people_ever_in(chats_of(user.pk))
+    guests = Guest.objects.filter(user_id__in=shared)
     for peer_id in guests.values_list("peer", flat=True).distinct():
         ErasureNotice.objects.get_or_create(peer_id=peer_id, user=user)

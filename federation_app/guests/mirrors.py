@@ -48,9 +48,13 @@ def apply(peer: Peer, entry: ChatEntry) -> None:
     behind = None
     with transaction.atomic():
         mirror = _mirror(peer, entry)
-        if entry.seq <= mirror.applied_seq:
+        applied = mirror.applied_seq
+        if mirror.home_epoch not in {"", entry.epoch}:
+            # A restored backup: the places after its end are used again.
+            applied = min(applied, entry.after)
+        if entry.seq <= applied:
             return
-        if entry.after > max(mirror.applied_seq, entry.start):
+        if entry.after > max(applied, entry.start):
             behind = mirror
         else:
             users = [user for one in entry.members if (user := _person(peer, entry, one))]
@@ -59,7 +63,8 @@ def apply(peer: Peer, entry: ChatEntry) -> None:
             invitations.end(peer, entry.chat, out)
             _apply_event(peer, mirror, entry)
             mirror.applied_seq, mirror.is_behind = entry.seq, False
-            mirror.save(update_fields=["applied_seq", "is_behind"])
+            mirror.home_epoch = entry.epoch
+            mirror.save(update_fields=["applied_seq", "home_epoch", "is_behind"])
     if behind is not None:
         ChatMirror.objects.filter(pk=behind.pk).update(is_behind=True)
         raise EnvelopeError(

@@ -19,6 +19,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from chat_app.log.epochs import epoch_of
 from chat_app.log.history import chat_heads, events_after
 from chat_app.members.chat_lists import titles_of
 from chat_app.members.membership import last_leaving, people_of
@@ -330,6 +331,7 @@ def _entry(
     chat_id = follower.chat_id
     members: dict[str, Any] = {
         "chat": chat_id,
+        "epoch": epoch_of(chat_id),
         "start": follower.first_seq,
         "after": after,
         "seq": entry.seq,

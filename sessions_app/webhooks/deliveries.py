@@ -213,10 +213,10 @@ def _headers(row: WebhookDelivery, body: bytes, response_id: str) -> dict[str, s
 def attempt(claimed: DeliveryClaim) -> AttemptOutcome:
     """Send the body; the lack of a response is an outcome as well."""
     try:
-        status = post(claimed.url, current_policy(), body=claimed.body, headers=claimed.headers)
+        posted = post(claimed.url, current_policy(), body=claimed.body, headers=claimed.headers)
     except Unreachable as error:
         return AttemptOutcome(status=None, error=str(error))
-    return AttemptOutcome(status=status)
+    return AttemptOutcome(status=posted.status)
 
 
 @transaction.atomic

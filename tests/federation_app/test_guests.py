@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat_app.members.receipts import mark_read
-from chat_app.models import ChatEvent, Message, Participant, ReadReceipt
+from chat_app.models import Chat, ChatEvent, Message, Participant, ReadReceipt
 from federation_app.models import ChatFollower, ErasureNotice, Guest, Peer
 from sessions_app.data_rights.erasure import erase_person
 from sessions_app.process import periodic
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from chat_app.models import Chat
     from tests.client import UampClient
     from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
@@ -56,6 +56,10 @@ print(json.dumps([
     list(Message.objects.values_list("name", "content")),
     list(ChatEvent.objects.values_list("payload", flat=True)),
 ]))
+"""
+NEW_EPOCHS = """
+from chat_app.log.epochs import begin_epochs
+begin_epochs()
 """
 RESUME = """
 from federation_app.models import Peer
@@ -202,6 +206,42 @@ def nothing_is_lost_in_an_outage(
     assert other.get(f"/chats/{mirror}/queue")["data"] == []
     Peer.objects.update(address=other.product.url)
     line.close()
+
+
+def test_a_restored_backup_of_either_side_loses_nothing_of_the_other(
+    other: OtherServer, web: httpx.Client, alice: Person, tmp_path: Path
+) -> None:
+    chat, mirror = joined(other, web, alice)
+    theirs = other.post("/chats", {"title": "Theirs"})["id"]
+    other.post(f"/chats/{theirs}/participants", {"user": ALICE})
+    wait_until(lambda: len(rest(web, alice, "GET", "/invitations").json()["data"]) == 1)
+    (invitation,) = rest(web, alice, "GET", "/invitations").json()["data"]
+    rest(web, alice, "POST", f"/invitations/{invitation['id']}", {"answer": "accept"})
+    wait_until(Chat.objects.filter(home="other.example").exists)
+    ours = Chat.objects.get(home="other.example")
+
+    def both_write(text: str) -> None:
+        rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": text})
+        other.post(f"/chats/{theirs}/messages", {"content": text})
+        wait_until(lambda: other.texts(mirror)[-1:] == [(ALICE, text)])
+        wait_until(lambda: texts(ours)[-1:] == [(BOB, text)])
+
+    both_write("before")
+    folder, backup = other.product.data_dir, tmp_path / "backup"
+    other.product.stop()
+    shutil.copytree(folder, backup)
+    other.product.start()
+    both_write("after the backup")
+    other.product.stop()
+    shutil.rmtree(folder)
+    shutil.copytree(backup, folder)
+    other.product.manage("shell", "-c", NEW_EPOCHS)
+    other.product.start()
+    both_write("after the restore")
+    expected = ["before", "after the backup", "after the restore"]
+    assert [text for _, text in other.texts(mirror)] == expected
+    # What its home lost stays where it was read.
+    assert [text for _, text in texts(ours)] == expected
 
 
 @pytest.fixture

@@ -10,6 +10,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="chatmirror",
+            name="home_epoch",
+            field=models.CharField(blank=True, db_default="", default="", max_length=64),
+        ),
         migrations.CreateModel(
             name="ErasureNotice",
             fields=[
