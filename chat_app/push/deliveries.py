@@ -135,11 +135,13 @@ def topic_of(place: str) -> str:
 
 def attempt(claimed: PushClaim) -> int | None:
     """Send a message; return the status of the response, or None if there was none."""
+    policy = current_policy()
     try:
-        return post(claimed.endpoint, current_policy(), body=claimed.body, headers=claimed.headers)
+        posted = post(claimed.endpoint, policy, body=claimed.body, headers=claimed.headers)
     except Unreachable:
         # The guard has logged why.
         return None
+    return posted.status
 
 
 @transaction.atomic
