@@ -2,6 +2,7 @@
 
 from django.urls import path, re_path
 
+from chat_app.digests import unsubscribing
 from chat_app.rest import calls, chats, log_tree, reference
 from chat_app.rest.contents import contents, link_cards, previews, transcripts, uploads
 from chat_app.rest.members import agents, links, members, people, push
@@ -92,5 +93,6 @@ urlpatterns = [
     path("log-tree/proof", log_tree.proof, name="tree_proof"),
     path("log-tree/keys", log_tree.verifier_keys, name="tree_keys"),
     path("log-tree/cosignatures", log_tree.cosign, name="tree_cosignatures"),
+    path("unsubscribe/<str:token>", unsubscribing.unsubscribe, name="unsubscribe"),
     path("docs/problems", reference.problems, name="problems"),
 ]

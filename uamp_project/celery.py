@@ -22,6 +22,7 @@ app = Celery("uamp_project")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
     [
+        "chat_app.digests",
         "chat_app.link_cards",
         "chat_app.push",
         "chat_app.transcripts",

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.contrib import admin
 
 from chat_app.admin.history_pages import HistoryAdmin
-from chat_app.models import PushDelivery, PushSubscription
+from chat_app.models import PushDelivery, PushSubscription, UnreadMail
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @admin.register(PushSubscription)
 class PushSubscriptionAdmin(HistoryAdmin):
-    """Browsers with their push service; whoever knows an address or a session could use it."""
+    """Browsers with their push service, without their addresses and keys, which are secret."""
 
     list_display = ("device", "user", "push_service", "created_at", "sent_at", "failures")
     list_select_related = ("user",)
@@ -50,3 +50,15 @@ class PushDeliveryAdmin(HistoryAdmin):
         "subscription", "message", "is_mention", "is_followed", "attempts", "http_status",
         "created_at", "due_at", "finished_at",
     )  # fmt: skip
+
+
+@admin.register(UnreadMail)
+class UnreadMailAdmin(HistoryAdmin):
+    """When people were last mailed what stayed unread."""
+
+    list_display = ("user", "mailed_at", "looked_until")
+    list_select_related = ("user",)
+    search_fields = ("user__username__exact",)
+    search_help_text = "A whole user name."
+    ordering = ("-user",)
+    fields = list_display

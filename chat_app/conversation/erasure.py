@@ -33,6 +33,7 @@ from chat_app.models import (
     Reaction,
     ReadReceipt,
     ThreadFollower,
+    UnreadMail,
 )
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def erase_profile(user_id: int) -> None:
             Reaction,
             MessageMention,
             ThreadFollower,
+            UnreadMail,
         ):
             model._default_manager.filter(user_id=user_id).delete()  # noqa: SLF001 documented API
         contents = list(Content.objects.filter(owner_id=user_id))

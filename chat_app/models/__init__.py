@@ -65,7 +65,7 @@ from chat_app.models.people import (
     Theme,
 )
 from chat_app.models.previews import ContentPreview
-from chat_app.models.push import PushDelivery, PushSubscription
+from chat_app.models.push import PushDelivery, PushSubscription, UnreadMail
 from chat_app.models.repeats import RepeatedRequest
 from chat_app.models.threads import MessageMention, MessageThread, ThreadFollower
 from chat_app.models.transcripts import Transcript, TranscriptState
@@ -127,6 +127,7 @@ __all__ = [
     "TreeCheckpoint",
     "TreeCosignature",
     "TreeNode",
+    "UnreadMail",
     "Upload",
     "UploadPart",
     "VoiceCall",

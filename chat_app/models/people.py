@@ -64,6 +64,8 @@ class PersonSettings(models.Model):
     quiet_from = models.CharField(max_length=5, blank=True, default="")
     quiet_until = models.CharField(max_length=5, blank=True, default="")
     time_zone = models.CharField(max_length=64, blank=True, default="")
+    # Whether mentions and direct messages that stay unread are mailed.
+    mail_unread = models.BooleanField(default=True, db_default=True)
     send_key = models.CharField(max_length=12, choices=SendKey, default=SendKey.ENTER)
     # Whether the page follows a growing answer; otherwise the question stays in view.
     follow_answers = models.BooleanField(default=True, db_default=True)

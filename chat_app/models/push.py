@@ -1,4 +1,4 @@
-"""Web Push: the browsers that a person's notifications are sent to, and what is sent to each."""
+"""Notifications while no page is open: browsers and what is sent to each (Web Push), and mails."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ class PushSubscription(models.Model):
     session = models.ForeignKey(
         "sessions.Session", models.CASCADE, related_name="+", db_constraint=False
     )
-    # Whoever knows the address can send to the browser: no page and no log shows more than its
-    # host.
+    # A secret: with the address, anyone can send to the browser. Pages and logs show its host only.
     endpoint = models.CharField(max_length=2048)
     endpoint_sha256 = models.CharField(max_length=64, unique=True)
     # The browser's keys (RFC 8291), in base64url.
@@ -89,3 +88,17 @@ class PushDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.message_id} to {self.subscription_id}"
+
+
+class UnreadMail(models.Model):
+    """When a person was last mailed what stayed unread. Without a row, never."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="unread_mail"
+    )
+    # Messages up to this time were mailed, or were read by then.
+    looked_until = models.DateTimeField()
+    mailed_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"mails to {self.user}"

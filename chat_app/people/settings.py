@@ -28,6 +28,7 @@ FIELDS: Final = (
     "quiet_from",
     "quiet_until",
     "time_zone",
+    "mail_unread",
     "send_key",
     "follow_answers",
     "language",
@@ -57,6 +58,7 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
     quiet_from: str | None = None
     quiet_until: str | None = None
     time_zone: str | None = None
+    mail_unread: bool | None = None
     send_key: str | None = None
     follow_answers: bool | None = None
     language: str | None = None

@@ -43,7 +43,7 @@ ATTEMPTS: Final = 5
 BACKOFF_SECONDS: Final = 10
 LEASE_SECONDS: Final = 60
 NEWS_SECONDS: Final = 600
-"""A message that is older notifies nobody, as on pages."""
+"""An older message does not notify, as on pages."""
 FAILURES_MAX: Final = 5
 """A subscription is removed after so many messages in a row that were not taken."""
 TTL_SECONDS: Final = 24 * 3600

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from agents_app.remote.probes import probe_due
 from chat_app.calls.changes import renew_participants, sweep_calls
+from chat_app.digests.tasks import look_for_unread
 from chat_app.log.checkpoints import BATCH, sign_heads
 from chat_app.log_tree.growth import BATCH as TREE_BATCH
 from chat_app.log_tree.growth import grow
@@ -56,6 +57,7 @@ QUEUE_SECONDS: Final = 1.0
 WEBHOOKS_SECONDS: Final = 1.0
 MISSED_WEBHOOKS_SECONDS: Final = 60.0
 PUSH_SECONDS: Final = 1.0
+MAIL_SECONDS: Final = 60.0
 RETENTION_SECONDS: Final = 60.0
 COUNT_SECONDS: Final = 60.0
 INDEX_SECONDS: Final = 1.0
@@ -156,6 +158,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
         PeriodicJob("find missed webhooks", MISSED_WEBHOOKS_SECONDS, look_at_chats),
         PeriodicJob("send notifications", PUSH_SECONDS, send_pushes),
+        PeriodicJob("mail unread messages", MAIL_SECONDS, mail_unread),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
         PeriodicJob("index messages", INDEX_SECONDS, index_messages),
         PeriodicJob("count the last hours", COUNT_SECONDS, count_last_hours),
@@ -206,6 +209,11 @@ async def delete_old_rows() -> None:
 async def send_pushes() -> None:
     """Queue notifications for browsers, and have workers send them (chat_app.push)."""
     await database.run(send_news)
+
+
+async def mail_unread() -> None:
+    """Have workers mail what stayed unread (chat_app.digests)."""
+    await database.run(look_for_unread)
 
 
 async def index_messages() -> None:

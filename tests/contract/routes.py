@@ -114,6 +114,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "join/{secret}": {"GET": (E, None)},
     "shared/{secret}": {"GET": (E, None)},
     "shared/files/{content_id}": {"GET": (N, None)},
+    "unsubscribe/{token}": {"GET": (E, None), "POST": (E, None)},
     "docs/problems": {"GET": (E, None)},
     "metrics": {"GET": (N, None)},
     # --- People ---

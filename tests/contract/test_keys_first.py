@@ -36,6 +36,7 @@ OWN_CREDENTIAL: Final = {
     "log-tree/cosignatures",
     "shared/{secret}",
     "shared/files/{content_id}",
+    "unsubscribe/{token}",
 }
 # Documents that are the same for everyone.
 PUBLIC: Final = {

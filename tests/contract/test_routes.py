@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver
 
 from agents_app.rest.rights import ALL
+from chat_app.digests.unsubscribing import unsubscribe_url
 from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
 from chat_app.models import Chat, Participant, PushSubscription
@@ -151,6 +152,7 @@ def staged(web: httpx.Client) -> Stage:
         endpoint="https://push.example/a",
         endpoint_sha256="0" * 64,
     )
+    rows["token"] = unsubscribe_url(user.pk).rpartition("/")[2]
     rows["subscription_id"] = str(device.pk)
     for route in ROUTES:
         if "{key_id}" in route:

@@ -63,6 +63,7 @@ CELERY_TASK_QUEUES = (Queue("tools"), Queue("webhooks"), Queue("readings"))
 CELERY_TASK_DEFAULT_QUEUE = "tools"
 CELERY_TASK_ROUTES = {
     "sessions_app.webhooks.tasks.*": {"queue": "webhooks"},
+    "chat_app.digests.tasks.*": {"queue": "webhooks"},
     "chat_app.push.tasks.*": {"queue": "webhooks"},
     "chat_app.link_cards.tasks.*": {"queue": "readings"},
     "chat_app.transcripts.tasks.*": {"queue": "readings"},

@@ -45,6 +45,9 @@ class SettingsSerializer(serializers.Serializer[Any]):
     quiet_from = serializers.CharField(help_text="As HH:MM in `time_zone`; empty for none.")
     quiet_until = serializers.CharField()
     time_zone = serializers.CharField(help_text="A name such as Europe/Berlin.")
+    mail_unread = serializers.BooleanField(
+        help_text="Whether mentions and direct messages that stay unread are mailed."
+    )
     send_key = serializers.CharField(help_text="enter or ctrl_enter")
     follow_answers = serializers.BooleanField(
         help_text="Whether the page goes on with an answer that grows."
@@ -74,6 +77,7 @@ class SettingsChangeSerializer(StrictSerializer):
     quiet_from = serializers.CharField(max_length=5, required=False, allow_blank=True)
     quiet_until = serializers.CharField(max_length=5, required=False, allow_blank=True)
     time_zone = serializers.CharField(max_length=64, required=False, allow_blank=True)
+    mail_unread = serializers.BooleanField(required=False)
     send_key = serializers.ChoiceField(choices=SendKey.choices, required=False)
     follow_answers = serializers.BooleanField(required=False)
     language = serializers.CharField(max_length=8, required=False, allow_blank=True)

@@ -27,7 +27,7 @@ const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 /** @typedef {import("./settings.js").Values} Values */
 /** @typedef {keyof typeof SECTIONS} Section */
 /** The settings that are on or off, and those that are words. */
-/** @typedef {"read_receipts"|"follow_answers"|"typing_notices"|"notification_text"|"notification_sound"} Switch */
+/** @typedef {"read_receipts"|"follow_answers"|"typing_notices"|"notification_text"|"notification_sound"|"mail_unread"} Switch */
 /** @typedef {Exclude<keyof Values, Switch>} Worded */
 
 /** @param {string} name @returns {name is Section} */
@@ -132,6 +132,7 @@ class SettingsDialog extends View {
       ${this._choice("notifications", gettext("Notify me about"), LEVELS, gettext("You can override this in each chat's settings."))}
       ${this._switch("notification_text", gettext("Show who wrote and what"), gettext("When off, a notification only says that there is a message."))}
       ${this._switch("notification_sound", gettext("Sound"), "")}
+      ${this._switch("mail_unread", gettext("Email me unread messages"), gettext("Mentions and direct messages that stay unread for 15 minutes, at most once an hour. Needs a confirmed email address."))}
       <label class="setting"><span class="picker-text"><b>${gettext("Quiet hours")}</b><small>${gettext("No notifications between these times")}</small></span>
         <input type="checkbox" role="switch" name="quiet" .checked=${isQuiet} @change=${(/** @type {Event} */ event) => this._quiet(/** @type {HTMLInputElement} */ (event.target).checked)}></label>
       ${isQuiet ? html`<div class="quiet-hours">

@@ -12,6 +12,7 @@ import { setAppearance } from "./appearance.js";
  * @property {"all"|"mentions"|"none"} notifications
  * @property {boolean} notification_text
  * @property {boolean} notification_sound
+ * @property {boolean} mail_unread
  * @property {string} quiet_from as HH:MM
  * @property {string} quiet_until
  * @property {string} time_zone

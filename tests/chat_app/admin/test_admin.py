@@ -55,6 +55,7 @@ from chat_app.models import (
     TranscriptState,
     TreeCheckpoint,
     TreeCosignature,
+    UnreadMail,
     Upload,
     UploadPart,
     VoiceCall,
@@ -151,6 +152,7 @@ def one_of_each(number: int) -> Chat:
         is_followed=False,
         due_at=timezone.now(),
     )
+    UnreadMail.objects.create(user=person, looked_until=timezone.now())
     RepeatedRequest.objects.create(user=person, key="key", request_sha256="")
     LinkCard.objects.create(url_sha256=f"{number:064}", state=LinkCardState.READ)
     fork_chat(

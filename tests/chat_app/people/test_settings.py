@@ -33,6 +33,7 @@ DEFAULTS = {
     "quiet_from": "",
     "quiet_until": "",
     "time_zone": "",
+    "mail_unread": True,
     "send_key": "enter",
     "follow_answers": True,
     "language": "",

@@ -444,7 +444,7 @@ def test_a_running_server_sends_a_message_once_to_who_is_away(
     assert by_key.status_code == 403
     assert subscribe(signed_in(alice.user), browser.subscription).status_code == 201
     path = f"/api/v1/chats/{chat.pk}/messages"
-    for text in ("for nobody", "@alice look", "for nobody"):
+    for text in ("for the others", "@alice look", "for the others"):
         assert web.post(path, json={"content": text}, headers=bob.headers).status_code == 201
     wait_until(lambda: bool(push_service.received(browser)))
     wait_until(lambda: not PushDelivery.objects.filter(finished_at=None).exists())

@@ -1,0 +1,1 @@
+"""Emails about what stays unread."""
