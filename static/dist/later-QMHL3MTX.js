@@ -281,6 +281,7 @@ import{a as ot,b as Q,d as be,g as $e,h as ye,i as we,j as ve,k as ke,l as xe,m 
       ${this._choice("notifications",s("Notify me about"),Ys,s("You can override this in each chat's settings."))}
       ${this._switch("notification_text",s("Show who wrote and what"),s("When off, a notification only says that there is a message."))}
       ${this._switch("notification_sound",s("Sound"),"")}
+      ${this._switch("mail_unread",s("Email me unread messages"),s("Mentions and direct messages that stay unread for 15 minutes, at most once an hour. Needs a confirmed email address."))}
       <label class="setting"><span class="picker-text"><b>${s("Quiet hours")}</b><small>${s("No notifications between these times")}</small></span>
         <input type="checkbox" role="switch" name="quiet" .checked=${i} @change=${a=>this._quiet(a.target.checked)}></label>
       ${i?o`<div class="quiet-hours">
