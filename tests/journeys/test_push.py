@@ -1,0 +1,88 @@
+"""Notifications that the service worker shows when a push service delivers them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+WAIT_SECONDS: Final = 120
+IS_ACTIVE: Final = """async () => {
+  const { active } = await navigator.serviceWorker.ready;
+  return active.state === "activated";
+}"""
+# A headless browser shows no notifications: before each, the worker names its message to the pages.
+LISTEN: Final = """() => {
+  window.pushed = [];
+  window.pushes = new BroadcastChannel("uamp.pushes");
+  window.pushes.addEventListener("message", ({ data }) => window.pushed.push(data));
+}"""
+HAS_SHOWN: Final = "async (message) => window.pushed.includes(message)"
+IS_IN_VIEW: Final = """async (chat) => {
+  const { held } = await navigator.locks.query();
+  return held.some(({ name }) => name.startsWith("uamp.viewing.") && name.endsWith(chat));
+}"""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running_product(tmp_path_factory.mktemp("product")) as running:
+        yield running
+
+
+async def until(page: Page, holds: str, argument: str = "") -> None:
+    """Wait until an async function of the page returns true; Playwright does not ask it again."""
+    waiting = f"""async (argument) => {{
+      while (!(await ({holds})(argument))) await new Promise((go) => setTimeout(go, 100));
+    }}"""
+    await asyncio.wait_for(page.evaluate(waiting, argument), WAIT_SECONDS)
+
+
+async def deliver(page: Page, origin: str, message: dict[str, Any]) -> None:
+    """Deliver a message to the service worker, as the browser does once it has decrypted it."""
+    devtools = await page.context.new_cdp_session(page)
+    found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def note(event: dict[str, Any]) -> None:
+        for one in event["registrations"]:
+            if not found.done():
+                found.set_result(one["registrationId"])
+
+    devtools.on("ServiceWorker.workerRegistrationUpdated", note)
+    await devtools.send("ServiceWorker.enable")
+    registration = await asyncio.wait_for(found, WAIT_SECONDS)
+    data = {"origin": origin, "registrationId": registration, "data": json.dumps(message)}
+    await devtools.send("ServiceWorker.deliverPushMessage", data)
+    await devtools.detach()
+
+
+async def test_the_worker_shows_a_message_unless_its_chat_is_in_view(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        await context.grant_permissions(["notifications"], origin=product.url)
+        page = await sign_in(context, product, "alice")
+        await until(page, IS_ACTIVE)
+        await until(page, IS_IN_VIEW, product.chat_id)
+        await page.evaluate(LISTEN)
+        in_view = {"title": "bob", "body": "seen", "chat": product.chat_id, "message": "msg_1"}
+        other = {"title": "bob", "body": "Lunch?", "chat": "chat_other", "message": "msg_2"}
+
+        await deliver(page, product.url, in_view)
+        await deliver(page, product.url, other)
+        await until(page, HAS_SHOWN, "msg_2")
+
+        assert await page.evaluate("window.pushed") == ["msg_2"]
+        no_complaints(page)
