@@ -152,7 +152,7 @@ def test_of_a_group_only_mentions_are_mailed(
     assert "for all" not in sent.body
 
 
-def test_a_mail_without_words_names_nobody(
+def test_a_mail_without_words_has_no_names(
     ada: User, grace: User, chat: Chat, mailoutbox: list[EmailMessage]
 ) -> None:
     change = SettingsChange(notification_text=False)
