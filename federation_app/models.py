@@ -259,10 +259,10 @@ class ErasureNotice(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
 
     class Meta:
-        """A peer is informed of a person once."""
+        """A peer is informed of an erased person once."""
 
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["peer", "user"], name="a_peer_hears_once_of_an_erasure")
+            models.UniqueConstraint(fields=["peer", "user"], name="an_erasure_is_noted_once_for_a_peer")
         ]
 
     def __str__(self) -> str:

@@ -105,7 +105,7 @@ def guest_account(peer: Peer, person: RemotePerson) -> User:
 def is_of_a_peer(name: str) -> bool:
     """Return whether a name ends with `@` and the host of a peer, suspended and revoked ones too.
 
-    No account of a person here gets such a name: the guest could not join, or be told apart.
+    No account of a person here gets such a name: the guest could not join, or be distinguished.
     """
     host = unicodedata.normalize("NFKC", name).rpartition("@")[2].strip().lower()
     try:

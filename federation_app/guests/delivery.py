@@ -38,7 +38,7 @@ _HEADERS: Final = {"Content-Type": "application/uamp+json"}
 class _Doorbell:
     """What a process knows of its deliveries; everything belongs to its loop."""
 
-    # The chats of which peers are told.
+    # The chats whose changes peers receive.
     chats: frozenset[str] = frozenset()
     # How often something became due; a delivery that has seen all ends.
     rings: int = 0

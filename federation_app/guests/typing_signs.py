@@ -41,7 +41,7 @@ def sign_in(message: dict[str, Any]) -> tuple[int, bool] | None:
 
 
 def signs_for(chat_id: str, user_id: int, *, is_typing: bool) -> list[SignedPost]:
-    """Return what tells peers that a person of this server types in a chat. Synchronous."""
+    """Return the envelopes which say that a person of this server types in a chat. Synchronous."""
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or accounts.is_guest(user):
         return []
@@ -93,6 +93,6 @@ def _place(peer: Peer, shown: TypingSign) -> tuple[str, User]:
 
 
 def concerned_chats() -> frozenset[str]:
-    """Return the chats of which peers are told: those that they follow, and mirrors of theirs."""
+    """Return the chats whose changes peers receive: those that they follow, and mirrors of theirs."""
     followed = ChatFollower.objects.values_list("chat_id", flat=True)
     return frozenset(followed) | frozenset(ChatMirror.objects.values_list("chat_id", flat=True))

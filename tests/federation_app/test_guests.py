@@ -290,7 +290,7 @@ def test_an_erased_person_disappears_on_both_servers(
     wait_until(lambda: "words of the guest" in other.product.run(ALL_TEXTS))
     wait_until(lambda: "words of the host" in other.product.run(ALL_TEXTS))
     assert ALICE in other.product.run(STORED)
-    # The peer is down while the person is erased, and hears of it later.
+    # The peer is down while the person is erased, and is informed later.
     other.product.stop(signal.SIGKILL)
     erase_person(alice.user, reason="asked")
     assert ErasureNotice.objects.count() == 1

@@ -1,0 +1,126 @@
+"""People of two servers share a chat: an invitation in the picker, the sidebar, and words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.product import (
+    Product,
+    browser,
+    no_complaints,
+    running_product,
+    sign_in,
+    write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.async_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+HOME, OTHER = "home.example", "other.example"
+KEYS = """
+import json
+from federation_app import own_names
+print(json.dumps({{"keys": [key.jwk() for key in own_names.own_keys("did:web:{host}")]}}))
+"""
+TRUST = """
+import json
+from federation_app.models import Peer
+from federation_app.peers import registry
+peer = registry.enter_peer("did:web:{host}", json.loads({jwks!r}), user=None)
+Peer.objects.filter(pk=peer.pk).update(address={address!r})
+"""
+
+
+class Servers(NamedTuple):
+    """The home of the chat, and the guest's server; each trusts the other."""
+
+    home: Product
+    other: Product
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    allowed: dict[str, Any] = {"UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*"}
+    with (
+        running_product(
+            tmp_path_factory.mktemp("home"), UAMP_FEDERATION_HOST=HOME, **allowed
+        ) as home,
+        running_product(
+            tmp_path_factory.mktemp("other"), UAMP_FEDERATION_HOST=OTHER, **allowed
+        ) as other,
+    ):
+        for here, there, host in ((home, other, OTHER), (other, home, HOME)):
+            jwks = json.dumps(json.loads(there.run(KEYS.format(host=host))))
+            here.run(TRUST.format(host=host, jwks=jwks, address=there.url))
+        yield Servers(home, other)
+
+
+def mirror_of(server: Product) -> str:
+    """Return the id of bob's chat whose home is the other server."""
+    with server.api("bob") as client:
+        chats = client.get("/api/v1/chats").raise_for_status().json()["data"]
+    (found,) = [str(chat["id"]) for chat in chats if chat["home"] == HOME]
+    return found
+
+
+async def opened_members(page: Page) -> None:
+    """Show the members of a chat, unless they are shown."""
+    button = page.get_by_test_id("members")
+    if await button.get_attribute("aria-expanded") == "false":
+        await button.click()
+
+
+async def test_a_person_of_another_server_is_invited_accepts_and_writes(
+    servers: Servers, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        alice = await sign_in(await running.new_context(), servers.home, "alice")
+        bob = await sign_in(await running.new_context(), servers.other, "bob")
+        name = await alice.locator("chat-head h1").inner_text()
+        await opened_members(alice)
+        await alice.get_by_role("button", name="Add people or agents").click()
+        dialog = alice.locator("dialog[open]")
+        await dialog.get_by_label("Find people and agents").fill(f"bob@{OTHER}")
+        option = dialog.get_by_label(f"bob@{OTHER}")
+        await option.check()
+        await dialog.locator("button[type=submit]").click()
+        await expect(alice.get_by_test_id("invitation")).to_contain_text(f"bob@{OTHER}")
+
+        invitation = bob.get_by_test_id("invitation")
+        await expect(invitation).to_contain_text(f"alice@{HOME} invites you")
+        await invitation.get_by_role("button", name="Accept").click()
+        await expect(invitation).to_have_count(0)
+        await expect(alice.get_by_test_id("invitation")).to_have_count(0)
+        rows = bob.get_by_test_id("chat-item").filter(has_text=name)
+        await expect(rows).to_have_count(2)
+        await bob.locator(f"[data-chat={mirror_of(servers.other)}]").click()
+        await expect(bob.locator("chat-head")).to_contain_text(f"on {HOME}")
+
+        # Both write, and each sees the other's words under a whole name.
+        await write(bob, "Hello from the other server")
+        await expect(alice.get_by_test_id("message").last).to_contain_text("Hello from the other")
+        await expect(alice.get_by_test_id("message").last).to_contain_text(f"bob@{OTHER}")
+        await write(alice, "Welcome")
+        last = bob.get_by_test_id("message").last
+        await expect(last).to_contain_text("Welcome")
+        await expect(last).to_contain_text(f"alice@{HOME}")
+        # What would stay on the guest's server is not offered.
+        await last.hover()
+        for action in ("reply", "react", "thread"):
+            await expect(last.get_by_test_id(f"quick-{action}")).to_have_count(
+                int(action == "reply")
+            )
+        for gone in ("attach", "call"):
+            await expect(bob.get_by_test_id(gone)).to_have_count(0)
+        await opened_members(bob)
+        await expect(bob.get_by_test_id("chat-home")).to_contain_text(HOME)
+        await expect(bob.get_by_role("button", name="Add people or agents")).to_have_count(0)
+        no_complaints(alice, bob)
