@@ -262,7 +262,7 @@ class ErasureNotice(models.Model):
         """A peer is informed of an erased person once."""
 
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["peer", "user"], name="an_erasure_is_noted_once_for_a_peer")
+            models.UniqueConstraint(fields=["peer", "user"], name="an_erasure_is_noted_once")
         ]
 
     def __str__(self) -> str:

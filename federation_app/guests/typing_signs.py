@@ -93,6 +93,6 @@ def _place(peer: Peer, shown: TypingSign) -> tuple[str, User]:
 
 
 def concerned_chats() -> frozenset[str]:
-    """Return the chats whose changes peers receive: those that they follow, and mirrors of theirs."""
+    """Return the chats whose changes peers receive: followed ones, and mirrors of theirs."""
     followed = ChatFollower.objects.values_list("chat_id", flat=True)
     return frozenset(followed) | frozenset(ChatMirror.objects.values_list("chat_id", flat=True))

@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("peer", "user"), name="an_erasure_is_noted_once_for_a_peer"
+                        fields=("peer", "user"), name="an_erasure_is_noted_once"
                     )
                 ],
             },
