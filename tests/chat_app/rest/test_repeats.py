@@ -39,6 +39,7 @@ OWN = {
     "TicketsView",
     "DiscoveryView",
     "ProbeView",
+    "PushSubscriptionsView",
 }
 SECRET = {
     "ConnectTokensView",

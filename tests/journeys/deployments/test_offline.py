@@ -88,7 +88,7 @@ async def test_what_is_written_offline_is_sent_once_and_in_order(
         said = ["first", "second", "second"]
         await arrived(bob, deployment, chat_id, *said)
 
-        # There is no network at all: the page that the browser keeps shows what waits.
+        # There is no network at all: the page that the browser keeps shows the waiting messages.
         await alices.set_offline(True)
         await wire.cut()
         await expect(banner).to_contain_text("You're offline.")
