@@ -7,11 +7,19 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+import pytest_asyncio
 
-from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in
+from tests import services
+from tests.journeys.product import (
+    Product,
+    no_complaints,
+    running_browser,
+    running_product,
+    sign_in,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from playwright.async_api import Browser, Page
 
@@ -22,13 +30,14 @@ IS_ACTIVE: Final = """async () => {
   const { active } = await navigator.serviceWorker.ready;
   return active.state === "activated";
 }"""
-# A headless browser shows no notifications: before each, the worker names its message to the pages.
-LISTEN: Final = """() => {
-  window.pushed = [];
-  window.pushes = new BroadcastChannel("uamp.pushes");
-  window.pushes.addEventListener("message", ({ data }) => window.pushed.push(data));
+SHOWN: Final = """async () => {
+  const shown = await (await navigator.serviceWorker.ready).getNotifications();
+  return shown.map(({ title, body, data }) => [title, body, data.messageId]);
 }"""
-HAS_SHOWN: Final = "async (message) => window.pushed.includes(message)"
+HAS_SHOWN: Final = """async (message) => {
+  const shown = await (await navigator.serviceWorker.ready).getNotifications();
+  return shown.some(({ data }) => data.messageId === message);
+}"""
 IS_IN_VIEW: Final = """async (chat) => {
   const { held } = await navigator.locks.query();
   return held.some(({ name }) => name.startsWith("uamp.viewing.") && name.endsWith(chat));
@@ -67,22 +76,30 @@ async def deliver(page: Page, origin: str, message: dict[str, Any]) -> None:
     await devtools.detach()
 
 
+@pytest_asyncio.fixture(loop_scope="session", name="notified")
+async def notified_browser() -> AsyncIterator[Browser]:
+    """Run a full Chromium: the headless shell shows no notifications."""
+    path = services.chromium(for_calls=True)
+    if path is None:
+        pytest.skip("no Chromium: set CHROMIUM or install chromium")
+    async with running_browser(path) as running:
+        yield running
+
+
 async def test_the_worker_shows_a_message_unless_its_chat_is_in_view(
-    product: Product, chromium: Browser
+    product: Product, notified: Browser
 ) -> None:
-    async with browser(chromium) as running:
-        context = await running.new_context()
-        await context.grant_permissions(["notifications"], origin=product.url)
-        page = await sign_in(context, product, "alice")
-        await until(page, IS_ACTIVE)
-        await until(page, IS_IN_VIEW, product.chat_id)
-        await page.evaluate(LISTEN)
-        in_view = {"title": "bob", "body": "seen", "chat": product.chat_id, "message": "msg_1"}
-        other = {"title": "bob", "body": "Lunch?", "chat": "chat_other", "message": "msg_2"}
+    context = await notified.new_context()
+    await context.grant_permissions(["notifications"], origin=product.url)
+    page = await sign_in(context, product, "alice")
+    await until(page, IS_ACTIVE)
+    await until(page, IS_IN_VIEW, product.chat_id)
+    in_view = {"title": "bob", "body": "seen", "chat": product.chat_id, "message": "msg_1"}
+    other = {"title": "bob", "body": "Lunch?", "chat": "chat_other", "message": "msg_2"}
 
-        await deliver(page, product.url, in_view)
-        await deliver(page, product.url, other)
-        await until(page, HAS_SHOWN, "msg_2")
+    await deliver(page, product.url, in_view)
+    await deliver(page, product.url, other)
+    await until(page, HAS_SHOWN, "msg_2")
 
-        assert await page.evaluate("window.pushed") == ["msg_2"]
-        no_complaints(page)
+    assert await page.evaluate(SHOWN) == [["bob", "Lunch?", "msg_2"]]
+    no_complaints(page)
