@@ -79,6 +79,7 @@ NOTHING_STORED: Final = {
     "manifest/{language}.webmanifest",
     "service-worker.js",
     "offline",
+    "unsubscribe/{token}",
     "docs/problems",
     "schemas/uamp/1.0/",
     "schemas/uamp/1.0/{type_name}.json",

@@ -125,7 +125,9 @@ def test_each_task_has_the_queue_of_its_kind() -> None:
     routed = {name: app.amqp.router.route({}, name)["queue"].name for name in own}
 
     assert routed == {
+        "chat_app.digests.tasks.mail_unread": "webhooks",
         "chat_app.link_cards.tasks.read_link": "readings",
+        "chat_app.push.tasks.send_push": "webhooks",
         "chat_app.transcripts.tasks.transcribe": "readings",
         "sessions_app.tools.tasks.run_tool_call": "tools",
         "sessions_app.webhooks.tasks.send_webhook": "webhooks",
