@@ -15,7 +15,8 @@ from agents_app.rest.rights import ALL
 from chat_app.digests.unsubscribing import unsubscribe_url
 from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
-from chat_app.models import Chat, Participant, PushSubscription
+from chat_app.models import Chat, NotificationLevel, Participant, PushSubscription
+from chat_app.people.settings import SettingsChange, update_settings
 from federation_app.models import GuestInvitation, Peer
 from sessions_app.access import connect_tokens
 from sessions_app.access.auth import create_api_key
@@ -146,6 +147,8 @@ def staged(web: httpx.Client) -> Stage:
         "path": "v1/card",
         "stream_id": "str-1",
     }
+    # A worker would find that its key is not the server's, and remove it.
+    update_settings(user_id=user.pk, change=SettingsChange(notifications=NotificationLevel.NONE))
     device = PushSubscription.objects.create(
         user=user,
         session_id=str(browsers["owner"].session.session_key),
