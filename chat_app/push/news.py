@@ -90,9 +90,9 @@ def _deliveries(
     followers = set(
         ThreadFollower.objects.filter(thread__in=threads).values_list("thread_id", "user_id")
     )
-    devices: dict[int, list[int]] = defaultdict(list)
-    for pk, owner in PushSubscription.objects.filter(user__in=people).values_list("pk", "user"):
-        devices[owner].append(pk)
+    devices: dict[int, list[PushSubscription]] = defaultdict(list)
+    for row in PushSubscription.objects.filter(user__in=people).only("user", "created_at"):
+        devices[row.user_id].append(row)
     known = set(
         PushDelivery.objects.filter(message__in=pks).values_list("subscription_id", "message_id")
     )
@@ -116,12 +116,14 @@ def _deliveries(
                 continue
             wait = timedelta(seconds=WAIT_SECONDS if user_id in online else 0)
             for device in devices[user_id]:
-                if (device, message.pk) in known or counts[device] >= PER_MINUTE:
+                is_older = message.created_at < device.created_at
+                is_known = (device.pk, message.pk) in known
+                if is_older or is_known or counts[device.pk] >= PER_MINUTE:
                     continue
-                counts[device] += 1
+                counts[device.pk] += 1
                 found.append(
                     PushDelivery(
-                        subscription_id=device,
+                        subscription_id=device.pk,
                         message=message,
                         is_mention=is_mention,
                         is_followed=is_followed,

@@ -130,6 +130,18 @@ def test_a_direct_message_is_sent_encrypted_and_signed_once(
     assert row.device == "Firefox on Linux"
 
 
+def test_a_message_from_before_a_browser_subscribed_is_not_sent(
+    ada: User, grace: User, push_service: PushService
+) -> None:
+    chat = factories.chat(ada, grace)
+    factories.message(chat, grace, "Before")
+    made = push_service.browser("ada")
+    assert subscribe(signed_in(ada), made.subscription).status_code == 201
+    factories.message(chat, grace, "After")
+    send_all()
+    assert [one["body"] for one in push_service.received(made)] == ["After"]
+
+
 def test_every_device_of_a_person_is_sent_it_and_the_author_is_not(
     ada: User, grace: User, push_service: PushService, browser: PushBrowser
 ) -> None:
