@@ -107,7 +107,7 @@ class ContentUseAdmin(HistoryAdmin):
 
 @admin.register(ContentPreview)
 class ContentPreviewAdmin(HistoryAdmin):
-    """The pictures of which the server has drawn a preview, or has tried to."""
+    """Previews of pictures, including those that could not be drawn."""
 
     list_display = ("content", "drawn", moment("created_at"))
     list_select_related = ("content",)

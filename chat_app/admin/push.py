@@ -39,7 +39,7 @@ class PushSubscriptionAdmin(HistoryAdmin):
 
 @admin.register(PushDelivery)
 class PushDeliveryAdmin(HistoryAdmin):
-    """What was sent to browsers in the last hour."""
+    """Deliveries to browsers in the last hour."""
 
     list_display = ("id", "subscription", "attempts", "http_status", "created_at", "finished_at")
     list_select_related = ("subscription__user",)

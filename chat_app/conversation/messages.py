@@ -29,9 +29,8 @@ def locked_message(
 ) -> Message:
     """Lock a chat that a person is in and return one of its messages.
 
-    A deleted message is returned only with `deleted`, and one of a mirror only for acts of which
-    its home is informed (`travels`). Raises MessageNotFound and BelongsElsewhere. Must run inside a
-    transaction.
+    `deleted` allows deleted messages. `travels` allows messages of a mirror, for changes that are
+    sent to its home. Raises MessageNotFound and BelongsElsewhere. Must run inside a transaction.
     """
     # The lock comes first, as for every writer of a log.
     chat = lock_chats([chat_id]).get(chat_id)

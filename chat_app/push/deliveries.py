@@ -45,7 +45,7 @@ LEASE_SECONDS: Final = 60
 NEWS_SECONDS: Final = 600
 """An older message does not notify, as on pages."""
 FAILURES_MAX: Final = 5
-"""A subscription is removed after so many messages in a row that were not taken."""
+"""A subscription is removed after this many consecutive failures."""
 TTL_SECONDS: Final = 24 * 3600
 """How long a push service holds a message for a browser that is off."""
 NOTIFIED_AT_ONCE: Final = 100
@@ -129,7 +129,7 @@ def claim(pk: int) -> PushClaim | None:
 
 
 def topic_of(place: str) -> str:
-    """Return the topic of a chat or thread, of which a push service holds one message."""
+    """Return the topic of a chat or thread; a push service keeps only its newest message."""
     return to_base64url(hashlib.sha256(place.encode()).digest()[:24])
 
 

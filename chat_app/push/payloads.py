@@ -1,4 +1,4 @@
-"""What a notification says, as static/chat/notifications/notifier.js writes it for open pages."""
+"""The text of notifications, worded as static/chat/notifications/notifier.js does on pages."""
 
 from __future__ import annotations
 

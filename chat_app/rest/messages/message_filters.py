@@ -54,7 +54,7 @@ def choices_field(choices: Sequence[str], help_text: str) -> serializers.CharFie
 
 
 class ExpandQuery(serializers.Serializer[Any]):
-    """What to return beside a message."""
+    """Query parameters that add parts to a message."""
 
     expand = choices_field(EXPANDABLE, "What is returned beside each message.")
     render = serializers.ChoiceField(choices=["html"], required=False)
