@@ -7,7 +7,7 @@ import { loadFormulasWhenIdle } from "./markdown/formulas.js";
 import { Notifier } from "./notifications/notifier.js";
 import { unreadOf } from "./notifications/rules.js";
 import { keepWhatIsRead } from "./offline/keeping.js";
-import { onSignOut, registerWorker, tellSignOut } from "./offline/worker.js";
+import { onSignOut, tellSignOut } from "./offline/worker.js";
 import { people } from "./person/looks.js";
 import "./panels/chat-list.js";
 import "./calls/call-bar.js";
@@ -65,8 +65,6 @@ class ChatApp extends HTMLElement {
       await this._opened;
       await loadLater();
       loadFormulasWhenIdle();
-      await registerWorker();
-      (await import("./notifications/push.js")).beNotified(api);
     };
     client.addEventListener("state", begin);
   }

@@ -1,5 +1,9 @@
-/** The parts of the page that open with a click or a key, and what stands beside the chat: `deferred.js` loads them. */
+/**
+ * The parts of the page that open with a click or a key, what stands beside the chat, and what the browser does while no
+ * page is open: `deferred.js` loads them.
+ */
 
+import { api, client } from "./context.js";
 import { on, part } from "./dom.js";
 import "./actions/emoji-picker.js";
 import "./actions/message-dialogs.js";
@@ -18,6 +22,8 @@ import "./dialogs/new-chat-dialog.js";
 import "./dialogs/payer-dialog.js";
 import "./keyboard/palette.js";
 import "./keyboard/shortcuts-dialog.js";
+import { beNotified } from "./notifications/push.js";
+import { registerWorker } from "./offline/worker.js";
 import "./person/profile-card.js";
 import "./person/settings-dialog.js";
 import "./search/search-dialog.js";
@@ -42,3 +48,4 @@ on("pick-emoji", (/** @type {(emoji: string) => void} */ take, origin) => part("
 on("delete-message", (/** @type {Entry} */ entry, origin) => part("delete-dialog").open(origin, entry));
 on("show-revisions", (/** @type {Entry} */ entry, origin) => part("revisions-dialog").open(origin, entry));
 on("show-frames", (/** @type {Entry} */ entry) => part("message-console").open(entry));
+registerWorker(client).then(() => beNotified(api));

@@ -11,7 +11,7 @@ const LATER_MS = 1000;
  */
 export function keepWhatIsRead(kept, store, page) {
   let timer = 0;
-  /** @type {import("../store/entry.js").Entry[]|null} */
+  /** Those that were taken last. @type {import("../store/entry.js").Entry[]|null} */
   let entries = null;
   let isListNew = false;
   /** @type {OpenChat|null} the chat that has something new to keep */
@@ -21,20 +21,22 @@ export function keepWhatIsRead(kept, store, page) {
     clearTimeout(timer);
     timer = 0;
     if (isListNew) kept.keepList(store.list);
+    isListNew = false;
     const chat = open && store.get(open.chatId);
-    if (open && chat) kept.keepChat({ chat, entries: open.entries, hasOlder: open.hasOlder });
-    [isListNew, open] = [false, null];
+    // The list may come after the messages; it is kept with the next change then.
+    if (!open || !chat) return;
+    kept.keepChat({ chat, entries: open.entries, hasOlder: open.hasOlder });
+    open = null;
   };
   const later = () => { timer ||= window.setTimeout(write, LATER_MS); };
 
   page.subscribe(() => {
     const { state } = page;
-    // Most changes are those of growing answers.
-    if (state.entries === entries) return;
-    entries = state.entries;
     // What is open next must not take the place of what was not written yet.
     if (open && open.chatId !== state.chatId) write();
-    if (!state.loaded || state.hasNewer) return;
+    // Most changes are those of growing answers. Messages that came live are complete only once their page is loaded.
+    if (state.entries === entries || !state.loaded || state.hasNewer) return;
+    entries = state.entries;
     open = state;
     later();
   });

@@ -1,12 +1,23 @@
 /** Registers the service worker, which shows the page while there is no connection (`static/offline/`). */
 
+/** As in `static/offline/service-worker.js`. */
+const PAGE = "uamp.page";
+
 /**
- * Register the worker, and have it keep this page. Addresses that are not secure, and some private windows, have no
- * service workers: the page works without.
+ * Register the worker, and have it keep this page; what a bad connection prevents is tried again with the next one.
+ * Addresses that are not secure, and some private windows, have no service workers: the page works without.
+ * @param {import("../../uamp/client.js").UampClient} client
  */
-export async function registerWorker() {
+export async function registerWorker(client) {
   if (!navigator.serviceWorker) return;
+  client.addEventListener("state", () => client.state.phase === "open" && register({ unlessKept: true }));
+  await register({ unlessKept: false });
+}
+
+/** @param {{unlessKept: boolean}} when */
+async function register({ unlessKept }) {
   try {
+    if (unlessKept && (await caches.match("/", { cacheName: PAGE, ignoreVary: true }))) return;
     await navigator.serviceWorker.register("/service-worker.js");
     const { active } = await navigator.serviceWorker.ready;
     active?.postMessage({ type: "keep-page" });

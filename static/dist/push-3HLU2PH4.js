@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g,h}from"./chunk-XOW43YWC.js";import"./chunk-43FEME3U.js";import"./chunk-BFUDS75X.js";export{d as beNotified,a as canPush,g as devices,b as isOff,e as keepSubscribed,c as ownId,h as remove,f as turnOn};
