@@ -6,12 +6,12 @@ which is killed when its time is up.
 """
 
 import re
-import resource
 import sys
 from typing import Any
 
 import msgspec
 
+from agents_app.workers.child_limits import limit_memory
 from agents_app.workers.child_processes import ChildProcesses, TooSlow, serve
 from agents_app.workers.schema_cost import is_cheap
 
@@ -109,5 +109,5 @@ def _checked(given: bytes) -> bytes:
 
 if __name__ == "__main__":
     _check({}, None)  # loads the imports before the first check is timed
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    limit_memory(_MEMORY_BYTES)
     serve(_checked, sys.stdin.buffer, sys.stdout.buffer)

@@ -10,14 +10,13 @@ from __future__ import annotations
 import importlib
 import io
 import math
-import resource
-import signal
 import sys
 from importlib.util import find_spec
 from typing import Final, cast
 
 from PIL import ExifTags, Image, ImageCms, ImageOps
 
+from agents_app.workers.child_limits import CpuTimeError, cpu_limit, limit_memory
 from agents_app.workers.child_processes import ChildProcesses, NoneFree, TooSlow, serve
 from chat_app.contents.media_types import IMAGE_MAX_PIXELS
 
@@ -144,27 +143,15 @@ def _encoded(image: Image.Image) -> bytes:
     return b""
 
 
-class _DrawingTimeError(BaseException):
-    """The picture has taken CPU_SECONDS; raised wherever the process is at work."""
-
-
-def _stop(*_: object) -> None:
-    raise _DrawingTimeError
-
-
 def _drawn(request: bytes) -> bytes:
     mime_type, _, data = request.partition(b"\0")
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
-        preview = draw_here(data, mime_type.decode())
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    except (_DrawingTimeError, Exception):  # noqa: BLE001 decoders raise anything for bad bytes
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        preview = b""
-    return preview
+        with cpu_limit(CPU_SECONDS):
+            return draw_here(data, mime_type.decode())
+    except (CpuTimeError, Exception):  # noqa: BLE001 decoders raise anything for bad bytes
+        return b""
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGVTALRM, _stop)
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    limit_memory(_MEMORY_BYTES)
     serve(_drawn, sys.stdin.buffer, sys.stdout.buffer)

@@ -6,11 +6,10 @@ The module is what the processes run; it imports neither Django nor the models.
 
 from __future__ import annotations
 
-import resource
-import signal
 import sys
 from typing import Final
 
+from agents_app.workers.child_limits import CpuTimeError, cpu_limit, limit_memory
 from agents_app.workers.child_processes import ChildProcesses, NoneFree, TooSlow, serve
 from chat_app.contents.pdf.pages import most_pages
 from chat_app.contents.sound.length import LONGEST_MS, longest_ms
@@ -53,27 +52,16 @@ def measure_here(data: bytes, mime_type: str) -> int:
     return most_pages(data) if mime_type == _PDF else longest_ms(data, mime_type)
 
 
-class _TimeUpError(BaseException):
-    """The file has taken CPU_SECONDS; raised wherever the process is at work."""
-
-
-def _stop(*_: object) -> None:
-    raise _TimeUpError
-
-
 def _measured(given: bytes) -> bytes:
     mime_type, _, data = given.partition(b"\0")
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
-        extent = measure_here(data, mime_type.decode())
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    except (_TimeUpError, MemoryError, RecursionError):
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        with cpu_limit(CPU_SECONDS):
+            extent = measure_here(data, mime_type.decode())
+    except (CpuTimeError, MemoryError, RecursionError):
         extent = UNMEASURED
     return str(extent).encode()
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGVTALRM, _stop)
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    limit_memory(_MEMORY_BYTES)
     serve(_measured, sys.stdin.buffer, sys.stdout.buffer)
