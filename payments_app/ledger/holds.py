@@ -120,6 +120,10 @@ def extend(
             raise UnknownHold(f"There is no hold {hold_id!r}.")
         if first[0].state != "active":
             raise HoldNotActive(first[0].state)
+        # Budgets and the payer's usage count all of it alike.
+        ((chat_id, credential, asker_id),) = sql.rows(
+            "SELECT chat_id, credential, asker_id FROM payments_app_hold WHERE id = %s", [hold_id]
+        )
         asked = Authorization(
             key=key,
             account_id=first[0].account_id,
@@ -127,9 +131,12 @@ def extend(
             purpose=first[0].purpose,
             response_id=first[0].response_id,
             agent_id=first[0].agent_id,
+            chat_id=chat_id or "",
             expires_in=expires_in,
             scope=scope,
             limits_of=limits_of,
+            credential=credential or "",
+            asker_id=asker_id,
         )
         extends = first[0].extends_id or hold_id
         _lasting(asked)

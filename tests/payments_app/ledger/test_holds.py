@@ -481,6 +481,16 @@ def test_a_hold_that_is_extended_gives_as_one() -> None:
         authorizations.extend(limits_of=None, key="g", hold_id="hold_missing", amount=usd("1"))
 
 
+def test_an_extension_counts_where_its_hold_does() -> None:
+    payer = funded_account("payer", "10")
+    about = {"chat_id": "chat_1", "credential": "key:7", "asker_id": 7, "agent_id": "agent_1"}
+    first = authorize(key="k", account_id=payer.id, amount=usd("2"), **about)
+
+    more = authorizations.extend(limits_of=None, key="e", hold_id=first.hold_id, amount=usd("1"))
+
+    assert Hold.objects.filter(pk=more.hold_id).values(*about).get() == about
+
+
 def test_holds_of_two_assets_do_not_act_as_one() -> None:
     hold(funded_account("payer", "10"), "1", response_id="resp_1")
     coins = services.ensure_account(code="user:coins:USDC", kind="user", asset="USDC")
