@@ -136,19 +136,19 @@ class Connection:
         """
         if isinstance(frame, bytes):
             error = RemoteProtocolError(ErrorCode.BINARY_FRAME, "events are text frames")
-            raise self._counted(error, now)
+            raise self._count_bad_frame(error, now)
         return self.receive_body(frame, now=now)
 
     def receive_body(self, body: str | bytes, *, now: float) -> list[Event]:
         """Return the events in an HTTP body (UAMP §13.2), str or bytes; else as ``receive``."""
         self._refused_id = None
         try:
-            return [self._received(self._decoded(body, now))]
+            return [self._receive(self._decode(body, now))]
         except RemoteProtocolError as error:
             self._refused_id = error.event_id
             raise
 
-    def _decoded(self, body: str | bytes, now: float) -> Event:
+    def _decode(self, body: str | bytes, now: float) -> Event:
         limits = self.limits if self.authenticated else self._early_limits
         sender: Sender = "client" if self.role == "server" else "server"
         if self.takes_answers:
@@ -156,9 +156,9 @@ class Connection:
         try:
             return decode(body, limits=limits, sender=sender)
         except RemoteProtocolError as error:
-            raise self._counted(error, now) from error.__cause__
+            raise self._count_bad_frame(error, now) from error.__cause__
 
-    def _received(self, event: Event) -> Event:
+    def _receive(self, event: Event) -> Event:
         if isinstance(event, UnknownEvent):
             return event
         if isinstance(event, SessionCreate | SessionCreated):
@@ -168,7 +168,7 @@ class Connection:
         self._observe(event, event.session_id)
         return event
 
-    def _counted(self, error: RemoteProtocolError, now: float) -> RemoteProtocolError:
+    def _count_bad_frame(self, error: RemoteProtocolError, now: float) -> RemoteProtocolError:
         """Return ``error``, or a fatal error in its place if there were too many."""
         self._bad_frames.append(now)
         while self._bad_frames[0] <= now - _MINUTE:
@@ -187,11 +187,11 @@ class Connection:
         remembered = event.event_id is not None and type(event) in _REMEMBERED
         digest = digest_of(event) if remembered else b""
         # A session's memory goes with it, so the connection remembers the session's own end.
-        ends = isinstance(event, SessionEnd)
-        if remembered and ends and (repeated := self._recall(event, None, digest)):
+        is_end = isinstance(event, SessionEnd)
+        if remembered and is_end and (repeated := self._recall(event, None, digest)):
             return repeated
         scope = self._scope(event)
-        memory = None if ends else scope
+        memory = None if is_end else scope
         if remembered and (repeated := self._recall(event, memory, digest)):
             return repeated
         if isinstance(event, SessionCreate):
@@ -215,7 +215,7 @@ class Connection:
             raise self._refusal(
                 event,
                 ErrorCode.SESSION_REQUIRED,
-                "Send session.create first, or name a session of yours in session_id.",
+                "Send session.create first, or name one of your sessions in session_id.",
             )
         if isinstance(event, SessionUpdate):
             return None
@@ -228,9 +228,11 @@ class Connection:
         return next(iter(self._sessions))
 
     def _check_create(self, event: SessionCreate) -> None:
-        wanted = (event.resume.session_id if event.resume else None) or event.session.id
-        if wanted is not None and wanted in self._sessions:
-            raise self._refusal(event, ErrorCode.SESSION_EXISTS, "that session is open here")
+        session_id = (event.resume.session_id if event.resume else None) or event.session.id
+        if session_id is not None and session_id in self._sessions:
+            raise self._refusal(
+                event, ErrorCode.SESSION_EXISTS, "that session is already open on this connection"
+            )
         if len(self._sessions) >= self.limits.sessions_per_connection:
             raise self._refusal(
                 event,
@@ -251,7 +253,7 @@ class Connection:
             return None
         if memory.digest(event.event_id) != digest:
             raise self._refusal(
-                event, ErrorCode.EVENT_ID_CONFLICT, "this event_id was used with another body"
+                event, ErrorCode.EVENT_ID_CONFLICT, "this event_id was used with a different body"
             )
         if scope is not None and event.session_id is None:
             event = msgspec.structs.replace(event, session_id=scope)
@@ -265,7 +267,7 @@ class Connection:
     def _observe(self, event: Event, session_id: str | None) -> None:
         """Track the sessions that ``event``, sent or received, opens and closes."""
         if isinstance(event, SessionCreated):
-            self._sessions[_opened(event)] = None
+            self._sessions[_session_id_of(event)] = None
         elif isinstance(event, SessionEnd):
             if session_id is not None:
                 self.detach(session_id)
@@ -293,8 +295,8 @@ class Connection:
         type_name = type_of(event)
         if type_name not in table:
             raise LocalProtocolError(f"a {self.role} does not send {type_name}")
-        if isinstance(event, SessionCreated) and _opened(event) in self._sessions:
-            raise LocalProtocolError(f"session {_opened(event)} is open already")
+        if isinstance(event, SessionCreated) and _session_id_of(event) in self._sessions:
+            raise LocalProtocolError(f"session {_session_id_of(event)} is open already")
         frame = encode(
             event, event_id=event_id, timestamp=timestamp, session_id=session_id, seq=seq
         )
@@ -328,5 +330,5 @@ def _check_version(event: SessionCreate | SessionCreated) -> None:
         )
 
 
-def _opened(event: SessionCreated) -> str:
+def _session_id_of(event: SessionCreated) -> str:
     return event.session_id or event.session.id

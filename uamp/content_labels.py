@@ -42,6 +42,6 @@ def _label(item: ContentItem) -> str:
     if content_id is None:
         return ""
     kind = type(item).__struct_config__.tag
-    said = [item.filename] if isinstance(item, FileContent) else []
-    said += [item.description] if item.description else []
-    return f"[{kind}: content_id={content_id}{''.join(f', {word}' for word in said)}]"
+    details = [item.filename] if isinstance(item, FileContent) else []
+    details += [item.description] if item.description else []
+    return f"[{kind}: content_id={content_id}{''.join(f', {detail}' for detail in details)}]"

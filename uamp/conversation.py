@@ -100,14 +100,14 @@ def _item(event: InputText | InputImage | InputVideo | InputFile) -> ContentItem
 
 def _audio_item(pieces: Sequence[InputAudio]) -> AudioContent:
     """Combine the pieces of one stream into one item; a URL among them stands for the whole."""
-    whole = next((piece.audio for piece in pieces if isinstance(piece.audio, MediaUrl)), None)
+    url = next((piece.audio for piece in pieces if isinstance(piece.audio, MediaUrl)), None)
     ids = (piece.content_id for piece in pieces if piece.content_id is not None)
     return AudioContent(
-        audio=whole or _joined(pieces), format=pieces[0].format, content_id=next(ids, None)
+        audio=url or _join_audio(pieces), format=pieces[0].format, content_id=next(ids, None)
     )
 
 
-def _joined(pieces: Sequence[InputAudio]) -> str:
+def _join_audio(pieces: Sequence[InputAudio]) -> str:
     """Join pieces of base64, each encoded on its own, into the base64 of all their bytes."""
     texts = [piece.audio for piece in pieces if isinstance(piece.audio, str)]
     if len(texts) == 1:
@@ -142,11 +142,13 @@ def _turn(
     """Split the input and history into the user's message and the history before it."""
     text = text_of(items)
     if history and history[-1].role == "user":
-        last = _with_items(history[-1])
+        message = _with_items(history[-1])
         # A history that ends with the turn may have it in full while the input has only its text.
-        if not items or (last.content == text and all(isinstance(i, TextContent) for i in items)):
-            return last, history[:-1]
-        if last.content == text:
+        if not items or (
+            message.content == text and all(isinstance(i, TextContent) for i in items)
+        ):
+            return message, history[:-1]
+        if message.content == text:
             history = history[:-1]
     if not items:
         return None, history

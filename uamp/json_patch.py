@@ -27,15 +27,15 @@ def apply_patch(document: Any, patch: Sequence[PatchOperation], *, max_bytes: in
     Raises PatchError for an operation that RFC 6902 does not define, for a path that does not
     exist, for a `test` that fails, and if copies exceed ``max_bytes`` of JSON.
     """
-    left = max_bytes
+    remaining = max_bytes
     for number, operation in enumerate(patch):
         try:
-            document, copied = _applied(document, operation)
+            document, copied = _apply(document, operation)
         except PatchError as error:
             raise PatchError(f"Operation {number}: {error}") from None
-        left -= copied
-        if left < 0:
-            raise PatchError(f"Operation {number}: the copies have more than {max_bytes} bytes.")
+        remaining -= copied
+        if remaining < 0:
+            raise PatchError(f"Operation {number}: the copies exceed {max_bytes} bytes.")
     return document
 
 
@@ -53,80 +53,82 @@ def _differences(before: Any, after: Any, path: str) -> Any:
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for name in before.keys() - after.keys():
-            yield {"op": "remove", "path": f"{path}/{_escaped(name)}"}
+            yield {"op": "remove", "path": f"{path}/{_escape(name)}"}
         for name, value in after.items():
-            below = f"{path}/{_escaped(name)}"
+            below = f"{path}/{_escape(name)}"
             if name in before:
                 yield from _differences(before[name], value, below)
             else:
                 yield {"op": "add", "path": below, "value": value}
         return
     if isinstance(before, list) and isinstance(after, list):
-        known = len(before)
-        if same_json(before, after[:known]):
-            yield from ({"op": "add", "path": f"{path}/-", "value": new} for new in after[known:])
+        length = len(before)
+        if same_json(before, after[:length]):
+            yield from (
+                {"op": "add", "path": f"{path}/-", "value": item} for item in after[length:]
+            )
             return
     yield {"op": "replace", "path": path, "value": after}
 
 
-def same_json(one: Any, other: Any) -> bool:
+def same_json(left: Any, right: Any) -> bool:
     """Return whether two JSON values are equal; numbers compare by value, never with booleans."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(
-            same_json(value, other[name]) for name, value in one.items()
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(
+            same_json(value, right[name]) for name, value in left.items()
         )
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    return bool(one == other)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return bool(left == right)
 
 
-def _applied(document: Any, operation: PatchOperation) -> tuple[Any, int]:
+def _apply(document: Any, operation: PatchOperation) -> tuple[Any, int]:
     """Return the changed document and the number of bytes copied within it."""
     op, path = operation.get("op"), _pointer(operation, "path")
     if op in _WITH_VALUE:
         if "value" not in operation:
-            raise PatchError(f"`{op}` has a `value`.")
+            raise PatchError(f"`{op}` needs a `value`.")
         value = operation["value"]
         if op == "add":
-            return _added(document, path, value), 0
+            return _add(document, path, value), 0
         if op == "replace":
-            _found(document, path)
-            return _replaced(document, path, value), 0
-        if not same_json(_found(document, path), value):
-            raise PatchError(f"the value at `{operation['path']}` is another one.")
+            _value_at(document, path)
+            return _replace(document, path, value), 0
+        if not same_json(_value_at(document, path), value):
+            raise PatchError(f"the value at `{operation['path']}` is different.")
         return document, 0
     if op in _WITH_FROM:
         source = _pointer(operation, "from")
-        value = _found(document, source)
+        value = _value_at(document, source)
         if op == "copy":
-            return _added(document, path, value), len(msgspec.json.encode(value))
+            return _add(document, path, value), len(msgspec.json.encode(value))
         if len(path) > len(source) and path[: len(source)] == source:
             raise PatchError("a value cannot be moved into itself.")
-        return _added(_removed(document, source), path, value), 0
+        return _add(_remove(document, source), path, value), 0
     if op == "remove":
-        _found(document, path)
-        return _removed(document, path), 0
-    raise PatchError("`op` is add, remove, replace, move, copy or test.")
+        _value_at(document, path)
+        return _remove(document, path), 0
+    raise PatchError("`op` must be add, remove, replace, move, copy or test.")
 
 
 def _pointer(operation: PatchOperation, name: str) -> tuple[str, ...]:
     """Split a JSON Pointer into unescaped tokens; the empty pointer is the whole document."""
     text = operation.get(name)
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise PatchError(f"`{name}` is a JSON Pointer, such as `/items/0`.")
+        raise PatchError(f"`{name}` must be a JSON Pointer, such as `/items/0`.")
     tokens = text.split("/")[1:]
     if any("~" in token.replace("~0", "").replace("~1", "") for token in tokens):
         raise PatchError(f"`{name}` has a `~` that is neither `~0` nor `~1`.")
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
 
 
-def _found(document: Any, path: Sequence[str]) -> Any:
+def _value_at(document: Any, path: Sequence[str]) -> Any:
     for depth, token in enumerate(path):
         document = _child(document, token)
         if document is _MISSING:
-            raise PatchError(f"there is nothing at `{_written(path[: depth + 1])}`.")
+            raise PatchError(f"there is nothing at `{_pointer_text(path[: depth + 1])}`.")
     return document
 
 
@@ -144,45 +146,45 @@ def _index(token: str) -> int | None:
     return int(token) if is_index and len(token) < len("1000000") else None
 
 
-def _added(document: Any, path: Sequence[str], value: Any) -> Any:
+def _add(document: Any, path: Sequence[str], value: Any) -> Any:
     if not path:
         return value
-    parent, token = _found(document, path[:-1]), path[-1]
+    parent, token = _value_at(document, path[:-1]), path[-1]
     if isinstance(parent, dict):
-        return _replaced(document, path[:-1], {**parent, token: value})
+        return _replace(document, path[:-1], {**parent, token: value})
     if isinstance(parent, list):
         at = len(parent) if token == "-" else _index(token)  # noqa: S105 - a token of a JSON Pointer
         if at is not None and at <= len(parent):
-            return _replaced(document, path[:-1], [*parent[:at], value, *parent[at:]])
-    raise PatchError(f"nothing can be added at `{_written(path)}`.")
+            return _replace(document, path[:-1], [*parent[:at], value, *parent[at:]])
+    raise PatchError(f"nothing can be added at `{_pointer_text(path)}`.")
 
 
-def _removed(document: Any, path: Sequence[str]) -> Any:
+def _remove(document: Any, path: Sequence[str]) -> Any:
     if not path:
         return None
-    parent, token = _found(document, path[:-1]), path[-1]
+    parent, token = _value_at(document, path[:-1]), path[-1]
     if isinstance(parent, dict):
-        kept: Any = {name: value for name, value in parent.items() if name != token}
+        remaining: Any = {name: value for name, value in parent.items() if name != token}
     else:
         at = int(token)
-        kept = [*parent[:at], *parent[at + 1 :]]
-    return _replaced(document, path[:-1], kept)
+        remaining = [*parent[:at], *parent[at + 1 :]]
+    return _replace(document, path[:-1], remaining)
 
 
-def _replaced(document: Any, path: Sequence[str], value: Any) -> Any:
+def _replace(document: Any, path: Sequence[str], value: Any) -> Any:
     """Return the document with the value at an existing path replaced."""
     if not path:
         return value
-    below = _replaced(_child(document, path[0]), path[1:], value)
+    below = _replace(_child(document, path[0]), path[1:], value)
     if isinstance(document, dict):
         return {**document, path[0]: below}
     at = int(path[0])
     return [*document[:at], below, *document[at + 1 :]]
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _written(path: Sequence[str]) -> str:
-    return "".join(f"/{_escaped(token)}" for token in path)
+def _pointer_text(path: Sequence[str]) -> str:
+    return "".join(f"/{_escape(token)}" for token in path)

@@ -19,7 +19,7 @@ def _about(description: str) -> msgspec.Meta:
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits on what one side accepts from the other. All byte counts are UTF-8 bytes."""
 
-    frame_bytes: Annotated[int, _about("One frame, whole; a larger one closes the socket.")] = (
+    frame_bytes: Annotated[int, _about("One whole frame; a larger one closes the socket.")] = (
         8 * _MIB
     )
     unauthenticated_frame_bytes: Annotated[int, _about("One frame before authentication.")] = (
@@ -41,10 +41,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     tool_result_bytes: Annotated[int, _about("The result of one tool call.")] = 256 * _KIB
     state_bytes: Annotated[int, _about("The state of one chat, as JSON.")] = 64 * _KIB
     state_depth: Annotated[int, _about("Nested objects and arrays of a chat's state.")] = 16
-    patch_operations: Annotated[int, _about("Operations of one patch of a state.")] = 256
+    patch_operations: Annotated[int, _about("Operations in one patch of a chat's state.")] = 256
     sessions_per_connection: Annotated[int, _about("Sessions open on one connection.")] = 64
     sessions_per_chat: Annotated[
-        int, _about("Sessions of one person, of one chat, on one connection.")
+        int, _about("Sessions of one person in one chat on one connection.")
     ] = 8
     pending_inputs: Annotated[int, _about("Inputs that wait for response.create.")] = 64
     event_ids_remembered: Annotated[int, _about("Event ids remembered per session.")] = 1_024
@@ -52,9 +52,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     reply_chars_remembered: Annotated[
         int, _about("Characters of reply frames remembered per session.")
     ] = 256 * _KIB
-    bad_frames_per_minute: Annotated[int, _about("Bad frames in a minute; one more closes.")] = 5
+    bad_frames_per_minute: Annotated[
+        int, _about("Bad frames in a minute; one more closes the socket.")
+    ] = 5
     typing_interval_seconds: Annotated[
-        int, _about("Seconds between two typing events of one session that are sent on.")
+        int, _about("Minimum seconds between two relayed typing events of one session.")
     ] = 3
 
 

@@ -95,9 +95,9 @@ def _is_plain(value: Any) -> bool:
 def _with_doubles(value: Any) -> Any:
     """Convert large integers to doubles, or to strings if no double holds them."""
     if isinstance(value, Mapping):
-        return {key: _with_doubles(one) for key, one in value.items()}
+        return {key: _with_doubles(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_with_doubles(one) for one in value]
+        return [_with_doubles(item) for item in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _INTEGER_MAX:
         try:
             return float(value)

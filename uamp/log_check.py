@@ -33,12 +33,12 @@ class LogProblemKind(StrEnum):
 SENTENCES: Final = {
     LogProblemKind.ENTRY_CHANGED: "The entry was changed, or inserted later.",
     LogProblemKind.ENTRY_MISSING: "An entry is missing here.",
-    LogProblemKind.MESSAGE_CHANGED: "The message is not the one that the log has.",
-    LogProblemKind.MESSAGE_MISSING: "The log has a message here that was removed.",
+    LogProblemKind.MESSAGE_CHANGED: "The message differs from the one in the log.",
+    LogProblemKind.MESSAGE_MISSING: "A message that the log has here was removed.",
     LogProblemKind.MESSAGE_UNVERIFIED: "The log cannot confirm the text of this message.",
-    LogProblemKind.HEAD_CHANGED: "The chat names a hash that is not that of its last entry.",
-    LogProblemKind.CHECKPOINT_CHANGED: "The entry is not the one whose hash the server signed.",
-    LogProblemKind.ANSWER_CHANGED: "The stored answer or its cost is not the one that the log has.",
+    LogProblemKind.HEAD_CHANGED: "The chat records a hash other than that of its last entry.",
+    LogProblemKind.CHECKPOINT_CHANGED: "The entry differs from the one that the server signed.",
+    LogProblemKind.ANSWER_CHANGED: "The stored answer or its cost differs from the log.",
 }
 """Explanations of the problems, for people."""
 
@@ -183,8 +183,8 @@ class LogCheck:
             return True
         if message_id not in self._places and 0 < seq < self._chained_from:
             return True
-        known = self._texts.get(message_id, {})
-        return revision in known and known[revision] in {None, text}
+        revisions = self._texts.get(message_id, {})
+        return revision in revisions and revisions[revision] in {None, text}
 
     def vouches_for(self, message_id: str, *, seq: int, revision: int) -> bool:
         """Return whether the chain covers the text that `has_text` compares, not just a digest.
@@ -308,5 +308,5 @@ class LogCheck:
 
 def text_digest(message: Mapping[str, Any]) -> bytes:
     """Return the SHA-256 of a message's content: its text and its items."""
-    said = [message.get("content") or "", message.get("content_items") or []]
-    return hashlib.sha256(canonical(said)).digest()
+    body = [message.get("content") or "", message.get("content_items") or []]
+    return hashlib.sha256(canonical(body)).digest()

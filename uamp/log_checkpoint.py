@@ -72,8 +72,8 @@ def sign_checkpoint(
     checkpoint: LogHead, *, public_key: bytes, sign: Callable[[bytes], bytes]
 ) -> str:
     """Return the note of a checkpoint, signed with a 32-byte Ed25519 key."""
-    made = key_id(checkpoint.origin, public_key) + sign(checkpoint.text.encode())
-    signature = base64.b64encode(made).decode()
+    raw = key_id(checkpoint.origin, public_key) + sign(checkpoint.text.encode())
+    signature = base64.b64encode(raw).decode()
     return f"{checkpoint.text}\n\N{EM DASH} {checkpoint.origin} {signature}\n"
 
 
@@ -83,22 +83,22 @@ def open_checkpoint(note: str, keys: Iterable[Mapping[str, Any]]) -> LogHead:
     Raises BadCheckpoint, or UnknownCheckpointKey if no Ed25519 key of logs among them has the id
     that the note names.
     """
-    checkpoint, named, signature = _read(note)
+    checkpoint, signing_key_id, signature = _parse(note)
     for jwk in keys:
         public = public_key_of(jwk, owner=OWNER)
-        if public is None or key_id(checkpoint.origin, public) != named:
+        if public is None or key_id(checkpoint.origin, public) != signing_key_id:
             continue
         try:
             Ed25519PublicKey.from_public_bytes(public).verify(signature, checkpoint.text.encode())
         except InvalidSignature:
-            raise BadCheckpoint("The signature is not of this checkpoint.") from None
+            raise BadCheckpoint("The signature does not match this checkpoint.") from None
         return checkpoint
-    raise UnknownCheckpointKey("The key of the checkpoint is not among those that were given.")
+    raise UnknownCheckpointKey("The key of the checkpoint is not among the given keys.")
 
 
 def read_checkpoint(note: str) -> LogHead:
     """Return the checkpoint of a note without verifying its signature. Raises BadCheckpoint."""
-    return _read(note)[0]
+    return _parse(note)[0]
 
 
 def key_id(name: str, public_key: bytes, *, kind: bytes = _ED25519) -> bytes:
@@ -106,18 +106,18 @@ def key_id(name: str, public_key: bytes, *, kind: bytes = _ED25519) -> bytes:
     return hashlib.sha256(f"{name}\n".encode() + kind + public_key).digest()[:_ID_BYTES]
 
 
-def _read(note: str) -> tuple[LogHead, bytes, bytes]:
+def _parse(note: str) -> tuple[LogHead, bytes, bytes]:
     """Parse a note into its checkpoint, the id of its key, and its signature."""
-    found = _NOTE.fullmatch(note) if len(note) <= NOTE_CHARS_MAX else None
-    if found is None or found["name"] != found["origin"]:
-        raise BadCheckpoint("It is no checkpoint of a chat.")
-    chain_hash, signature = decoded(found["chain_hash"]), decoded(found["signature"])
+    match = _NOTE.fullmatch(note) if len(note) <= NOTE_CHARS_MAX else None
+    if match is None or match["name"] != match["origin"]:
+        raise BadCheckpoint("This is not a checkpoint of a chat.")
+    chain_hash, signature = decoded(match["chain_hash"]), decoded(match["signature"])
     checkpoint = LogHead(
-        server=found["origin"].removesuffix(f"/chats/{found['chat_id']}"),
-        chat_id=found["chat_id"],
-        seq=int(found["seq"]),
+        server=match["origin"].removesuffix(f"/chats/{match['chat_id']}"),
+        chat_id=match["chat_id"],
+        seq=int(match["seq"]),
         chain_hash=chain_hash,
-        at=int(found["at"]),
+        at=int(match["at"]),
     )
     return checkpoint, signature[:_ID_BYTES], signature[_ID_BYTES:]
 

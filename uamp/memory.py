@@ -57,8 +57,8 @@ class EventMemory:
 
     def forget(self, event_id: str) -> None:
         """Forget a remembered event, so that it counts as never received."""
-        answered = self._events.pop(event_id)
-        self._reply_chars -= sum(map(len, answered.replies))
+        event = self._events.pop(event_id)
+        self._reply_chars -= sum(map(len, event.replies))
 
     def _shrink(self) -> None:
         """Forget the oldest events while over the limit, but never the one just touched."""

@@ -200,28 +200,28 @@ class OutputBuilder:
             text = text[self._offset - offset :]
         if not text:
             return
-        last = self._parts[-1] if self._parts else None
-        if not isinstance(last, _Text):
-            last = _Text()
-            self._parts.append(last)
-        last.pieces.append(text)
+        part = self._parts[-1] if self._parts else None
+        if not isinstance(part, _Text):
+            part = _Text()
+            self._parts.append(part)
+        part.pieces.append(text)
         self._offset += len(text)
 
     def _replace_text(self, text: str) -> None:
         """Replace all text with ``text``, at the place of the first text."""
-        first, *others = [part for part in self._parts if isinstance(part, _Text)]
+        first, *later = [part for part in self._parts if isinstance(part, _Text)]
         first.pieces = [text]
-        self._parts = [part for part in self._parts if part not in others]
+        self._parts = [part for part in self._parts if part not in later]
         self._offset = len(text)
 
     def _add_thinking(self, event: Thinking) -> None:
-        last = self._parts[-1] if self._parts else None
-        if not (event.is_delta and isinstance(last, _Thought) and not last.closed):
-            last = _Thought(stage=event.stage)
-            self._parts.append(last)
-        last.pieces.append(event.content)
-        last.redacted = last.redacted or event.redacted
-        last.closed = not event.is_delta
+        thought = self._parts[-1] if self._parts else None
+        if not (event.is_delta and isinstance(thought, _Thought) and not thought.closed):
+            thought = _Thought(stage=event.stage)
+            self._parts.append(thought)
+        thought.pieces.append(event.content)
+        thought.redacted = thought.redacted or event.redacted
+        thought.closed = not event.is_delta
 
     def _add_sound(self, audio: str) -> None:
         """Append the bytes of one piece; each piece is base64 on its own."""
@@ -229,11 +229,11 @@ class OutputBuilder:
             piece = decode_base64(audio)
         except ValueError:
             raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, "the audio is not base64") from None
-        last = self._parts[-1] if self._parts else None
-        if not isinstance(last, _Sound):
-            last = _Sound()
-            self._parts.append(last)
-        last.pieces.append(piece)
+        sound = self._parts[-1] if self._parts else None
+        if not isinstance(sound, _Sound):
+            sound = _Sound()
+            self._parts.append(sound)
+        sound.pieces.append(piece)
 
     def _end_sound(self, duration_ms: float | None) -> None:
         for part in reversed(self._parts):
@@ -302,8 +302,8 @@ def events_of_output(
             case ToolResultContent(tool_result=result) if result.call_id not in client_calls:
                 delta = Delta(type="tool_result", tool_result=result)
                 yield ResponseDelta(response_id=response_id, delta=delta)
-            case _ if (shown := medium_delta(item)) is not None:
-                yield ResponseDelta(response_id=response_id, delta=shown)
+            case _ if (medium := medium_delta(item)) is not None:
+                yield ResponseDelta(response_id=response_id, delta=medium)
 
 
 def medium_delta(item: ContentItem) -> Delta | None:
@@ -311,8 +311,8 @@ def medium_delta(item: ContentItem) -> Delta | None:
     if not isinstance(item, MediaContent):
         return None
     members = structs.asdict(item)
-    known = {name: value for name, value in members.items() if name in Delta.__struct_fields__}
-    return Delta(type=str(type(item).__struct_config__.tag), **known)
+    fields = {name: value for name, value in members.items() if name in Delta.__struct_fields__}
+    return Delta(type=str(type(item).__struct_config__.tag), **fields)
 
 
 def _medium(delta: Delta) -> ContentItem | None:

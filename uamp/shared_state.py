@@ -48,7 +48,7 @@ def change_state(
     for a patch that cannot be applied, too_deep and event_too_large for a state out of bounds.
     """
     if (change.state is None) == (change.patch is None):
-        raise _invalid("A change of the state has either `state` or `patch`.")
+        raise _invalid("A change of the state needs either `state` or `patch`, not both.")
     if change.state is not None and same_json(before.value, dict(change.state)):
         return None
     if change.version is not None and change.version != before.version:
@@ -78,7 +78,7 @@ def _patched(before: VersionedState, change: StateChange, limits: Limits) -> dic
     except PatchError as error:
         raise _invalid(str(error)) from None
     if not isinstance(after, dict):
-        raise _invalid("The state is a JSON object.")
+        raise _invalid("The state must be a JSON object.")
     return after
 
 

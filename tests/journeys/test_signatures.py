@@ -148,7 +148,7 @@ async def test_a_receipt_is_downloaded_and_shows_a_price_that_was_changed(
         file = tmp_path / "receipt.json"
         await (await download.value).save_as(file)
         done = CliRunner().invoke(program, ["verify", str(file)])
-        assert (done.exit_code, done.output.startswith("1 USD for an answer of ")) == (0, True)
+        assert (done.exit_code, done.output.startswith("1 USD for an answer by ")) == (0, True)
         product.run(CHEAPER)
         await page.reload()
         await receipt.locator("summary").click()

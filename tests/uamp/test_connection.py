@@ -156,7 +156,7 @@ def test_section_10_4_works_as_printed() -> None:
 def test_session_create_comes_first(frame: dict[str, Any]) -> None:
     error = refuse(Connection("server"), event_id="e", **frame)
     assert (error.code, error.event_id, error.fatal) == (ErrorCode.SESSION_REQUIRED, "e", False)
-    assert error.message == "Send session.create first, or name a session of yours in session_id."
+    assert error.message == "Send session.create first, or name one of your sessions in session_id."
 
 
 @pytest.mark.parametrize("type_name", ["ping", "capabilities.query"])

@@ -62,7 +62,7 @@ def test_a_key_that_is_another_one_verifies_nothing(key: dict[str, Any]) -> None
 
 def test_a_signature_of_another_head_is_refused() -> None:
     other = note().replace("\n42\n", "\n43\n")
-    with pytest.raises(BadCheckpoint, match="not of this checkpoint"):
+    with pytest.raises(BadCheckpoint, match="does not match this checkpoint"):
         open_checkpoint(other, [jwk()])
 
 

@@ -52,7 +52,7 @@ class ServerApi:
         self._rest = rest
 
     async def me(self) -> Caller:
-        """Return the person whom this key belongs to."""
+        """Return the owner of this key."""
         return await self._rest.read("/api/v1/me", Caller)
 
     async def agents(self) -> list[AgentListing]:
@@ -71,22 +71,22 @@ class ServerApi:
         """
         if is_chat_id(name_or_id):
             return await self._rest.read(f"/api/v1/chats/{name_or_id}", ChatSummary)
-        wanted = name_or_id.casefold()
-        found = [chat async for chat in self.chats() if chat.title.casefold() == wanted]
-        if not found:
+        title = name_or_id.casefold()
+        matches = [chat async for chat in self.chats() if chat.title.casefold() == title]
+        if not matches:
             raise NotFoundError(
                 f"You are in no chat {name_or_id!r}.",
                 code="chat_not_found",
                 what_to_do="List your chats, or name one by its id.",
             )
-        if len(found) > 1:
-            ids = ", ".join(chat.id for chat in found)
+        if len(matches) > 1:
+            ids = ", ".join(chat.id for chat in matches)
             raise InvalidRequestError(
-                f"{len(found)} chats have the title {name_or_id!r}: {ids}.",
+                f"{len(matches)} chats have the title {name_or_id!r}: {ids}.",
                 code="ambiguous_chat",
                 what_to_do="Name the chat by its id.",
             )
-        return found[0]
+        return matches[0]
 
     async def new_chat(
         self, title: str = "", *, users: Sequence[str] = (), agents: Sequence[str] = ()
@@ -106,18 +106,18 @@ class ServerApi:
     ) -> StoredMessage:
         """Send a message without a session; its agents answer, but this does not wait for them.
 
-        The request has an Idempotency-Key: if the answer is lost, it is repeated without sending
-        twice.
+        The request has an Idempotency-Key: if the response is lost, it is retried without sending
+        the message twice.
         """
-        stored = [await self.upload(file) for file in files]
+        attachments = [await self.upload(file) for file in files]
         body: dict[str, object] = {"content": text}
-        body |= {"attachments": [file.content_id for file in stored]} if stored else {}
+        body |= {"attachments": [file.content_id for file in attachments]} if attachments else {}
         body |= {"reply_to": reply_to} if reply_to else {}
         body |= {"thread": thread} if thread else {}
-        sent = await self._rest.write(
+        response = await self._rest.write(
             "POST", f"/api/v1/chats/{chat_id}/messages", body, repeatable=True, kind=WrittenMessage
         )
-        return sent.message
+        return response.message
 
     def history(
         self, chat_id: str, *, most: int | None = None, newest_first: bool = False
@@ -128,7 +128,7 @@ class ServerApi:
         return self._rest.pages(path, StoredMessage, most=most, query={"order": order})
 
     async def search(self, query: str, *, most: int = 50) -> list[StoredMessage]:
-        """Return the messages that match all words and filters of a search, newest first."""
+        """Return the messages that match every word and filter of a search, newest first."""
         page = await self._rest.read("/api/v1/search", Listed, q=query, limit=min(most, 50))
         return [msgspec.convert(row, StoredMessage) for row in page.data]
 
@@ -152,7 +152,7 @@ class ServerApi:
         agents: Sequence[str] | None = None,
         expires_at: datetime | None = None,
     ) -> IssuedKey:
-        """Create a key with some of the rights of this key; only this call returns its secret.
+        """Create a key with a subset of this key's rights; only this call returns its secret.
 
         ``chats`` and ``agents`` are ids: the key is restricted to them. If the answer is lost, the
         request is not repeated: see ``keys``.
@@ -176,7 +176,7 @@ class ServerApi:
     # --- Files ---
 
     async def upload(self, path: str | Path) -> StoredContent:
-        """Upload a file in parts: a lost connection costs only the last part."""
+        """Upload a file in parts, so that a lost connection costs only the last part."""
         return await upload_file(self._rest, Path(path))
 
     async def download(self, content: str, path: str | Path) -> StoredContent:
@@ -184,30 +184,34 @@ class ServerApi:
 
         An interrupted transfer resumes where it left off, at most three times.
         """
-        found = _CONTENT_PATH.fullmatch(content)
-        if found is None:
-            raise InvalidRequestError(f"{content!r} is no content's id.", code="content_not_found")
-        content_id = found[1].lower()
-        described = await self._rest.read(f"/api/v1/contents/{content_id}", StoredContent)
+        match = _CONTENT_PATH.fullmatch(content)
+        if match is None:
+            raise InvalidRequestError(
+                f"{content!r} is not the id of a content.", code="content_not_found"
+            )
+        content_id = match[1].lower()
+        stored = await self._rest.read(f"/api/v1/contents/{content_id}", StoredContent)
         partial = Path(f"{path}.part")
         try:
-            digest = await self._fetch(described, partial)
-            if digest != described.sha256:
-                raise ClientError("The file is not what its SHA-256 says.", code="file_changed")
+            digest = await self._fetch(stored, partial)
+            if digest != stored.sha256:
+                raise ClientError("The file does not match its SHA-256.", code="file_changed")
             await asyncio.to_thread(os.replace, partial, path)
         finally:
             await asyncio.to_thread(partial.unlink, missing_ok=True)
-        return described
+        return stored
 
-    async def _fetch(self, described: StoredContent, partial: Path) -> str:
+    async def _fetch(self, stored: StoredContent, partial: Path) -> str:
         digest, size = hashlib.sha256(), 0
         with partial.open("wb") as file:
             for attempt in range(1, _DOWNLOAD_ATTEMPTS + 1):
                 headers = {"Range": f"bytes={size}-"} if size else {}
                 try:
-                    async with self._rest.stream(described.url, headers=headers) as answer:
+                    async with self._rest.stream(stored.url, headers=headers) as answer:
                         if size and answer.status_code != httpx2.codes.PARTIAL_CONTENT:
-                            raise ClientError("The server sends no rest.", code="no_ranges")
+                            raise ClientError(
+                                "The server did not resume the transfer.", code="no_ranges"
+                            )
                         async for chunk in answer.aiter_bytes(_CHUNK):
                             file.write(chunk)
                             digest.update(chunk)
@@ -223,7 +227,7 @@ class ServerApi:
     async def export(self, chat_id: str, path: str | Path) -> ExportSummary:
         """Export a chat to an NDJSON file, which is created only once it is complete.
 
-        Raises ExportCutError if the transfer was cut, or the count or SHA-256 does not match.
+        Raises ExportCutError if the transfer was cut, or if the count or SHA-256 does not match.
         """
         check = ExportCheck()
         partial = Path(f"{path}.part")
@@ -243,16 +247,16 @@ class ServerApi:
 
         Raises ExportCutError if the transfer is interrupted.
         """
-        rest = b""
+        partial = b""
         address = f"/api/v1/chats/{chat_id}/export"
         params = {"format": "ndjson", "log": "true"}
         try:
             async with self._rest.stream(address, params=params) as answer:
                 async for chunk in answer.aiter_bytes(_CHUNK):
-                    *lines, rest = (rest + chunk).split(b"\n")
+                    *lines, partial = (partial + chunk).split(b"\n")
                     for line in lines:
                         yield line + b"\n"
         except httpx2.TransportError as error:
-            raise ExportCutError(f"The export was cut: {error}") from None
-        if rest:
-            yield rest
+            raise ExportCutError(f"The export was cut off: {error}") from None
+        if partial:
+            yield partial

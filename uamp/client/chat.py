@@ -105,9 +105,9 @@ class OpenChat:
         """
 
         async def start() -> TurnState:
-            stored = [await self._stored(file) for file in files]
-            inputs: list[InputEvent] = [InputText(text=text)] if text or not stored else []
-            inputs += [_input_of(file) for file in stored]
+            attachments = [await self._upload(file) for file in files]
+            inputs: list[InputEvent] = [InputText(text=text)] if text or not attachments else []
+            inputs += [_input_of(file) for file in attachments]
             inputs[0] = msgspec.structs.replace(inputs[0], reply_to=reply_to, thread=thread)
             turn = self._session.ask(inputs, ResponseCreate(queue=queue))
             self._connection.changed()
@@ -136,7 +136,7 @@ class OpenChat:
         self._session.cancel(response_id)
         self._connection.changed()
 
-    async def _stored(self, file: FileOrPath) -> StoredContent:
+    async def _upload(self, file: FileOrPath) -> StoredContent:
         return file if isinstance(file, StoredContent) else await self._api.upload(file)
 
     async def close(self) -> None:
@@ -157,20 +157,22 @@ class OpenChat:
         """
         unread: deque[Event] = deque(maxlen=_UNREAD_EVENTS)
         self._readers.append(unread)
-        return self._read(unread, seconds)
+        return self._read_events(unread, seconds)
 
-    async def _read(self, unread: deque[Event], seconds: float | None) -> AsyncIterator[Event]:
+    async def _read_events(
+        self, unread: deque[Event], seconds: float | None
+    ) -> AsyncIterator[Event]:
         try:
             while True:
                 while unread:
                     if len(unread) >= _UNREAD_EVENTS:
-                        raise ClientError("The events come faster than they are read.", code="lag")
+                        raise ClientError("Events arrive faster than they are read.", code="lag")
                     yield unread.popleft()
                 if self._session.error is not None:
                     raise self._session.error
                 came = await self._connection.wait(_LONG_SECONDS if seconds is None else seconds)
                 if not came and seconds is not None:
-                    raise TimedOutError(f"No event came for {seconds:g} seconds.")
+                    raise TimedOutError(f"No event arrived for {seconds:g} seconds.")
         finally:
             self._readers.remove(unread)
 
@@ -229,9 +231,9 @@ class OpenChat:
             return str(error) or type(error).__name__, True
 
     async def _pay(self, required: PaymentRequired) -> None:
-        asked = required.requirements
+        requirements = required.requirements
         payment = payment_by_balance(required)
-        refusal = PaymentRequiredError(asked.amount, asked.currency)
+        refusal = PaymentRequiredError(requirements.amount, requirements.currency)
         if payment is None or not await self._consent.agrees(required):
             self._session.decline(required, refusal)
         else:

@@ -140,7 +140,7 @@ class Client(ServerApi):
             now=now_ms,
             payment_token=payment_token,
         )
-        opened = OpenChat(
+        open_chat = OpenChat(
             self,
             self._connection,
             session,
@@ -148,8 +148,8 @@ class Client(ServerApi):
             tools=functions,
             answer_seconds=self.answer_seconds,
         )
-        handle = SessionHandle(session, opened.take_event, opened.take_request)
-        opened.on_close = lambda: self._connection.remove(handle)
+        handle = SessionHandle(session, open_chat.take_event, open_chat.take_request)
+        open_chat.on_close = lambda: self._connection.remove(handle)
         self._connection.add(handle)
         try:
             async with asyncio.timeout(self._timeout):
@@ -164,7 +164,7 @@ class Client(ServerApi):
         except ClientError:
             self._connection.remove(handle)
             raise
-        return opened
+        return open_chat
 
 
 def _address(url: str) -> str:

@@ -177,17 +177,17 @@ class ServerConnection:
             except (OSError, TimeoutError, httpx2.TransportError) as error:
                 attempt += 1
                 if self._is_hopeless(attempt, lost_at):
-                    self._fail(_unreached(self._rest.http, error))
+                    self._fail(_unreachable(self._rest.http, error))
                     return
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 no secret
                 continue
-            closed = await self._serve(transport)
-            if closed.error is not None:
-                self._fail(closed.error)
+            end = await self._serve(transport)
+            if end.error is not None:
+                self._fail(end.error)
                 return
             attempt, lost_at = 1, time.monotonic()
-            logger.info("the connection was lost (%s); connecting again", closed)
+            logger.info("the connection was lost (%s); reconnecting", end)
 
     def _is_hopeless(self, attempt: int, lost_at: float | None) -> bool:
         if lost_at is None:
@@ -212,7 +212,7 @@ class ServerConnection:
                 raise error from None
             if refused.status in _OF_CALLER or self._choice == "websocket" or self._had_socket:
                 raise ConnectionError(str(refused)) from None
-            logger.info("no WebSocket (%s): going on over HTTP", refused)
+            logger.info("no WebSocket (%s): continuing over HTTP", refused)
             self._choice = "sse"
             return EventStreamTransport(self._rest.http)
         self._had_socket = True
@@ -225,11 +225,11 @@ class ServerConnection:
         except UnauthorizedError as error:
             return error
         except ClientError:
-            logger.debug("REST does not say why", exc_info=True)
+            logger.debug("REST gives no reason", exc_info=True)
         return NotPermittedError(
             f"The server refused the connection: {refused}.",
             code="forbidden",
-            what_to_do="Close other connections of the key, or ask the operator.",
+            what_to_do="Close other connections that use the key, or ask the operator.",
         )
 
     async def _serve(self, transport: FrameTransport) -> TransportClosed:
@@ -285,11 +285,11 @@ class ServerConnection:
         try:
             events = self._protocol.receive(frame, now=time.monotonic())
         except uamp.RemoteProtocolError as error:
-            logger.warning("a frame of the server was not understood: %s", error)
+            logger.warning("ignored an invalid frame of the server: %s", error)
             return
         for event in events:
             if isinstance(event, UnknownEvent):
-                logger.debug("an event of an unknown type: %s", event.type_name)
+                logger.debug("ignored an event of unknown type: %s", event.type_name)
             elif isinstance(event, Pong) and not self._is_ordered:
                 self._start(self._pong_with_log(event))
             else:
@@ -322,7 +322,9 @@ class ServerConnection:
     def _handle_for(self, event: Event) -> SessionHandle | None:
         if isinstance(event, SessionCreated):
             state = self._creating.popleft() if self._creating else None
-            return next((one for one in self._handles if one.state is state), None)
+            return next(
+                (candidate for candidate in self._handles if candidate.state is state), None
+            )
         cause = _cause_of(event)
         for handle in self._handles:
             if cause is not None and handle.state.sent(cause):
@@ -345,8 +347,8 @@ class ServerConnection:
         query = {"after": at, "before": at + _ANSWERS, "types": "response.created"}
         path = f"/api/v1/chats/{handle.state.chat}/events"
         page = await self._rest.read(path, Listed, **query)
-        begun = [row["payload"].get("message_id") for row in page.data]
-        handle.state.settle(turn, begun.count(turn.message.id))
+        message_ids = [row["payload"].get("message_id") for row in page.data]
+        handle.state.settle(turn, message_ids.count(turn.message.id))
         self.changed()
 
     async def _retry(self, handle: SessionHandle, turn: TurnState, seconds: float) -> None:
@@ -389,6 +391,6 @@ def _cause_of(event: Event) -> str | None:
     return None
 
 
-def _unreached(http: httpx2.AsyncClient, error: BaseException) -> ConnectionLostError:
-    said = str(error) or type(error).__name__
-    return ConnectionLostError(f"The server at {http.base_url} was not reached: {said}")
+def _unreachable(http: httpx2.AsyncClient, error: BaseException) -> ConnectionLostError:
+    reason = str(error) or type(error).__name__
+    return ConnectionLostError(f"The server at {http.base_url} could not be reached: {reason}")

@@ -40,5 +40,5 @@ class Consent:
         return await _answer(self._approve(call))
 
 
-async def _answer(given: bool | Awaitable[bool]) -> bool:  # noqa: FBT001 what a callback returned
-    return await given if inspect.isawaitable(given) else given
+async def _answer(result: bool | Awaitable[bool]) -> bool:  # noqa: FBT001 what a callback returned
+    return await result if inspect.isawaitable(result) else result

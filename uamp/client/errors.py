@@ -130,7 +130,7 @@ class PaymentRequiredError(ClientError):
             f"The answer costs {amount} {currency}, and this client did not agree to pay.",
             code=ErrorCode.PAYMENT_REQUIRED,
             details={"amount": amount, "currency": currency},
-            what_to_do="Give the client `pay_up_to` or `agree`, and ask again.",
+            what_to_do="Set `pay_up_to` or `agree` on the client, and ask again.",
         )
         self.amount = amount
         self.currency = currency
@@ -186,15 +186,15 @@ def error_of_problem(status: int, problem: Mapping[str, Any]) -> ClientError:
     if kind is None:
         kind = UnavailableError if status >= _FIRST_SERVER_FAULT else InvalidRequestError
     title, detail = str(problem.get("title") or ""), str(problem.get("detail") or "")
-    fields = [_field(one) for one in problem.get("errors") or () if isinstance(one, Mapping)]
-    said = " ".join(dict.fromkeys(filter(None, [detail or title, *fields])))
+    fields = [_field(field) for field in problem.get("errors") or () if isinstance(field, Mapping)]
+    message = " ".join(dict.fromkeys(filter(None, [detail or title, *fields])))
     details = {name: value for name, value in problem.items() if name not in {"title", "type"}}
-    return kind(said or f"The server answered with status {status}.", code=code, details=details)
+    return kind(message or f"The server answered with status {status}.", code=code, details=details)
 
 
 def _field(error: Mapping[str, Any]) -> str:
-    where = error.get("parameter") or error.get("pointer") or ""
-    return f"{where}: {error.get('detail', '')}".removeprefix(": ")
+    place = error.get("parameter") or error.get("pointer") or ""
+    return f"{place}: {error.get('detail', '')}".removeprefix(": ")
 
 
 def _kind_of(code: str) -> type[ClientError] | None:
@@ -206,7 +206,9 @@ def _kind_of(code: str) -> type[ClientError] | None:
 
 def _remedy(code: str) -> str:
     """Return the remedy for a code from the table of the protocol."""
-    known = {str(row.code): row.what_to_do for row in ERROR_CODES.values()}
+    remedies = {str(row.code): row.what_to_do for row in ERROR_CODES.values()}
     if code == "unauthorized":
-        return "Use a key of the page /account; for the command line, `uamp keys add`."
-    return known.get(code, "")
+        return (
+            "Create a key on the page /account; on the command line, save it with `uamp keys add`."
+        )
+    return remedies.get(code, "")

@@ -36,7 +36,7 @@ class Rest:
 
     async def read(self, path: str, kind: type[_T], /, **query: Any) -> _T:
         """GET a path and return the response as ``kind``. Raises ClientError."""
-        answer = await self.request("GET", path, params=_given(query))
+        answer = await self.request("GET", path, params=_present(query))
         return msgspec.json.decode(answer.content, type=kind)
 
     async def write(
@@ -99,29 +99,29 @@ class Rest:
             except httpx2.TransportError as error:
                 unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
                 if attempt == _ATTEMPTS or not (unsent or repeatable):
-                    raise _unreached(self.http, error) from error
+                    raise _unreachable(self.http, error) from error
             else:
                 if answer.is_success:
                     return answer
                 refusal = error_of_problem(answer.status_code, _problem(answer))
-                again = answer.status_code in _NOTHING_DONE or (
+                may_retry = answer.status_code in _NOTHING_DONE or (
                     repeatable and answer.status_code in _MAY_BE_DONE
                 )
                 wait = refusal.retry_after or _retry_after(answer)
-                if attempt == _ATTEMPTS or not again or (wait or 0) > _LONGEST_PAUSE:
+                if attempt == _ATTEMPTS or not may_retry or (wait or 0) > _LONGEST_PAUSE:
                     raise refusal
                 pause = max(pause, wait or 0)
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
 
-def _unreached(http: httpx2.AsyncClient, error: Exception) -> ConnectionLostError:
+def _unreachable(http: httpx2.AsyncClient, error: Exception) -> ConnectionLostError:
     return ConnectionLostError(
         f"No answer from {http.base_url}: {str(error) or type(error).__name__}"
     )
 
 
-def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+def _present(query: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value is not None}
 
 

@@ -22,10 +22,10 @@ class SpendingPlan:
 
     def covers(self, required: PaymentRequired) -> bool:
         """Return whether the limit has room for a payment."""
-        asked = required.requirements
-        if asked.currency != self.currency:
+        requirements = required.requirements
+        if requirements.currency != self.currency:
             return False
-        return self.agreed + _amount(asked.amount) <= self.limit
+        return self.agreed + _amount(requirements.amount) <= self.limit
 
     def count(self, required: PaymentRequired) -> None:
         """Count a payment that the client agrees to."""

@@ -185,7 +185,7 @@ class SyncClient:
         return SyncChat(self._loop, self._loop.run(work))
 
     def me(self) -> Caller:
-        """Return the person whom this key belongs to."""
+        """Return the owner of this key."""
         return self._loop.run(self._client.me)
 
     def agents(self) -> list[AgentListing]:

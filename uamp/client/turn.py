@@ -52,7 +52,7 @@ class AskedTurn:
         return [answer.result() for answer in self._state.answers] if self._state else []
 
     async def __aiter__(self) -> AsyncIterator[Piece]:
-        state = await self._begun()
+        state = await self._ensure_started()
         until = self._deadline()
         while True:
             while (piece := state.next_piece()) is not None:
@@ -76,7 +76,7 @@ class AskedTurn:
 
     async def stored(self) -> ChatMessage | None:
         """Wait until the message is stored, not for its answers; return the stored message."""
-        state = await self._begun()
+        state = await self._ensure_started()
         until = self._deadline()
         while not state.is_stored and state.error is None:
             await self._change(until)
@@ -95,11 +95,11 @@ class AskedTurn:
         self._connection.changed()
         end = asyncio.get_running_loop().time() + seconds
         while not all(answer.has_ended for answer in state.answers) and state.error is None:
-            left = end - asyncio.get_running_loop().time()
-            if left <= 0 or not await self._connection.wait(left):
+            remaining = end - asyncio.get_running_loop().time()
+            if remaining <= 0 or not await self._connection.wait(remaining):
                 return
 
-    async def _begun(self) -> TurnState:
+    async def _ensure_started(self) -> TurnState:
         async with self._starting:
             if self._state is None:
                 self._state = await self._start()
@@ -109,11 +109,11 @@ class AskedTurn:
         return asyncio.get_running_loop().time() + self._seconds
 
     async def _change(self, until: float) -> None:
-        left = until - asyncio.get_running_loop().time()
-        if left <= 0 or not await self._connection.wait(left):
+        remaining = until - asyncio.get_running_loop().time()
+        if remaining <= 0 or not await self._connection.wait(remaining):
             raise TimedOutError(
-                f"Nothing came from the server for {self._seconds:g} seconds.",
-                what_to_do="The answer may still go on: read the history of the chat.",
+                f"Nothing arrived from the server for {self._seconds:g} seconds.",
+                what_to_do="The answer may still be running: read the history of the chat.",
             )
 
     @staticmethod

@@ -34,21 +34,21 @@ async def upload_file(rest: Rest, file: Path) -> StoredContent:
     if size == 0:
         answer = await rest.request("POST", "/api/v1/contents", files={"file": (file.name, b"")})
         return msgspec.json.decode(answer.content, type=StoredContent)
-    begun = await _begin(rest, file, size)
+    upload = await _begin(rest, file, size)
     try:
-        return await _send(rest, file, begun)
+        return await _send(rest, file, upload)
     except BaseException:
         # The bytes sent count as stored until they are deleted.
         with suppress(ClientError):
-            await rest.request("DELETE", f"{_PATH}/{begun.id}", headers=_VERSION)
+            await rest.request("DELETE", f"{_PATH}/{upload.id}", headers=_VERSION)
         raise
 
 
 async def _begin(rest: Rest, file: Path, size: int) -> StoredUpload:
     kind = mimetypes.guess_type(file.name)[0]
-    named = {"filename": file.name} | ({"filetype": kind} if kind else {})
+    fields = {"filename": file.name} | ({"filetype": kind} if kind else {})
     metadata = ",".join(
-        f"{name} {base64.b64encode(value.encode()).decode()}" for name, value in named.items()
+        f"{name} {base64.b64encode(value.encode()).decode()}" for name, value in fields.items()
     )
     headers = {**_VERSION, "Upload-Length": str(size), "Upload-Metadata": metadata}
     for attempt in range(1, _ATTEMPTS + 1):
@@ -63,53 +63,53 @@ async def _begin(rest: Rest, file: Path, size: int) -> StoredUpload:
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _send(rest: Rest, file: Path, begun: StoredUpload) -> StoredContent:
+async def _send(rest: Rest, file: Path, upload: StoredUpload) -> StoredContent:
     """Send the parts; after a lost response the server reports how much it has."""
-    path, offset, failed = f"{_PATH}/{begun.id}", begun.offset, 0
-    part_bytes = max(PART_BYTES, -(-begun.length // PARTS))
+    path, offset, failures = f"{_PATH}/{upload.id}", upload.offset, 0
+    part_bytes = max(PART_BYTES, -(-upload.length // PARTS))
     while True:
         part = await _part(file, offset, part_bytes)
         headers = {**_VERSION, "Upload-Offset": str(offset), "Content-Type": _PART_TYPE}
         try:
-            if offset < begun.length:
+            if offset < upload.length:
                 answer = await rest.request("PATCH", path, content=part, headers=headers)
-                offset, failed = int(answer.headers["Upload-Offset"]), 0
-                if offset < begun.length:
+                offset, failures = int(answer.headers["Upload-Offset"]), 0
+                if offset < upload.length:
                     continue
         except ConnectionLostError:
-            failed += 1
-            if failed == _ATTEMPTS:
+            failures += 1
+            if failures == _ATTEMPTS:
                 raise
         except ClientError as error:
             # The part arrived, but its response was lost.
             if error.code != "wrong_offset":
                 raise
-        there = await rest.read(path, StoredUpload)
-        if there.content is not None:
-            return there.content
-        if there.offset > offset:
-            failed = 0
-        offset = there.offset
+        current = await rest.read(path, StoredUpload)
+        if current.content is not None:
+            return current.content
+        if current.offset > offset:
+            failures = 0
+        offset = current.offset
 
 
 async def _size(file: Path) -> int:
     try:
         return (await asyncio.to_thread(file.stat)).st_size
     except OSError as error:
-        raise _not_read(file, error) from None
+        raise _unreadable(file, error) from None
 
 
 async def _part(file: Path, offset: int, size: int) -> bytes:
     def read() -> bytes:
-        with file.open("rb") as opened:
-            opened.seek(offset)
-            return opened.read(size)
+        with file.open("rb") as stream:
+            stream.seek(offset)
+            return stream.read(size)
 
     try:
         return await asyncio.to_thread(read)
     except OSError as error:
-        raise _not_read(file, error) from None
+        raise _unreadable(file, error) from None
 
 
-def _not_read(file: Path, error: OSError) -> InvalidRequestError:
+def _unreadable(file: Path, error: OSError) -> InvalidRequestError:
     return InvalidRequestError(f"{file}: {error.strerror}.", code="file_not_read")

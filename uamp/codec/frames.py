@@ -231,13 +231,13 @@ def encode(
     Raises LocalProtocolError for an event without a wire type or with a value that JSON cannot
     hold.
     """
-    given = {
+    supplied = {
         "event_id": event_id if event.event_id is None else None,
         "timestamp": timestamp if event.timestamp is None else None,
         "session_id": session_id if event.session_id is None else None,
         "seq": seq if event.seq is None else None,
     }
-    lacking = {name: value for name, value in given.items() if value is not None}
+    lacking = {name: value for name, value in supplied.items() if value is not None}
     if isinstance(event, UnknownEvent):
         raise LocalProtocolError("an unknown event is not sent")
     if lacking:

@@ -139,7 +139,7 @@ def _object_hook(limits: Limits) -> Callable[[list[tuple[str, Any]]], dict[str, 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
         if len(members) != len(pairs):
-            raise RemoteProtocolError(ErrorCode.DUPLICATE_KEY, "an object names a member twice")
+            raise RemoteProtocolError(ErrorCode.DUPLICATE_KEY, "an object has a duplicate member")
         if len(pairs) > max_members:
             raise RemoteProtocolError(
                 ErrorCode.TOO_MANY_MEMBERS, f"an object has at most {max_members} members"
@@ -158,7 +158,7 @@ def _integer(digits: str) -> int:
         value = int(digits)
         if -_MAX_INTEGER <= value <= _MAX_INTEGER:
             return value
-    raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "a number is beyond a double")
+    raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "a number is too large for a double")
 
 
 def _exact_integer(digits: str) -> int:
@@ -171,7 +171,7 @@ def _exact_integer(digits: str) -> int:
 def _real(digits: str) -> float:
     value = float(digits)
     if isinf(value):
-        raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "a number is beyond a double")
+        raise RemoteProtocolError(ErrorCode.INVALID_NUMBER, "a number is too large for a double")
     return value
 
 

@@ -32,7 +32,7 @@ FILES = click.option(
     "files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file to send with it; may be given several times.",
+    help="A file to attach; may be repeated.",
 )
 
 
@@ -42,7 +42,7 @@ FILES = click.option(
     "--chat", metavar="CHAT", shell_complete=complete_chats, help="A chat, by title or id."
 )
 @click.option(
-    "--agent", metavar="NAME", shell_complete=complete_agents, help="An agent, privately."
+    "--agent", metavar="NAME", shell_complete=complete_agents, help="An agent to ask privately."
 )
 @FILES
 @click.option(
@@ -50,7 +50,7 @@ FILES = click.option(
     type=click.FloatRange(1),
     default=600,
     show_default=True,
-    help="How long nothing may come of the answer.",
+    help="How long to wait for the next piece of the answer.",
 )
 @paying_options
 @server_options
@@ -78,16 +78,16 @@ async def ask(
     if (chat is None) == (agent is None):
         raise click.UsageError("Name a --chat or an --agent.")
     words = message_of(text)
-    asked = asks_person(as_json=as_json)
+    has_person = asks_person(as_json=as_json)
     async with client_of(
         url,
         server,
         pay_up_to=pay_up_to,
-        agree=agree if asked else None,
-        approve=approve if asked else None,
+        agree=agree if has_person else None,
+        approve=approve if has_person else None,
     ) as client:
-        opened = await (client.chat(chat) if chat is not None else client.agent(str(agent)))
-        await show(opened.ask(words, files=files, seconds=seconds), as_json=as_json)
+        conversation = await (client.chat(chat) if chat is not None else client.agent(str(agent)))
+        await show(conversation.ask(words, files=files, seconds=seconds), as_json=as_json)
 
 
 @click.command
@@ -111,8 +111,8 @@ async def send(
     """
     words = message_of(text)
     async with client_of(url, server) as client:
-        found = await client.find_chat(chat)
-        message = await client.send_message(found.id, words, files=files)
+        target = await client.find_chat(chat)
+        message = await client.send_message(target.id, words, files=files)
         if as_json:
             print_json(message)
         else:
@@ -145,10 +145,10 @@ def message_of(text: Sequence[str]) -> str:
     if words and "-" not in words:
         return " ".join(words)
     if not words and sys.stdin.isatty():
-        raise click.UsageError("Write the message behind the command, or pipe it in.")
+        raise click.UsageError("Write the message after the command, or pipe it in.")
     piped = sys.stdin.read()
     before = " ".join(word for word in words if word != "-")
-    joined = f"{before}\n\n{piped}" if before else piped
-    if not joined.strip():
+    message = f"{before}\n\n{piped}" if before else piped
+    if not message.strip():
         raise click.UsageError("The message is empty.")
-    return joined.rstrip("\n")
+    return message.rstrip("\n")

@@ -42,8 +42,8 @@ async def acp(agent: str, url: str | None, server: str | None, *, as_json: bool)
     chosen = configuration.choose(url=url, name=server)
     async with Client(chosen.url, key=chosen.key) as client:
         # The handshake cannot report what is wrong with a key or a name.
-        known = {one.name.casefold() for one in await client.agents()}
-    if agent.casefold() not in known:
+        names = {listing.name.casefold() for listing in await client.agents()}
+    if agent.casefold() not in names:
         raise NotFoundError(f"There is no agent {agent!r}.", code="agent_not_found")
     headers = {"Authorization": f"Bearer {chosen.key}"} if chosen.key else {}
     socket = await _open(f"{chosen.url.rstrip('/')}/agents/{quote(agent, safe='')}/acp", headers)
@@ -61,7 +61,7 @@ async def _open(address: str, headers: dict[str, str]) -> FrameTransport:
             f"The server refused the connection: {refused}.", code="forbidden"
         ) from None
     except (OSError, TimeoutError) as error:
-        raise ConnectionLostError(f"The server was not reached: {error}.") from error
+        raise ConnectionLostError(f"The server could not be reached: {error}.") from error
 
 
 async def _bridge(socket: FrameTransport) -> None:
@@ -87,10 +87,10 @@ async def _send_lines(socket: FrameTransport) -> None:
 
     def read() -> None:
         # Bypass Python's buffer, whose lock this thread would still hold when the program exits.
-        rest = b""
+        partial = b""
         while piece := os.read(sys.stdin.fileno(), _PIECE):
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
+            *complete, partial = (partial + piece).split(b"\n")
+            for line in complete:
                 loop.call_soon_threadsafe(lines.put_nowait, line)
         loop.call_soon_threadsafe(lines.put_nowait, _END)
 

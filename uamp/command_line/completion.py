@@ -42,14 +42,14 @@ def complete_agents(
 
 
 def _complete(context: click.Context, read: object, incomplete: str) -> list[CompletionItem]:
-    async def found() -> list[str]:
+    async def fetch() -> list[str]:
         options = context.params
         async with client_of(options.get("url"), options.get("server"), timeout=_SECONDS) as client:
             async with asyncio.timeout(_SECONDS):
                 return await read(client)  # type: ignore[operator, no-any-return]
 
     try:
-        names = asyncio.run(found())
+        names = asyncio.run(fetch())
     except (ClientError, TimeoutError):
         return []  # a shell cannot show an error here; the command itself reports it
     begin = incomplete.casefold()
@@ -67,8 +67,8 @@ def completion(context: click.Context, shell: str) -> None:
     uamp completion zsh >> ~/.zshrc
     uamp completion fish > ~/.config/fish/completions/uamp.fish
     """  # noqa: D301 click reads the character
-    made = get_completion_class(shell)
+    completion_class = get_completion_class(shell)
     root = context.find_root().command
-    if made is None:
+    if completion_class is None:
         raise click.UsageError(f"No completion for {shell}.")
-    click.echo(made(root, {}, "uamp", "_UAMP_COMPLETE").source())
+    click.echo(completion_class(root, {}, "uamp", "_UAMP_COMPLETE").source())

@@ -92,7 +92,7 @@ def key_for(url: str) -> str:
     if key is not None and address.rstrip("/") == url.rstrip("/"):
         return key
     saved = load().servers.values()
-    return next((one.key for one in saved if one.url.rstrip("/") == url.rstrip("/")), "")
+    return next((server.key for server in saved if server.url.rstrip("/") == url.rstrip("/")), "")
 
 
 def choose(*, url: str | None, name: str | None) -> SavedServer:
@@ -116,8 +116,8 @@ def choose(*, url: str | None, name: str | None) -> SavedServer:
     current = saved.servers.get(saved.current)
     if address is None:
         return current or SavedServer(url=DEFAULT_URL, key="")
-    known = [current] if current else []
-    for server in [*known, *saved.servers.values()]:
+    candidates = [current] if current else []
+    for server in [*candidates, *saved.servers.values()]:
         if server.url.rstrip("/") == address.rstrip("/"):
             return server
     return SavedServer(url=address, key="")

@@ -1,4 +1,4 @@
-"""Fetches what a URL shows, in the form that is verified, with the keys of its server."""
+"""Fetches the verifiable form of the page at a URL, and the keys of its server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FORMS: Final = (
     ),
     (re.compile(r"/shared/([A-Za-z0-9_-]{1,100})"), r"/shared/\1?format=json"),
 )
-"""Paths of pages and messages, and the paths of what is verified of them."""
+"""Paths of pages and messages, and the paths of their verifiable forms."""
 
 
 class KeySet(msgspec.Struct):
@@ -52,7 +52,7 @@ def is_url(text: str) -> bool:
 
 
 async def fetch(url: str, out: IO[bytes]) -> list[dict[str, Any]]:
-    """Write what a URL shows to a file, and return the keys that its server publishes.
+    """Write the verifiable form of a URL to a file, and return the keys that its server publishes.
 
     A saved key is sent only to the server that it was saved for, and redirects are not followed.
     Raises ClientError.
@@ -63,12 +63,12 @@ async def fetch(url: str, out: IO[bytes]) -> list[dict[str, Any]]:
     async with httpx2.AsyncClient(base_url=origin, headers=headers, timeout=30.0) as http:
         rest = Rest(http)
         kids = await _download(rest, path, out)
-        found = (await rest.read(_KEYS, KeySet)).keys
-        missing = sorted(kids - {str(key.get("kid")) for key in found})[:_KIDS_MAX]
+        keys = (await rest.read(_KEYS, KeySet)).keys
+        missing = sorted(kids - {str(key.get("kid")) for key in keys})[:_KIDS_MAX]
         for start in range(0, len(missing), _KIDS_IN_REQUEST):
-            some = "&".join(f"kid={kid}" for kid in missing[start : start + _KIDS_IN_REQUEST])
-            found += (await rest.read(f"{_KEYS}?{some}", KeySet)).keys
-    return found
+            query = "&".join(f"kid={kid}" for kid in missing[start : start + _KIDS_IN_REQUEST])
+            keys += (await rest.read(f"{_KEYS}?{query}", KeySet)).keys
+    return keys
 
 
 async def _download(rest: Rest, path: str, out: IO[bytes]) -> set[str]:
@@ -103,21 +103,21 @@ def _kids(text: bytes) -> Iterator[str]:
 
 
 def _address(url: str) -> tuple[str, str]:
-    """Return the origin of a URL, and the path and query of what is verified."""
+    """Return the origin of a URL, and the path and query of its verifiable form."""
     try:
         parts = urlsplit(url)
         is_safe = parts.scheme == "https" or parts.hostname in _LOCAL
     except ValueError as error:
-        raise InvalidRequestError(f"It is no URL: {error}") from None
+        raise InvalidRequestError(f"This is not a URL: {error}") from None
     if not is_safe or not parts.hostname or parts.username:
         raise InvalidRequestError(
             "Keys are read over HTTPS only.", what_to_do="Use an address that begins with https://."
         )
     path = parts.path.rstrip("/")
     for pattern, form in _FORMS:
-        found = pattern.fullmatch(path)
-        if found is not None:
-            path = found.expand(form)
+        match = pattern.fullmatch(path)
+        if match is not None:
+            path = match.expand(form)
             return f"{parts.scheme}://{parts.netloc}", path
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme}://{parts.netloc}", f"{path}{query}"

@@ -32,23 +32,23 @@ async def export(
 ) -> None:
     """Export a chat to an NDJSON file and check that it is complete.
 
-    A file that was cut off in transfer is not kept; on standard output it ends without its last
+    A file cut off in transfer is deleted; on standard output it ends without its last
     line, and the exit code is 8.
     """
     async with client_of(url, server) as client:
-        found = await client.find_chat(chat)
+        target = await client.find_chat(chat)
         if output == "-":
             check = ExportCheck()
             out = sys.stdout.buffer
-            async for line in client.export_lines(found.id):
+            async for line in client.export_lines(target.id):
                 check.add(line)
                 out.write(line)
             out.flush()
             check.finish()
             return
-        name = _NOT_IN_NAMES.sub("_", found.title).strip(" .") or found.id
+        name = _NOT_IN_NAMES.sub("_", target.title).strip(" .") or target.id
         path = Path(output or f"{name}.ndjson")
-        summary = await client.export(found.id, path)
+        summary = await client.export(target.id, path)
     if as_json:
         print_json({"file": str(path), "count": summary.count, "sha256": summary.sha256})
     else:

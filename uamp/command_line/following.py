@@ -42,21 +42,21 @@ async def tail(
 ) -> None:
     """Print the last messages of a chat, then follow it until Ctrl-C.
 
-    With --json each line is an event of the protocol. A lost connection is reopened, and whatever
-    happened in the meantime is printed then.
+    With --json each line is an event of the protocol. After a lost connection, the events missed in
+    the meantime are printed.
     """
     async with client_of(url, server) as client:
-        opened = await client.chat(chat)
-        events = opened.events()
-        earlier = [one async for one in opened.history(most=lines, newest_first=True)]
+        conversation = await client.chat(chat)
+        events = conversation.events()
+        earlier = [message async for message in conversation.history(most=lines, newest_first=True)]
         for message in reversed(earlier):
             if as_json:
                 print_json({"type": "message", "message": message})
             else:
                 print_message(message.name, message.content, message.created_at)
-        known = {message.id for message in earlier}
+        printed = {message.id for message in earlier}
         async for event in events:
-            if isinstance(event, MessageCreated) and event.message.id in known:
+            if isinstance(event, MessageCreated) and event.message.id in printed:
                 continue
             if as_json:
                 print_event(event)
@@ -84,6 +84,6 @@ def print_happening(event: Event) -> None:
 
 def print_message(name: str, text: str, at: datetime) -> None:
     """Print a message under its time in the local time zone."""
-    when = at.astimezone().strftime("%H:%M")
-    head = click.style(f"{when} {printable(name)}", bold=True)
+    time = at.astimezone().strftime("%H:%M")
+    head = click.style(f"{time} {printable(name)}", bold=True)
     click.echo(f"{head}  {printable(text)}")

@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 
 HELP = """\
 /members   who is in the chat
-/cancel    stop the answers that run (Ctrl-C too)
-/quit      leave (Ctrl-D too)
-Anything else is sent. Mention an agent to have it answer: @echo hello"""
+/cancel    stop the running answers (or Ctrl-C)
+/quit      leave (or Ctrl-D)
+Anything else is sent to the chat. Mention an agent to get an answer: @echo hello"""
 _HISTORY = 10
 
 
 @click.command
 @click.argument("chat", required=False, shell_complete=complete_chats)
 @click.option(
-    "--agent", metavar="NAME", shell_complete=complete_agents, help="An agent, privately."
+    "--agent", metavar="NAME", shell_complete=complete_agents, help="An agent to talk to privately."
 )
 @paying_options
 @server_options
@@ -77,8 +77,8 @@ async def chat(
     async with client_of(
         url, server, pay_up_to=pay_up_to, agree=terminal.agree, approve=terminal.approve
     ) as client:
-        opened = await (client.chat(chat) if chat is not None else client.agent(str(agent)))
-        await terminal.talk(client, opened, is_private=agent is not None)
+        conversation = await (client.chat(chat) if chat is not None else client.agent(str(agent)))
+        await terminal.talk(client, conversation, is_private=agent is not None)
 
 
 class ChatTerminal:
@@ -127,24 +127,29 @@ class ChatTerminal:
     async def _greet(self, client: Client, chat: OpenChat, *, is_private: bool) -> None:
         if not is_private:
             for message in reversed(
-                [one async for one in chat.history(most=_HISTORY, newest_first=True)]
+                [message async for message in chat.history(most=_HISTORY, newest_first=True)]
             ):
                 click.echo(f"{printable(message.name)}  {printable(message.content)}")
             await self._members(client, chat)
-        click.echo(click.style("/help lists what you can do.", dim=True))
+        click.echo(click.style("/help lists the commands.", dim=True))
 
     async def _members(self, client: Client, chat: OpenChat) -> None:
-        found = await client.find_chat(chat.id)
-        names = [f"@{one.name}" if one.kind == "agent" else one.name for one in found.participants]
-        click.echo(click.style(f"In {printable(found.title or found.id)}: ", dim=True), nl=False)
+        summary = await client.find_chat(chat.id)
+        names = [
+            f"@{member.name}" if member.kind == "agent" else member.name
+            for member in summary.participants
+        ]
+        click.echo(
+            click.style(f"In {printable(summary.title or summary.id)}: ", dim=True), nl=False
+        )
         click.echo(printable(", ".join(names)))
 
     async def _read_lines(self, client: Client, chat: OpenChat) -> None:
-        read = await self._line_reader()
+        read_line = await self._line_reader()
         with patch_stdout(raw=True) if sys.stdin.isatty() else contextlib.nullcontext():
             while True:
                 try:
-                    line = await read()
+                    line = await read_line()
                 except EOFError:
                     return
                 except KeyboardInterrupt:
@@ -162,13 +167,13 @@ class ChatTerminal:
             lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
         )
 
-        async def read() -> str:
+        async def read_line() -> str:
             line = await reader.readline()
             if not line:
                 raise EOFError
             return line.decode(errors="replace").rstrip("\n")
 
-        return read
+        return read_line
 
     async def _take_line(self, line: str, client: Client, chat: OpenChat) -> bool:
         """Carry out a line; return whether it was the last."""
@@ -199,7 +204,7 @@ class ChatTerminal:
 
     async def _cancel(self, chat: OpenChat) -> None:
         if not self._running:
-            click.echo("No answer runs. /quit or Ctrl-D leaves.")
+            click.echo("No answer is running. /quit or Ctrl-D leaves.")
         for response_id in list(self._running):
             await chat.cancel(response_id)
 
@@ -251,7 +256,7 @@ class AnswerLines:
 
     def _print(self, end: int) -> None:
         if end > self._printed:
-            shown = self._text[self._printed : end].rstrip("\n")
-            click.echo(self._head + printable(shown))
+            text = self._text[self._printed : end].rstrip("\n")
+            click.echo(self._head + printable(text))
             self._head = ""
             self._printed = end

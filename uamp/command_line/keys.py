@@ -48,7 +48,7 @@ def add(name: str, url: str, *, as_json: bool) -> None:
     with _reporting(as_json=as_json):
         if not (key := key.strip()):
             raise InvalidRequestError("No key was given.", code="no_key")
-        address, username = asyncio.run(_tried(url, key))
+        address, username = asyncio.run(_signed_in(url, key))
         saved = configuration.load()
         saved.servers[name] = SavedServer(url=address, key=key)
         saved.current = name
@@ -114,8 +114,8 @@ async def issued(url: str | None, server: str | None, *, as_json: bool) -> None:
         for key in await client.keys():
             if as_json:
                 print_json(key)
-            used = f"used {key.used_at:%Y-%m-%d}" if key.used_at else "not used"
-            rows.append((key.id, key.prefix, key.name, " ".join(key.scopes), used))
+            usage = f"used {key.used_at:%Y-%m-%d}" if key.used_at else "not used"
+            rows.append((key.id, key.prefix, key.name, " ".join(key.scopes), usage))
     if rows and not as_json:
         print_rows(rows)
 
@@ -123,8 +123,8 @@ async def issued(url: str | None, server: str | None, *, as_json: bool) -> None:
 @keys.command
 @click.argument("name")
 @click.option("--scope", "scopes", multiple=True, required=True, help="A right, such as chats:*.")
-@click.option("--chat", "chats", multiple=True, help="The id of a chat that it is for, alone.")
-@click.option("--agent", "agents", multiple=True, help="The id of an agent that it may ask, alone.")
+@click.option("--chat", "chats", multiple=True, help="The id of a chat to restrict the key to.")
+@click.option("--agent", "agents", multiple=True, help="The id of an agent to restrict the key to.")
 @server_options
 @runs
 async def create(
@@ -137,7 +137,7 @@ async def create(
     *,
     as_json: bool,
 ) -> None:
-    """Create a key on the server, with rights of the key in use, and print it once."""
+    """Create a key on the server, with rights of the key in use, and print its secret once."""
     async with client_of(url, server) as client:
         key = await client.create_key(
             name, scopes=scopes, chats=chats or None, agents=agents or None
@@ -152,7 +152,7 @@ async def create(
     type=click.IntRange(0, 7 * 86_400),
     default=0,
     show_default=True,
-    help="How many seconds the secret before stays good.",
+    help="How many seconds the previous secret stays valid.",
 )
 @server_options
 @runs
@@ -177,7 +177,7 @@ async def revoke(key_id: str, url: str | None, server: str | None, *, as_json: b
         print_json({"revoked": key_id})
 
 
-async def _tried(url: str, key: str) -> tuple[str, str]:
+async def _signed_in(url: str, key: str) -> tuple[str, str]:
     """Return the address and the person of a key. Raises ClientError if it is refused."""
     async with Client(url, key=key) as client:
         return client.url, (await client.me()).username

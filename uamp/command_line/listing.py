@@ -26,7 +26,7 @@ async def agents(url: str | None, server: str | None, *, as_json: bool) -> None:
 
 
 @click.command
-@click.option("--all", "everything", is_flag=True, help="Private sessions too.")
+@click.option("--all", "everything", is_flag=True, help="Include private sessions.")
 @server_options
 @runs
 async def chats(url: str | None, server: str | None, *, everything: bool, as_json: bool) -> None:

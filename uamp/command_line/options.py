@@ -58,7 +58,9 @@ def server_options(command: F) -> F:
     """Add the options of the server, and `--json`, to a command."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print lines of JSON."),
-        click.option("--server", metavar="NAME", help="A server that `uamp keys add` has saved."),
+        click.option(
+            "--server", metavar="NAME", help="The name of a server saved with `uamp keys add`."
+        ),
         click.option("--url", metavar="URL", help="The address of the server."),
     ):
         command = option(command)
@@ -70,7 +72,7 @@ def paying_options(command: F) -> F:
     return click.option(
         "--pay-up-to",
         metavar="AMOUNT",
-        help="Pay answers up to this amount in USD without asking.",
+        help="Pay for answers up to this amount in USD without asking.",
     )(command)
 
 
@@ -97,14 +99,14 @@ async def approve(call: ToolApprovalRequired) -> bool:
 
 def payment_question(required: PaymentRequired) -> str:
     """Return the question whether to pay."""
-    asked = required.requirements
-    return f"The answer costs {asked.amount} {asked.currency}. Pay it?"
+    requirements = required.requirements
+    return f"The answer costs {requirements.amount} {requirements.currency}. Pay?"
 
 
 def approval_question(call: ToolApprovalRequired) -> str:
     """Return the question whether an agent may call a tool."""
-    called = printable(f"{call.name} {call.arguments}")
-    return f"{printable(call.agent or 'An agent')} wants to call {called}. Allow it?"
+    call_text = printable(f"{call.name} {call.arguments}")
+    return f"{printable(call.agent or 'An agent')} wants to call {call_text}. Allow it?"
 
 
 async def confirm(question: str) -> bool:
@@ -124,7 +126,7 @@ def runs(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     @functools.wraps(work)
     def command(*, as_json: bool = False, **options: Any) -> None:
         try:
-            asyncio.run(_awaited(work(as_json=as_json, **options)))
+            asyncio.run(_run(work(as_json=as_json, **options)))
         except ClientError as error:
             print_error(error, as_json=as_json)
             click.get_current_context().exit(exit_code(error))
@@ -134,5 +136,5 @@ def runs(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return command
 
 
-async def _awaited(work: Awaitable[None]) -> None:
+async def _run(work: Awaitable[None]) -> None:
     await work

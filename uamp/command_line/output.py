@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 # Agents and people may write anything: a terminal would obey their escape sequences.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
-# Remedies that differ at a terminal from those the library gives a program.
+# Remedies for a person at a terminal, where they differ from those for a program.
 _REMEDIES = {
-    "payment_required": "Give --pay-up-to, or answer the question at a terminal.",
+    "payment_required": "Use --pay-up-to, or answer the question at a terminal.",
     "chat_not_found": "`uamp chats` lists your chats.",
     "agent_not_found": "`uamp agents` lists the agents that you may use.",
 }

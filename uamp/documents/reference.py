@@ -100,13 +100,13 @@ def _index_page() -> str:
     return _page(
         "UAMP 1.0 as this server speaks it",
         "The protocol is the Universal Agentic Message Protocol 1.0. Section numbers (§) are those "
-        "of its specification. Additions of this server are optional members that other "
+        "of its specification. This server's additions are optional members that other "
         "implementations ignore (§14.3).",
-        "- [Events](events.md): every event with its members and one worked frame\n"
+        "- [Events](events.md): every event with its members and an example\n"
         "- [Types](types.md): content items, sessions, capabilities and their parts\n"
         "- [States](states.md): the life cycles of sessions and responses\n"
         "- [Errors](errors.md): every error code and what to do about it\n"
-        "- [Limits](limits.md): how much of everything is taken",
+        "- [Limits](limits.md): the maximum sizes and counts",
         "The paths, headers and parameters of each transport: [transports](../transports.md). "
         "The JSON Schema of each event is at `/schemas/uamp/1.0/<type>.json`.",
     )
@@ -146,10 +146,10 @@ def _event_section(name: str, direction: str) -> str:
     example = EXAMPLES[name]
     cls = type(example)
     base = {field.name for field in msgspec.structs.fields(Event)}
-    own = [field for field in msgspec.structs.fields(cls) if field.name not in base]
+    fields = [field for field in msgspec.structs.fields(cls) if field.name not in base]
     frame = msgspec.json.format(encode(example), indent=2)
     parts = [f"## {name}", f"*{direction}.* {_prose(cls)}"]
-    if own:
+    if fields:
         parts.append(_fields_table(cls, base))
     return "\n\n".join((*parts, f"```json\n{frame}\n```"))
 
@@ -170,8 +170,8 @@ def _need(field: msgspec.structs.FieldInfo) -> str:
     """Return whether a peer must send a field, and whether the server always sends it."""
     if field.required:
         return "yes"
-    made = field.default_factory
-    return "no" if made in (msgspec.NODEFAULT, dict) else "no, but always sent"
+    factory = field.default_factory
+    return "no" if factory in (msgspec.NODEFAULT, dict) else "no, but always sent"
 
 
 _JSON_NAMES: dict[object, str] = {
@@ -219,19 +219,19 @@ def _bounds_text(bounds: msgspec.Meta, unit: str) -> str:
         # A list names its entries first.
         between = "," if unit == "entries" else " of"
         return f"{between} {least} {bounds.max_length} {unit}"
-    most = "" if bounds.le in (None, LARGEST) else f" to {bounds.le}"
-    return "" if bounds.ge is None else f" from {bounds.ge}{most}"
+    maximum = "" if bounds.le in (None, LARGEST) else f" to {bounds.le}"
+    return "" if bounds.ge is None else f" from {bounds.ge}{maximum}"
 
 
 def _types() -> list[type[msgspec.Struct]]:
     """Return the data types that make up events, in the order of their modules."""
-    found: list[type[msgspec.Struct]] = []
+    structs: list[type[msgspec.Struct]] = []
     for module in _MODULES:
         for name, value in vars(module).items():
             is_struct = isinstance(value, type) and issubclass(value, msgspec.Struct)
             if is_struct and value.__module__ == module.__name__ and not name.startswith("_"):
-                found.append(value)
-    return [cls for cls in found if not issubclass(cls, Event)]
+                structs.append(value)
+    return [cls for cls in structs if not issubclass(cls, Event)]
 
 
 def _types_page() -> str:
@@ -284,8 +284,8 @@ def _states_page() -> str:
 
     return _page(
         "States",
-        "A state changes only by these tables. The rows that the server stores have these "
-        "states, and a write that the tables do not have is refused.",
+        "A state changes only as these tables allow. The server's stored rows have these states, "
+        "and a write that is not in the tables is refused.",
         "## Sessions",
         "A session is `active` while a connection holds it and `idle` while none does; an idle "
         "one can be resumed. On the wire (§8.8) a session is `active` or `closed`: the client that "
@@ -293,9 +293,9 @@ def _states_page() -> str:
         _diagram(SESSION_TRANSITIONS),
         _transitions(SESSION_TRANSITIONS),
         "## Responses",
-        "The process that writes a response starts it in the same write. One that a process gives "
-        "back when it stops is `queued` until another process starts it.",
-        f"Terminal: {words(TERMINAL)}. Every response that began reaches one of them, once.",
+        "The process that writes a response starts it in the same write. A response that a "
+        "stopping process hands back is `queued` until another process starts it.",
+        f"Terminal: {words(TERMINAL)}. Each response that has begun reaches exactly one of them.",
         _diagram(RESPONSE_TRANSITIONS),
         _transitions(RESPONSE_TRANSITIONS),
     )
@@ -305,12 +305,12 @@ def _errors_page() -> str:
     return _page(
         "Errors",
         "An error has a `code`, a `message` for people and `details` for programs; "
-        "`details.event_id` names the event that is answered, where it could be read. An error of "
-        "a known response is a `response.error` where both events are named. The connection stays "
+        "`details.event_id` is the offending event's id, if it was readable. Where both events are "
+        "named, the error of a known response is a `response.error`. The connection stays "
         "open unless a close code is given. A refused event had no effect and may be sent again "
-        "under the same `event_id`. A WebSocket that has no session is closed a second after its "
-        "`session.create` was refused, unless the client sends something meanwhile; the close code "
-        "is then 4000 and the HTTP status of the error, such as 4404.",
+        "under the same `event_id`. A WebSocket without a session is closed a second after its "
+        "`session.create` was refused, unless the client sends something in the meantime; the "
+        "close code is then 4000 plus the HTTP status of the error, such as 4404.",
         _table(
             ("Code", "Event", "When", "What to do", "Closes with"),
             (

@@ -43,7 +43,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.FRAME_TOO_LARGE,
             _SESSION,
-            "The frame is larger than the socket takes (less before authentication).",
+            "The frame exceeds the limit of the socket, which is lower before authentication.",
             _SMALLER,
             fatal=True,
             close_code=1009,
@@ -60,11 +60,11 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "Not JSON, not UTF-8, truncated, a byte order mark, or data after the value.",
             _FIX,
         ),
-        ErrorRow(_C.DUPLICATE_KEY, _SESSION, "An object names a member twice.", _FIX),
+        ErrorRow(_C.DUPLICATE_KEY, _SESSION, "An object has a duplicate member.", _FIX),
         ErrorRow(
             _C.INVALID_NUMBER,
             _SESSION,
-            "NaN, Infinity, or a number beyond a double.",
+            "NaN, Infinity, or a number too large for a double.",
             "Send larger numbers as strings.",
         ),
         ErrorRow(
@@ -73,7 +73,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             "A string holds NUL or half of a surrogate pair.",
             _FIX,
         ),
-        ErrorRow(_C.TOO_DEEP, _SESSION, "Objects and arrays are nested too deep.", _FIX),
+        ErrorRow(_C.TOO_DEEP, _SESSION, "Objects and arrays are nested too deeply.", _FIX),
         ErrorRow(_C.TOO_MANY_VALUES, _SESSION, "The frame holds too many JSON values.", _FIX),
         ErrorRow(_C.TOO_MANY_MEMBERS, _SESSION, "One object has too many members.", _FIX),
         ErrorRow(_C.KEY_TOO_LONG, _SESSION, "A member's name is too long.", _FIX),
@@ -93,7 +93,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.TOO_MANY_ITEMS,
             _SESSION,
-            "More messages or tools in one event than are taken.",
+            "One event has too many messages or tools.",
             "Send fewer.",
         ),
         ErrorRow(
@@ -107,7 +107,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.EVENT_ID_CONFLICT,
             _SESSION,
-            "An event_id was used before with another body.",
+            "An event_id was used before with a different body.",
             "Give every new event a new id; repeat an event unchanged.",
         ),
         ErrorRow(
@@ -127,7 +127,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.UNKNOWN_SESSION,
             _SESSION,
-            "The connection has no session of that id, be it ended, unknown or another's.",
+            "The connection has no such session: it has ended, is unknown or is someone else's.",
             "Create or resume the session on this connection.",
         ),
         ErrorRow(
@@ -139,31 +139,31 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.STATE_CONFLICT,
             _SESSION,
-            "state.update names a version of the chat's state that is not the last one.",
-            "Take the changes in between, and send the change again on the last version.",
+            "state.update names a version of the chat's state other than the current one.",
+            "Apply the changes in between, and send the change again for the current version.",
         ),
         ErrorRow(
             _C.TOO_MANY_SESSIONS,
             _SESSION,
-            "The connection or the user has as many sessions as are allowed.",
+            "The connection or the user has reached the limit of sessions.",
             "End a session first.",
         ),
         ErrorRow(
             _C.TOO_MANY_INPUTS,
             _SESSION,
-            "Too many inputs wait for response.create, or too many bytes of them.",
+            "Too many inputs, or too many bytes of input, are waiting for response.create.",
             "Send response.create.",
         ),
         ErrorRow(
             _C.QUOTA_EXCEEDED,
             _SESSION,
-            "The person, or the visitors, store as much as is allowed.",
+            "The storage limit of the person, or of the visitors, is reached.",
             "Delete contents, or ask the operator for more.",
         ),
         ErrorRow(
             _C.UNAUTHORIZED,
             _EITHER,
-            "The credential is missing or not accepted. Of a response: who asked may ask no more.",
+            "The credential is missing or refused. For a response: the asker may no longer ask.",
             "Send a valid token in session.create or session.update.",
         ),
         ErrorRow(
@@ -193,42 +193,46 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.AGENT_NOT_FOUND,
             _SESSION,
-            "No agent of that name, or none that this caller may see.",
+            "No agent has that name, or the caller may not see it.",
             "Check the agent's name.",
         ),
         ErrorRow(
             _C.CHAT_NOT_FOUND,
             _SESSION,
-            "No chat of that id, or none that this caller may see.",
+            "No chat has that id, or the caller may not see it.",
             "Check the chat's id.",
         ),
         ErrorRow(
             _C.MESSAGE_NOT_FOUND,
             _SESSION,
-            "No message of that id in the session's chat, or one that was deleted.",
+            "No message in the session's chat has that id, or it was deleted.",
             "Check the message's id; read the chat's history.",
         ),
         ErrorRow(
             _C.MESSAGE_CONFLICT,
             _SESSION,
-            "message.edit names a revision of the message that is not the last one.",
-            "Take the changes in between, and send the edit again on the last revision.",
+            "message.edit names a revision of the message other than the current one.",
+            "Apply the changes in between, and send the edit again for the current revision.",
         ),
         ErrorRow(
             _C.THREAD_NESTED,
             _SESSION,
-            "The message that `thread` of an input names is in a thread itself.",
-            "Name the thread of that message, which its `thread` is.",
+            "The message named by an input's `thread` is itself in a thread.",
+            "Use that message's own `thread`.",
         ),
         ErrorRow(
             _C.CALL_NOT_FOUND,
             _SESSION,
-            "No call goes on in the chat, or another one than the event names.",
-            "Begin one with voice.invite, under a new call_id.",
+            "The chat has no call in progress, or a different one from the one the event names.",
+            "Start one with voice.invite, under a new call_id.",
         ),
-        ErrorRow(_C.CALL_RUNNING, _SESSION, "A call goes on already.", "Join details.call_id."),
-        ErrorRow(_C.CALL_FULL, _SESSION, "The call has no room left.", "Try again later."),
-        ErrorRow(_C.NOT_IN_CALL, _SESSION, "Sender or receiver is in no call.", "Join it first."),
+        ErrorRow(
+            _C.CALL_RUNNING, _SESSION, "A call is already in progress.", "Join details.call_id."
+        ),
+        ErrorRow(_C.CALL_FULL, _SESSION, "The call is full.", "Try again later."),
+        ErrorRow(
+            _C.NOT_IN_CALL, _SESSION, "The sender or receiver is not in the call.", "Join it first."
+        ),
         ErrorRow(
             _C.AGENT_OFFLINE,
             _EITHER,
@@ -238,7 +242,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.AGENT_DISABLED,
             _EITHER,
-            "The agent is switched off, or was while it answered; what it delivered is kept.",
+            "The agent is off, or was switched off while answering; the output so far is kept.",
             "Ask another agent, or have the owner of this one switch it on.",
         ),
         ErrorRow(
@@ -256,7 +260,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.BUSY,
             _SESSION,
-            "The server is at its capacity.",
+            "The server is at capacity.",
             "Send it again after details.retry_after seconds.",
         ),
         ErrorRow(
@@ -268,25 +272,25 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.RESYNC,
             _SESSION,
-            "Events or pieces of text were lost that cannot be sent again.",
+            "Events or pieces of text were lost and cannot be sent again.",
             "Load the chat's history and resume from its last seq.",
         ),
         ErrorRow(
             _C.INVALID_MEDIA,
             _SESSION,
-            "A medium is not valid base64, not of its type, or not a kind that is taken.",
-            "Send the medium in its true format.",
+            "A medium is not valid base64, does not match its type, or is of an unsupported kind.",
+            "Correct the medium, or declare its actual format.",
         ),
         ErrorRow(
             _C.CONTENT_NOT_FOUND,
             _SESSION,
-            "No content of that id, or none that this caller may see.",
+            "No content has that id, or the caller may not see it.",
             "Upload the content first.",
         ),
         ErrorRow(
             _C.QUEUE_FULL,
             _SESSION,
-            "As many responses wait as are allowed.",
+            "The limit of waiting responses is reached.",
             "Wait for response.done.",
         ),
         ErrorRow(
@@ -298,20 +302,20 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.UNKNOWN_CALL,
             _SESSION,
-            "tool.result names no call of this session that waits.",
+            "tool.result names no waiting call of this session.",
             "Answer each tool.call once.",
         ),
         ErrorRow(
             _C.UNSUPPORTED_MODALITY,
             _SESSION,
-            "The agent's model does not take this kind of medium, or not in this format.",
-            "Send a kind that the capabilities of the agent list.",
+            "The agent's model does not accept this kind of medium, or not in this format.",
+            "Send a kind listed in the agent's capabilities.",
         ),
         ErrorRow(
             _C.UNSUPPORTED_PARAMETER,
             _SESSION,
-            "The answering model has no such option, or no tool of the name in tool_choice.",
-            "Leave out the options that `details.parameters` lists.",
+            "The answering model has no such option, or no tool has the name in tool_choice.",
+            "Leave out the options listed in `details.parameters`.",
         ),
         ErrorRow(
             _C.PAYMENT_NOT_DUE,
@@ -335,7 +339,7 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.RATE_LIMIT_EXCEEDED,
             _RESPONSE,
-            "The model provider takes no more requests now.",
+            "The model provider is limiting requests.",
             "Try again after details.retry_after seconds.",
         ),
         ErrorRow(
@@ -353,20 +357,20 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.INVALID_OUTPUT,
             _RESPONSE,
-            "The answer does not fit response_format, or its schema is none; the text is kept.",
+            "The answer violates response_format, or its schema is invalid; the text is kept.",
             "Ask for something simpler, or correct the schema.",
         ),
         ErrorRow(
             _C.TOO_MANY_STEPS,
             _RESPONSE,
-            "The agent used all the steps that it may take in one response.",
+            "The agent reached the limit of steps for one response.",
             "Ask for less at once.",
         ),
         ErrorRow(
             _C.TOO_MANY_HOPS,
             _RESPONSE,
-            "Too many servers have passed the request on; agents may call each other in a loop.",
-            "Do not repeat the request; the agents' owners have to change what they call.",
+            "Too many servers have forwarded the request; agents may call each other in a loop.",
+            "Do not repeat the request; the agents' owners have to break the loop.",
         ),
         ErrorRow(
             _C.ANSWER_TOO_LONG,
@@ -378,13 +382,13 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
             _C.INVALID_TOOL_RESULT,
             _RESPONSE,
             "The model refused the request that carried the client's tool.result.",
-            "Send a result that the model takes: plain text, or media of the agent's capabilities.",
+            "Send a result that the model accepts: text, or media of the agent's capabilities.",
         ),
         ErrorRow(
             _C.REQUEST_REFUSED,
             _RESPONSE,
             "The model refused the client's tools or response_format after it had begun to work.",
-            "Send tools and a schema that the model takes; the message names what it refused.",
+            "Send tools and a schema that the model accepts; the message says what it refused.",
         ),
         ErrorRow(
             _C.STEP_REFUSED,
@@ -395,14 +399,14 @@ ERROR_CODES: dict[ErrorCode, ErrorRow] = _table(
         ErrorRow(
             _C.INTERRUPTED,
             _RESPONSE,
-            "The server stopped while it answered; the text so far is kept.",
+            "The server stopped during the answer; the text so far is kept.",
             "Ask again.",
         ),
         ErrorRow(
             _C.INTERNAL_ERROR,
             _EITHER,
             "Internal server error; the log of the server has the details.",
-            "Try again, then tell the operator.",
+            "Try again; if it persists, tell the operator.",
         ),
     )
 )

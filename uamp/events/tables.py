@@ -259,9 +259,9 @@ _GROUPS_OF_TURNS = frozenset(
 
 
 def _of_conversation(table: dict[str, type[Event]]) -> tuple[str, ...]:
-    named = (name for name in table if name.partition(".")[0] not in _GROUPS_OF_TURNS)
+    types = (name for name in table if name.partition(".")[0] not in _GROUPS_OF_TURNS)
     typing = (name for name in table if name == "input.typing")
-    return tuple(sorted((*named, *typing)))
+    return tuple(sorted((*types, *typing)))
 
 
 CONVERSATION_CLIENT_EVENTS = _of_conversation(CLIENT_EVENTS)

@@ -39,12 +39,12 @@ def open_signature(
     Raises UnknownKey, or BadSignature for any other fault.
     """
     if not isinstance(signature, str) or len(signature) > CHARS_MOST:
-        raise BadSignature("It is no signature, or too long.")
+        raise BadSignature("It is not a signature, or is too long.")
     if not _SHAPE.fullmatch(signature):
-        raise BadSignature("It is no compact JWS.")
+        raise BadSignature("It is not a compact JWS.")
     parts = signature.split(".")
-    decoded = [_decoded(part) for part in parts]
-    header = _header(decoded[0], typ)
+    decoded_parts = [_decode(part) for part in parts]
+    header = _header(decoded_parts[0], typ)
     key = _key(keys, header)
     algorithm = jwt.get_algorithm_by_name(str(header["alg"]))
     try:
@@ -54,17 +54,17 @@ def open_signature(
     if getattr(public, "key_size", _RSA_BITS) < _RSA_BITS and header["alg"] == "RS256":
         raise BadSignature("The key is too weak.")
     if hasattr(public, "private_bytes"):
-        raise BadSignature("The key is a private one.")
+        raise BadSignature("The key is a private key.")
     signed = ".".join(parts[:2]).encode()
-    if not algorithm.verify(signed, public, decoded[2]):
-        raise BadSignature("The signature is not of this text, or not by this key.")
+    if not algorithm.verify(signed, public, decoded_parts[2]):
+        raise BadSignature("The signature does not match this text and key.")
     try:
-        return msgspec.json.decode(decoded[1], type=claims), key
+        return msgspec.json.decode(decoded_parts[1], type=claims), key
     except msgspec.DecodeError as error:
         raise BadSignature("Its claims cannot be read.") from error
 
 
-def _decoded(part: str) -> bytes:
+def _decode(part: str) -> bytes:
     """Decode a part, accepting only its canonical spelling."""
     try:
         raw = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
@@ -81,9 +81,9 @@ def _header(raw: bytes, typ: str) -> dict[str, Any]:
     except msgspec.DecodeError as error:
         raise BadSignature("Its header cannot be read.") from error
     if header.keys() != _MEMBERS or header["typ"] != typ:
-        raise BadSignature("Its header is that of another kind of token.")
+        raise BadSignature("Its header belongs to another kind of token.")
     if header["alg"] not in ALGORITHMS:
-        raise BadSignature("Its algorithm is not one of those that are used.")
+        raise BadSignature("Its algorithm is not supported.")
     kid = header["kid"]
     if not isinstance(kid, str) or len(kid) > _KID_CHARS:
         raise BadSignature("Its header names no key.")
@@ -93,7 +93,7 @@ def _header(raw: bytes, typ: str) -> dict[str, Any]:
 def _key(keys: Iterable[Mapping[str, Any]], header: Mapping[str, Any]) -> Mapping[str, Any]:
     key = next((key for key in keys if key.get("kid") == header["kid"]), None)
     if key is None:
-        raise UnknownKey(f"The key {header['kid']} is not among the published ones.")
+        raise UnknownKey(f"The key {header['kid']} is not among the given keys.")
     if key.get("alg") != header["alg"] or key.get("use", "sig") != "sig":
         raise BadSignature("The key is for another algorithm or use.")
     return key

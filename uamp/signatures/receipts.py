@@ -65,16 +65,16 @@ def check_receipt(
     distrusted = distrust(key, owner=RECEIPTS, at=claims.iat)
     if distrusted is not None:
         return ReceiptCheck(state=SignatureState.UNKNOWN_KEY, detail=distrusted)
-    state, detail = _found(claims, key, receipt, chat_id, message)
+    state, detail = _compare(claims, key, receipt, chat_id, message)
     if state is not SignatureState.CHANGED and message is not None:
         price = _signed_price(message, keys)
         if price is not None and not _is_of_price(claims, price):
             state = SignatureState.CHANGED
-            detail = f"The agent signed another price: {price.amount} {price.currency}."
+            detail = f"The agent signed a different price: {price.amount} {price.currency}."
     return ReceiptCheck(state=state, detail=detail, claims=claims, kid=str(key["kid"]))
 
 
-def _found(
+def _compare(
     claims: ReceiptClaims,
     key: Mapping[str, Any],
     receipt: Mapping[str, Any],
@@ -83,12 +83,15 @@ def _found(
 ) -> tuple[SignatureState, str]:
     """Compare a receipt with a document whose signature is good."""
     if not _is_as_signed(claims, receipt) or chat_id not in {None, claims.chat_id}:
-        return SignatureState.CHANGED, "The receipt is not what the server signed."
+        return SignatureState.CHANGED, "The receipt differs from what the server signed."
     if message is not None and not _is_of(claims, message):
-        return SignatureState.CHANGED, "The receipt is of another answer."
+        return SignatureState.CHANGED, "The receipt belongs to another answer."
     if is_retired(key):
-        return SignatureState.ROTATED, "It is as the server signed it, with a key retired since."
-    return SignatureState.VALID, "It is as the server signed it."
+        return (
+            SignatureState.ROTATED,
+            "It is unchanged since the server signed it, with a key retired since.",
+        )
+    return SignatureState.VALID, "It is unchanged since the server signed it."
 
 
 def _signed_price(message: Mapping[str, Any], keys: Iterable[Mapping[str, Any]]) -> Price | None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
 LATE_SECONDS: Final = 120
-"""How long after its retirement a key may still have signed, in another process.
+"""How long after its retirement a key may still have signed, in another process, in seconds.
 
 The same applies before its creation: an answer ends before its agent gets its first key.
 """
@@ -28,12 +28,12 @@ class SignatureState(StrEnum):
 def distrust(key: Mapping[str, Any], *, owner: str, at: int) -> str | None:
     """Return why a key cannot have signed for an owner at `at`, in seconds; None if it can."""
     if key.get("uamp_owner", owner) != owner:
-        return "It was signed with a key of another owner."
-    made, retired = key.get("iat"), key.get("exp")
+        return "It was signed with another owner's key."
+    created, retired = key.get("iat"), key.get("exp")
     if _is_time(retired) and at > retired + LATE_SECONDS:
         return "It was signed after its key was retired."
-    if _is_time(made) and at < made - LATE_SECONDS:
-        return "It was signed before its key was made."
+    if _is_time(created) and at < created - LATE_SECONDS:
+        return "It was signed before its key was created."
     return None
 
 

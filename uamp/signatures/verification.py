@@ -17,9 +17,9 @@ from uamp.signatures.jws import BadSignature, UnknownKey, open_signature
 from uamp.signatures.trust import SignatureState, distrust, is_retired
 
 _DETAILS: Final = {
-    SignatureState.VALID: "It is as the agent signed it.",
-    SignatureState.ROTATED: "It is as the agent signed it, with a key that was retired since.",
-    SignatureState.CHANGED: "It is not what the agent signed.",
+    SignatureState.VALID: "It is unchanged since the agent signed it.",
+    SignatureState.ROTATED: "It is unchanged since the agent signed it, with a key retired since.",
+    SignatureState.CHANGED: "It differs from what the agent signed.",
     SignatureState.ERASED: "It was signed; its text was deleted.",
 }
 

@@ -81,7 +81,7 @@ class TreeNote(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The note."""
-        return f"{self.head.text}\n{''.join(one.line for one in self.signatures)}"
+        return f"{self.head.text}\n{''.join(signature.line for signature in self.signatures)}"
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,16 +93,16 @@ class Witness(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, verifier_key: str) -> Self:
         """Parse a verifier key (C2SP signed-note) of type 4. Raises ValueError."""
-        found = _VERIFIER_KEY.fullmatch(verifier_key)
-        if found is None:
-            raise ValueError("It is no verifier key: <name>+<id>+<key>.")
-        raw = decoded(found["key"])
+        match = _VERIFIER_KEY.fullmatch(verifier_key)
+        if match is None:
+            raise ValueError("This is not a verifier key (<name>+<id>+<key>).")
+        raw = decoded(match["key"])
         if raw[:1] != _COSIGNATURE or len(raw) != 1 + _KEY_BYTES:
-            raise ValueError("It is no key for cosignatures by Ed25519 (type 4).")
-        made = cls(name=found["name"], public_key=raw[1:])
-        if made.key_id.hex() != found["id"]:
-            raise ValueError("The id is not that of the name and the key.")
-        return made
+            raise ValueError("This is not a key for Ed25519 cosignatures (type 4).")
+        witness = cls(name=match["name"], public_key=raw[1:])
+        if witness.key_id.hex() != match["id"]:
+            raise ValueError("The id does not match the name and the key.")
+        return witness
 
     @property
     def key_id(self) -> bytes:
@@ -126,11 +126,11 @@ def verifier_key(origin: str, public_key: bytes) -> str:
 def read_note(text: str) -> TreeNote:
     """Parse a note without verifying its signatures. Raises BadCheckpoint."""
     signed, blank, lines = text.partition("\n\n")
-    found = _TEXT.fullmatch(f"{signed}\n")
+    match = _TEXT.fullmatch(f"{signed}\n")
     is_note = len(text) <= NOTE_CHARS_MAX and blank and lines.endswith("\n")
-    if found is None or not is_note:
-        raise BadCheckpoint("It is no checkpoint of a tree.")
-    head = TreeHead(origin=found["origin"], size=int(found["size"]), root=decoded(found["root"]))
+    if match is None or not is_note:
+        raise BadCheckpoint("This is not a checkpoint of a tree.")
+    head = TreeHead(origin=match["origin"], size=int(match["size"]), root=decoded(match["root"]))
     signatures = tuple(_signature(line) for line in lines[:-1].split("\n"))
     if len(signatures) > SIGNATURES_MAX:
         raise BadCheckpoint("The checkpoint has too many signatures.")
@@ -143,28 +143,32 @@ def check_signature(note: TreeNote, keys: Iterable[Mapping[str, Any]]) -> None:
     Raises BadCheckpoint, or UnknownCheckpointKey if none of them is a key of trees that the note
     names.
     """
-    lines = {one.key_id: one for one in note.signatures if one.name == note.head.origin}
+    lines = {
+        signature.key_id: signature
+        for signature in note.signatures
+        if signature.name == note.head.origin
+    }
     for jwk in keys:
         public = public_key_of(jwk, owner=TREE)
         line = None if public is None else lines.get(key_id(note.head.origin, public))
         if public is None or line is None:
             continue
         if not _is_signed(public, line.signature, note.head.text.encode()):
-            raise BadCheckpoint("The signature is not of this checkpoint.")
+            raise BadCheckpoint("The signature does not match this checkpoint.")
         return
-    raise UnknownCheckpointKey("The key of the tree is not among those that were given.")
+    raise UnknownCheckpointKey("The key of the tree is not among the given keys.")
 
 
 def cosignatures(note: TreeNote, witnesses: Iterable[Witness]) -> dict[str, NoteSignature]:
     """Return the cosignatures of these witnesses by name, without those that do not verify."""
-    found = {}
+    lines = {}
     for witness in witnesses:
         for line in note.signatures:
             if (line.name, line.key_id) == (witness.name, witness.key_id) and _is_cosigned(
                 witness, line, note.head
             ):
-                found[witness.name] = line
-    return found
+                lines[witness.name] = line
+    return lines
 
 
 def cosigned_at(line: NoteSignature) -> int:
@@ -190,8 +194,8 @@ def _is_signed(public_key: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def _signature(line: str) -> NoteSignature:
-    found = _LINE.fullmatch(line)
-    if found is None:
-        raise BadCheckpoint("A line of the checkpoint is no signature.")
-    raw = decoded(found["signature"])
-    return NoteSignature(found["name"], raw[:_ID_BYTES], raw[_ID_BYTES:])
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise BadCheckpoint("A line of the checkpoint is not a signature.")
+    raw = decoded(match["signature"])
+    return NoteSignature(match["name"], raw[:_ID_BYTES], raw[_ID_BYTES:])

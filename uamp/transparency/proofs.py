@@ -63,7 +63,7 @@ def tree_origin(server: str) -> str:
 
 def proof_text(index: int, path: Sequence[bytes], note: str) -> str:
     """Return a proof in the form of C2SP."""
-    hashes = [base64.b64encode(one).decode() for one in path]
+    hashes = [base64.b64encode(sibling).decode() for sibling in path]
     return "\n".join([_FIRST, f"index {index}", *hashes, "", note])
 
 
@@ -73,9 +73,9 @@ def read_proof(text: str) -> TreeProof:
     first, *lines = before.split("\n")
     index = _INDEX.fullmatch(lines[0]) if lines else None
     if len(text) > _CHARS_MAX or first != _FIRST or index is None or not blank:
-        raise BadCheckpoint("It is no proof of a tree.")
+        raise BadCheckpoint("This is not a proof of a tree.")
     if len(lines) > 1 + _LEVELS_MAX or not all(map(_HASH.fullmatch, lines[1:])):
-        raise BadCheckpoint("The proof has other lines than hashes.")
+        raise BadCheckpoint("The proof has lines that are not hashes.")
     path = tuple(decoded(line) for line in lines[1:])
     return TreeProof(index=int(index[1]), path=path, note=read_note(note))
 
@@ -94,10 +94,10 @@ def check_proof(
     proof = read_proof(text)
     tree = proof.note.head
     if tree.origin != tree_origin(head.server):
-        raise BadCheckpoint("The tree is that of another server.")
+        raise BadCheckpoint("The tree belongs to another server.")
     leaf = leaf_hash(head.text.encode())
     if not is_included(leaf, proof.path, index=proof.index, size=tree.size, root=tree.root):
-        raise BadCheckpoint("The tree does not have this head of the log.")
+        raise BadCheckpoint("The tree does not contain this head of the log.")
     try:
         check_signature(proof.note, keys)
         is_signed: bool | None = True

@@ -58,73 +58,73 @@ def completed_by(leaf: int) -> int:
 
 def complete_nodes(leaves: LeafRange) -> list[Node]:
     """Return the largest complete nodes that cover a subtree, from left to right."""
-    found = []
+    nodes = []
     start, end = leaves
     while start < end:
         level = (end - start).bit_length() - 1
-        found.append(Node(level, start >> level))
+        nodes.append(Node(level, start >> level))
         start += 1 << level
-    return found
+    return nodes
 
 
 def joined(hashes: Sequence[bytes]) -> bytes:
     """Return the hash of a subtree from those of its `complete_nodes`."""
     if not hashes:
         return EMPTY_ROOT
-    found = hashes[-1]
+    root = hashes[-1]
     for left in reversed(hashes[:-1]):
-        found = node_hash(left, found)
-    return found
+        root = node_hash(left, root)
+    return root
 
 
 def inclusion_path(index: int, size: int) -> list[LeafRange]:
     """Return the subtrees that prove a leaf, from its sibling to the child of the root."""
     start, end = 0, size
-    found = []
+    subtrees = []
     while end - start > 1:
         middle = start + _split(end - start)
         if index < middle:
-            found.append(LeafRange(middle, end))
+            subtrees.append(LeafRange(middle, end))
             end = middle
         else:
-            found.append(LeafRange(start, middle))
+            subtrees.append(LeafRange(start, middle))
             start = middle
-    return found[::-1]
+    return subtrees[::-1]
 
 
 def consistency_path(first: int, second: int) -> list[LeafRange]:
     """Return the subtrees that prove that a tree is the beginning of a later one (§2.1.4.1)."""
     start, end, is_known = 0, second, True
-    found = []
+    subtrees = []
     while first < end:
         middle = start + _split(end - start)
         if first <= middle:
-            found.append(LeafRange(middle, end))
+            subtrees.append(LeafRange(middle, end))
             end = middle
         else:
-            found.append(LeafRange(start, middle))
+            subtrees.append(LeafRange(start, middle))
             start, is_known = middle, False
     if not is_known:
-        found.append(LeafRange(start, end))
-    return found[::-1]
+        subtrees.append(LeafRange(start, end))
+    return subtrees[::-1]
 
 
 def is_included(leaf: bytes, path: Sequence[bytes], *, index: int, size: int, root: bytes) -> bool:
     """Return whether a path proves that a leaf with this hash is in a tree (§2.1.3.2)."""
     if not 0 <= index < size <= SIZE_MAX:
         return False
-    found, last = leaf, size - 1
+    node, last = leaf, size - 1
     for sibling in path:
         if last == 0:
             return False
         if index % 2 or index == last:
-            found = node_hash(sibling, found)
+            node = node_hash(sibling, node)
             while index % 2 == 0 and index:
                 index, last = index >> 1, last >> 1
         else:
-            found = node_hash(found, sibling)
+            node = node_hash(node, sibling)
         index, last = index >> 1, last >> 1
-    return last == 0 and found == root
+    return last == 0 and node == root
 
 
 def is_consistent(

@@ -217,5 +217,5 @@ def with_content_id(item: ContentItem, new_id: Callable[[], str]) -> ContentItem
     if not isinstance(item, MediaContent) or item.content_id is not None:
         return item
     media = media_of(item)
-    known = content_id_of(media.url if isinstance(media, MediaUrl) else str(media))
-    return msgspec.structs.replace(item, content_id=known or new_id())
+    content_id = content_id_of(media.url if isinstance(media, MediaUrl) else str(media))
+    return msgspec.structs.replace(item, content_id=content_id or new_id())

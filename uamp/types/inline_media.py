@@ -25,7 +25,7 @@ def decode_base64(text: str) -> bytes:
     """
     if not text.isascii():
         raise ValueError("base64 has letters, digits, +, / and = only")
-    return _decoded(text.encode())
+    return _decode(text.encode())
 
 
 def media_bytes(text: str) -> bytes:
@@ -41,10 +41,10 @@ def media_bytes(text: str) -> bytes:
         raise ValueError("a data: URL has a comma before its data")
     data = text[head.end() :].partition("#")[0].encode()
     if b"%" in data:
-        data = _unescaped(data)
+        data = _unescape(data)
     _, *parameters = head[1].split(";")
     is_base64 = any(parameter.strip().lower() == "base64" for parameter in parameters)
-    return _decoded(data) if is_base64 else data
+    return _decode(data) if is_base64 else data
 
 
 def is_data_url(text: str) -> bool:
@@ -58,7 +58,7 @@ def media_type_of(url: str) -> str:
     return "" if head is None else head[1].partition(";")[0].strip().lower()
 
 
-def _unescaped(data: bytes) -> bytes:
+def _unescape(data: bytes) -> bytes:
     """Resolve percent escapes; stray ``%`` stay. Raises ValueError for too many of them."""
     data, strays = _STRAY.subn(b"%25", data, count=_STRAYS)
     if strays == _STRAYS:
@@ -67,7 +67,7 @@ def _unescaped(data: bytes) -> bytes:
     return binascii.a2b_qp(data.replace(b"=", b"=3D").replace(b"%", b"="))
 
 
-def _decoded(text: bytes) -> bytes:
+def _decode(text: bytes) -> bytes:
     digits = text.translate(_STANDARD, _SPACE).rstrip(b"=")
     # A leftover digit is less than a byte: the text was truncated, so the decoder refuses it.
     return binascii.a2b_base64(digits + b"=" * (-len(digits) % _GROUP), strict_mode=True)

@@ -168,7 +168,7 @@ def test_what_is_no_checkpoint_is_refused(chat: Chat) -> None:
     assert open_checkpoint(note, keys()).seq == chat.last_seq
     text = note.split("\n")
     other = note.replace(f"\n{chat.last_seq}\n", f"\n{chat.last_seq + 1}\n")
-    with pytest.raises(BadCheckpoint, match="not of this checkpoint"):
+    with pytest.raises(BadCheckpoint, match="does not match this checkpoint"):
         open_checkpoint(other, keys())
     with pytest.raises(UnknownCheckpointKey):
         open_checkpoint(note, [key for key in keys() if key["kty"] != "OKP"])
@@ -262,12 +262,12 @@ def test_the_command_verifies_offline_with_the_keys(chat: Chat, tmp_path: Path) 
     run = CliRunner().invoke
     said = run(program, ["verify", str(file), "--keys", str(key_file)])
     assert (said.exit_code, "Its head is signed by localhost:8000" in said.output) == (0, True)
-    assert "no key that verifies it" in run(program, ["verify", str(file)]).output
+    assert "no key to verify it" in run(program, ["verify", str(file)]).output
     text = file.read_bytes()
     seq = f"\\n{chat.last_seq}\\n".encode()
     file.write_bytes(text.replace(seq, f"\\n{chat.last_seq + 1}\\n".encode()))
     said = run(program, ["verify", str(file), "--keys", str(key_file)])
-    assert (said.exit_code, "not of this checkpoint" in said.output) == (8, True)
+    assert (said.exit_code, "does not match this checkpoint" in said.output) == (8, True)
     key_file.write_text("[]")
     assert run(program, ["verify", str(file), "--keys", str(key_file)]).exit_code == 2
 

@@ -286,7 +286,10 @@ def test_a_receipt_is_signed_for_its_answer(
         text = file.read_text().replace('"amount":"0.25"', '"amount":"0.24"')
         file.write_text(with_checksum(text, kind))
         code, said = verified(file, keys)
-        assert (code, "Its receipt: The receipt is not what the server signed" in said) == (8, True)
+        assert (code, "Its receipt: The receipt differs from what the server signed" in said) == (
+            8,
+            True,
+        )
 
 
 def test_one_changed_byte_in_the_database_shows_in_the_command(
@@ -312,7 +315,7 @@ def test_one_changed_byte_in_the_database_shows_in_the_command(
     path = f"/api/v1/chats/{row.chat_id}/export"
     file.write_bytes(web.get(path, params=query, headers=alice.headers).content)
     code, said = verified(file, keys_of(web))
-    assert (code, "It is not what the agent signed." in said) == (8, True)
+    assert (code, "It differs from what the agent signed." in said) == (8, True)
 
 
 def test_an_export_has_signatures_and_keys(dial: Dial, web: httpx.Client, alice: Person) -> None:
@@ -406,7 +409,7 @@ def test_a_downloaded_receipt_is_verified_without_a_server(
         return verified(file, keys_of(web))
 
     code, said = printed()
-    assert (code, said.startswith("0.25 USD for an answer of paid, ")) == (0, True), said
+    assert (code, said.startswith("0.25 USD for an answer by paid, ")) == (0, True), said
     # With the keys of the file alone, it says so.
     done = CliRunner().invoke(program, ["verify", str(file)])
     assert (done.exit_code, "verify it with --keys" in done.output) == (0, True)

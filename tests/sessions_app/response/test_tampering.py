@@ -74,13 +74,13 @@ def test_a_changed_message_shows(
 ) -> None:
     text = paid_answer.content.replace("w", "v", 1)
     Message.objects.filter(pk=paid_answer.pk).update(content=text)
-    sentence = "The message is not the one that the log has."
+    sentence = "The message differs from the one in the log."
     code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in said) == (8, True), said
     assert f"message_changed. {sentence}" in verified_rows(paid_answer.chat_id)
     _, answer = history(web, alice, paid_answer.chat_id)
     verdict = check_answer(answer, keys_of(web))
-    assert (verdict.state, verdict.detail) == ("changed", "It is not what the agent signed.")
+    assert (verdict.state, verdict.detail) == ("changed", "It differs from what the agent signed.")
 
 
 @pytest.mark.parametrize("kind", ["message.created", "response.done"])
@@ -108,7 +108,7 @@ def test_a_changed_response_shows(paid_answer: Message, column: str) -> None:
         row.usage = {**usage, "cost": {**usage["cost"], "total_cost": 0.24}}
     row.save()
     found = verified_rows(paid_answer.chat_id)
-    sentence = "The stored answer or its cost is not the one that the log has."
+    sentence = "The stored answer or its cost differs from the log."
     assert f"answer_changed. {sentence}" in found
     assert "1 chats were changed" in found
 
@@ -128,7 +128,7 @@ def test_a_changed_price_shows(
     assert receipt["amount"] == "0.24"
     _, answer = history(web, alice, paid_answer.chat_id)
     verdict = check_receipt(receipt, keys_of(web), message=answer)
-    sentence = "The agent signed another price: 0.25 USD."
+    sentence = "The agent signed a different price: 0.25 USD."
     assert (verdict.state, verdict.detail) == ("changed", sentence)
     code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in said) == (8, True), said

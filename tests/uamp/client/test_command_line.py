@@ -62,7 +62,7 @@ def test_a_person_saves_a_key_asks_exports_and_verifies(
     summary = json.loads(exported.stdout)
     assert summary["count"] == Message.objects.filter(chat=chat).count()
     whole = installed.run("verify", "Shared.ndjson")
-    assert f"whole, {summary['count']} messages, SHA-256 {summary['sha256']}" in whole.stdout
+    assert f"complete, {summary['count']} messages, SHA-256 {summary['sha256']}" in whole.stdout
     file = tmp_path / "Shared.ndjson"
     text = file.read_text()
     file.write_text(text.replace("no answer", "an answer"))
@@ -94,8 +94,8 @@ def test_errors_say_what_to_do_and_have_their_exit_codes(
     here = {"UAMP_URL": demo.http, "UAMP_KEY": alice.key}
     cases = [
         (2, ["ask", "hello"], "--chat or an --agent"),
-        (3, ["chats"], "Use a key of the page /account"),
-        (3, ["ask", "--agent", "echo", "hi"], "Use a key of the page /account"),
+        (3, ["chats"], "Create a key on the page /account"),
+        (3, ["ask", "--agent", "echo", "hi"], "Create a key on the page /account"),
         (4, ["ask", "--chat", "Nowhere", "hi"], "no chat 'Nowhere'"),
         (4, ["ask", "--agent", "no-such", "hi"], "`uamp agents` lists"),
         (5, ["ask", "--agent", "paid", "hi"], "costs 0.25 USD"),

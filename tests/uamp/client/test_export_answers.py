@@ -55,7 +55,7 @@ def test_answers_are_verified_with_given_keys_and_with_those_of_the_file(tmp_pat
     code, said = verified(tmp_path, export(QUESTION, ANSWER), KEYS)
     assert (code, "The answers: 1 as signed." in said) == (0, True)
     code, said = verified(tmp_path, export(QUESTION, ANSWER, keys=KEYS))
-    assert (code, "The keys are those in the file" in said) == (0, True)
+    assert (code, "The keys come from the file itself" in said) == (0, True)
     retired = [{**key, "exp": 1_010} for key in KEYS]
     code, said = verified(tmp_path, export(QUESTION, ANSWER), retired)
     assert (code, "1 as signed, with a retired key." in said) == (0, True)
@@ -64,10 +64,13 @@ def test_answers_are_verified_with_given_keys_and_with_those_of_the_file(tmp_pat
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"content": ANSWER["content"].replace("zw", "Zw")}, "not what the agent signed"),
-        ({"signature": ANSWER["signature"][:-4] + "AAAA"}, "The signature is not of this text"),
-        ({"signature": "eyJ..."}, "no compact JWS"),
-        ({"response_id": "resp_2"}, "not what the agent signed"),
+        ({"content": ANSWER["content"].replace("zw", "Zw")}, "differs from what the agent signed"),
+        (
+            {"signature": ANSWER["signature"][:-4] + "AAAA"},
+            "The signature does not match this text",
+        ),
+        ({"signature": "eyJ..."}, "not a compact JWS"),
+        ({"response_id": "resp_2"}, "differs from what the agent signed"),
     ],
 )
 def test_one_changed_byte_shows_though_the_checksum_was_made_anew(
@@ -80,9 +83,9 @@ def test_one_changed_byte_shows_though_the_checksum_was_made_anew(
 def test_another_question_and_an_unknown_key_show(tmp_path: Path) -> None:
     other = {**QUESTION, "content": "Wie spat?"}
     code, said = verified(tmp_path, export(other, ANSWER, keys=KEYS))
-    assert (code, "not the one that was answered" in said) == (8, True)
+    assert (code, "differs from the one that was answered" in said) == (8, True)
     code, said = verified(tmp_path, export(QUESTION, ANSWER, keys=KEYS), [KEYS[1]])
-    assert (code, "not among the published ones" in said) == (8, True)
+    assert (code, "not among the given keys" in said) == (8, True)
     code, said = verified(tmp_path, export(QUESTION, ANSWER, keys=["x"]))  # type: ignore[list-item]
     assert code == 8
 

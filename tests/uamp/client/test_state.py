@@ -181,14 +181,18 @@ def test_an_export_is_whole_or_it_is_said_where_it_is_not() -> None:
     with pytest.raises(ExportCutError, match="was changed") as changed:
         check_export(LINES)
     assert changed.value.code == "export_changed"
-    for cut, said in ((3, "2 messages and no end"), (1, "0 messages and no end"), (0, "is empty")):
+    for cut, said in (
+        (3, "2 messages and no last line"),
+        (1, "0 messages and no last line"),
+        (0, "is empty"),
+    ):
         with pytest.raises(ExportCutError, match=said):
             check_export(LINES[:cut])
     with pytest.raises(ExportCutError, match="cut off in line 2"):
         check_export([LINES[0], LINES[1][:-1]])
     with pytest.raises(ExportCutError, match="its end says 2"):
         check_export([*LINES[:2], LINES[3]])
-    with pytest.raises(ExportCutError, match="no NDJSON export"):
+    with pytest.raises(ExportCutError, match="not an NDJSON export"):
         check_export([LINES[1]])
-    with pytest.raises(ExportCutError, match="goes on after its end"):
+    with pytest.raises(ExportCutError, match="continues after its last line"):
         check_export([LINES[0], b'{"type":"end","count":0,"sha256":""}\n', LINES[1]])

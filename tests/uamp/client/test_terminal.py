@@ -39,7 +39,7 @@ def test_a_person_asks_reads_as_it_grows_cancels_and_leaves(
         # With no answer running Ctrl-C leaves the chat open.
         wait_until(lambda: Response.objects.get().finished_at is not None)
         person.type(CTRL_C)
-        person.read_to("No answer runs.")
+        person.read_to("No answer is running.")
 
         person.paste(f"@endless {ENDLESS}")
         person.type(ENTER)

@@ -79,7 +79,7 @@ def test_a_receipt_has_the_price_that_the_agent_signed(
     message = {**ANSWER, "signature": signature}
     verdict = check_receipt(receipt, keys, message=message)
     assert verdict.state == found
-    assert ("another price" in verdict.detail) is (found == "changed")
+    assert ("different price" in verdict.detail) is (found == "changed")
     # Without the agent's key the price is not known: that is said of the answer.
     assert check_receipt(receipt, published(), message=message).state == "valid"
 

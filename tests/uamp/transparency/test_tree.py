@@ -164,7 +164,7 @@ def test_a_checkpoint_is_verified_by_the_key_of_the_tree_alone() -> None:
         with pytest.raises(UnknownCheckpointKey):
             notes.check_signature(signed, [key])
     other = notes.read_note(note().replace(f"\n{SIZE}\n", "\n7\n"))
-    with pytest.raises(BadCheckpoint, match="not of this checkpoint"):
+    with pytest.raises(BadCheckpoint, match="does not match this checkpoint"):
         notes.check_signature(other, [jwk()])
 
 
@@ -250,7 +250,7 @@ def test_a_changed_proof_proves_nothing(change: Callable[[str], str]) -> None:
 
 
 def test_a_proof_is_of_one_head_and_one_server() -> None:
-    with pytest.raises(BadCheckpoint, match="does not have this head"):
+    with pytest.raises(BadCheckpoint, match="does not contain this head"):
         check_proof(proof(5), HEADS[6], [jwk()])
     other = LogHead(server="other.example", chat_id="chat_5", seq=5, chain_hash=b"\5" * 32, at=5)
     with pytest.raises(BadCheckpoint, match="another server"):

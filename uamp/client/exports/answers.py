@@ -60,9 +60,9 @@ class ExportedAnswersCheck:
 
     def add_message(self, message: Mapping[str, Any]) -> None:
         """Add a message as the export has it."""
-        kept = {name: message[name] for name in _KEPT if name in message}
-        self._messages[str(message.get("id", ""))] = kept
-        self._is_signed = self._is_signed or "signature" in kept or "receipt" in kept
+        signed = {name: message[name] for name in _KEPT if name in message}
+        self._messages[str(message.get("id", ""))] = signed
+        self._is_signed = self._is_signed or "signature" in signed or "receipt" in signed
 
     def finish(self, own_keys: Any = None) -> ExportedAnswers | None:
         """Return the result, using the file's keys if needed; None if nothing is signed."""
@@ -73,18 +73,18 @@ class ExportedAnswersCheck:
         receipts: Counter[str] = Counter()
         problems = []
         for message_id, message in self._messages.items():
-            for receipt, paid in _receipts(message):
-                found = check_receipt(receipt, keys, chat_id=self._chat_id, message=paid)
-                receipts[found.state] += 1
-                if not found.is_good:
-                    detail = f"Its receipt: {found.detail}"
+            for receipt, answer in _receipts(message):
+                check = check_receipt(receipt, keys, chat_id=self._chat_id, message=answer)
+                receipts[check.state] += 1
+                if not check.is_good:
+                    detail = f"Its receipt: {check.detail}"
                     problems.append(AnswerProblem(message_id=message_id, detail=detail))
             if not _is_answer(message):
                 continue
             verdict = self._verdict(message, keys)
             states[verdict.state] += 1
             if not verdict.is_good:
-                problems.append(AnswerProblem(message_id=message_id, detail=_said(verdict)))
+                problems.append(AnswerProblem(message_id=message_id, detail=_detail_of(verdict)))
         return ExportedAnswers(
             states=dict(states),
             receipts=dict(receipts),
@@ -95,11 +95,13 @@ class ExportedAnswersCheck:
     def _verdict(
         self, message: Mapping[str, Any], keys: Iterable[Mapping[str, Any]]
     ) -> SignatureCheck:
-        found = check_answer(message, keys, chat_id=self._chat_id)
-        asked = None if found.claims is None else self._messages.get(found.claims.request_id or "")
-        if asked is None:
-            return found
-        return check_answer(message, keys, chat_id=self._chat_id, question=asked)
+        verdict = check_answer(message, keys, chat_id=self._chat_id)
+        question = (
+            None if verdict.claims is None else self._messages.get(verdict.claims.request_id or "")
+        )
+        if question is None:
+            return verdict
+        return check_answer(message, keys, chat_id=self._chat_id, question=question)
 
 
 def _is_answer(message: Mapping[str, Any]) -> bool:
@@ -118,12 +120,12 @@ def _receipts(
         yield work, None
 
 
-def _said(verdict: SignatureCheck) -> str:
+def _detail_of(verdict: SignatureCheck) -> str:
     if verdict.request == "changed":
-        return f"{verdict.detail} The question is not the one that was answered."
+        return f"{verdict.detail} The question differs from the one that was answered."
     return verdict.detail
 
 
 def _objects(value: Any) -> tuple[Mapping[str, Any], ...]:
-    found = value if isinstance(value, list) else []
-    return tuple(one for one in found if isinstance(one, dict))
+    items = value if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, dict))

@@ -35,7 +35,7 @@ class ExportCheck:
     This shows that the file is complete and has the messages that the server computed the checksum
     for. The checksum is not a signature: an author of a changed file can change it too. A file with
     the chat's log has a signed head, for which ``keys`` are the server's (JSON Web Keys);
-    ``witnesses`` are those whose cosignatures of the server's tree are looked for.
+    ``witnesses`` are those whose cosignatures of the server's tree are checked.
     """
 
     def __init__(
@@ -58,10 +58,12 @@ class ExportCheck:
         value = object_of(line, f"Line {self._lines + 1}")
         kind = value.get("type")
         if self._end is not None:
-            raise ExportCutError("The file goes on after its end.", code="export_changed")
+            raise ExportCutError("The file continues after its last line.", code="export_changed")
         if self._chat is None:
             if kind != "chat":
-                raise ExportCutError("The file is no NDJSON export of a chat.", code="no_export")
+                raise ExportCutError(
+                    "The file is not an NDJSON export of a chat.", code="no_export"
+                )
             self.add_chat(value)
         elif kind == "end":
             self.add_end(value)
@@ -70,7 +72,7 @@ class ExportCheck:
         elif kind in ("entry", "checkpoint"):
             self.add_log(value)
         else:
-            raise ExportCutError(f"Line {self._lines + 1} is no message.", code="export_changed")
+            raise ExportCutError(f"Line {self._lines + 1} is not a message.", code="export_changed")
 
     def add_chat(self, chat: dict[str, Any]) -> None:
         """Add the file's facts about its chat, which come before everything else."""
@@ -107,15 +109,17 @@ class ExportCheck:
         if self._chat is None:
             raise ExportCutError("The file is empty.")
         if self._end is None:
-            raise ExportCutError(f"The file was cut off: it has {self._count} messages and no end.")
+            raise ExportCutError(
+                f"The file was cut off: it has {self._count} messages and no last line."
+            )
         if self._end.get("count") != self._count:
             raise ExportCutError(
-                f"The file has {self._count} messages; its end says {self._end.get('count')}.",
+                f"The file has {self._count} messages but states {self._end.get('count')}.",
                 code="export_changed",
             )
         if self._end.get("sha256") != self._digest.hexdigest():
             raise ExportCutError(
-                "The messages are not those of the checksum: the file was changed.",
+                "The messages do not match the checksum: the file was changed.",
                 code="export_changed",
             )
         return ExportSummary(
@@ -158,14 +162,14 @@ def check_export(
 
     A JSON export is read as a whole.
     """
-    given = iter(lines)
-    first = next(given, None)
+    remaining = iter(lines)
+    first = next(remaining, None)
     if first is not None and _begins_json(first):
-        return _check_json(b"".join([first, *given]), ExportCheck(keys, witnesses))
+        return _check_json(b"".join([first, *remaining]), ExportCheck(keys, witnesses))
     check = ExportCheck(keys, witnesses)
     if first is not None:
         check.add(first)
-    for line in given:
+    for line in remaining:
         check.add(line)
     return check.finish()
 
@@ -180,7 +184,7 @@ def _check_json(text: bytes, check: ExportCheck) -> ExportSummary:
     value = object_of(text, "The file")
     chat = value.get("chat")
     if not isinstance(chat, dict):
-        raise ExportCutError("The file is no export of a chat.", code="no_export")
+        raise ExportCutError("The file is not an export of a chat.", code="no_export")
     check.add_chat(chat)
     for message in objects_of(value.get("messages"), "messages"):
         check.add_message(message, msgspec.json.encode(message) + b"\n")

@@ -55,7 +55,7 @@ class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
     deleted_at: str | None = None
 
 
-class _Shown(msgspec.Struct, frozen=True, kw_only=True):
+class _ExportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message of the file, with its text as a digest."""
 
     id: str
@@ -119,7 +119,7 @@ class ExportedLogCheck:
         self._chat_id = chat_id
         self._keys = tuple(keys)
         self._witnesses = tuple(witnesses)
-        self._shown: list[_Shown] = []
+        self._messages: list[_ExportedMessage] = []
         self._entries: LogCheck | None = None
         self._head: LogHead | None = None
         self._is_signed: bool | None = None
@@ -127,45 +127,45 @@ class ExportedLogCheck:
 
     def add_message(self, line: Mapping[str, Any]) -> None:
         """Add the line of a message. Raises ExportCutError for a malformed line."""
-        one = _converted(line, _MessageLine)
-        said = {"content": one.content, "content_items": one.content_items}
-        self._shown.append(
-            _Shown(
-                id=one.id,
-                seq=one.seq,
-                role=one.role,
-                name=one.name,
-                sender_kind=one.sender_kind,
-                response_id=one.response_id,
-                status=one.status,
-                signature=_digest(one.signature),
-                revision=one.revision,
-                text=text_digest(said),
-                is_deleted=one.deleted_at is not None,
+        message = _parsed(line, _MessageLine)
+        content = {"content": message.content, "content_items": message.content_items}
+        self._messages.append(
+            _ExportedMessage(
+                id=message.id,
+                seq=message.seq,
+                role=message.role,
+                name=message.name,
+                sender_kind=message.sender_kind,
+                response_id=message.response_id,
+                status=message.status,
+                signature=_digest(message.signature),
+                revision=message.revision,
+                text=text_digest(content),
+                is_deleted=message.deleted_at is not None,
             )
         )
 
     def add_entry(self, line: Mapping[str, Any]) -> None:
         """Add the line of an entry. Raises ExportCutError for a malformed line."""
-        one = _converted(line, _EntryLine)
-        digest, chain_hash = hash_of(one.digest), hash_of(one.chain_hash)
-        if (digest is None) != (one.digest is None) or (chain_hash is None) != (
-            one.chain_hash is None
+        entry = _parsed(line, _EntryLine)
+        digest, chain_hash = hash_of(entry.digest), hash_of(entry.chain_hash)
+        if (digest is None) != (entry.digest is None) or (chain_hash is None) != (
+            entry.chain_hash is None
         ):
             raise ExportCutError("An entry of the log has no hash.", code="export_changed")
         try:
-            at = time_of(one.at)
+            at = time_of(entry.at)
         except OverflowError:
             raise ExportCutError("An entry has no time.", code="export_changed") from None
         if self._entries is None:
             self._entries = LogCheck(self._chat_id, heads=self._heads())
         self._entries.add_entry(
             LoggedEntry(
-                seq=one.seq,
-                type=one.event_type,
-                response_id=one.response_id,
+                seq=entry.seq,
+                type=entry.event_type,
+                response_id=entry.response_id,
                 at=at,
-                payload=one.event,
+                payload=entry.event,
                 digest=digest,
                 chain_hash=chain_hash,
             )
@@ -177,7 +177,7 @@ class ExportedLogCheck:
         Raises ExportCutError if one of them is malformed or wrong, or comes too late.
         """
         if self._head is not None or self._entries is not None or not isinstance(note, str):
-            raise ExportCutError("The export has a signed head too many.", code="export_changed")
+            raise ExportCutError("The export has more than one signed head.", code="export_changed")
         try:
             head = read_checkpoint(note)
             if self._keys:
@@ -188,7 +188,7 @@ class ExportedLogCheck:
         except BadCheckpoint as error:
             raise ExportCutError(f"The signed head: {error}", code="export_changed") from None
         if head.chat_id != self._chat_id:
-            raise ExportCutError("The signed head is of another chat.", code="export_changed")
+            raise ExportCutError("The signed head belongs to another chat.", code="export_changed")
         self._head = head
         if tree is None:
             return
@@ -205,10 +205,10 @@ class ExportedLogCheck:
                 return None
             check = LogCheck(self._chat_id)
         unverified = 0
-        for one in self._shown:
-            if not _is_logged(check, one):
-                check.add_problem(LogProblemKind.MESSAGE_CHANGED, one.seq)
-            elif not _is_verified(check, one):
+        for message in self._messages:
+            if not _is_logged(check, message):
+                check.add_problem(LogProblemKind.MESSAGE_CHANGED, message.seq)
+            elif not _is_verified(check, message):
                 unverified += 1
         absent = self._add_missing(check)
         head = self._head
@@ -230,22 +230,22 @@ class ExportedLogCheck:
         An export does not contain earlier versions of answers. Messages after the last one may have
         arrived while the file was written, and a file may start at a later message.
         """
-        shown = {one.id for one in self._shown}
-        places = [one.seq for one in self._shown]
-        first, last = min(places, default=0), max(places, default=0)
+        exported = {message.id for message in self._messages}
+        places = [message.seq for message in self._messages]
+        first, final = min(places, default=0), max(places, default=0)
         # The current version of each answer: according to the chain, and according to any entry.
         covered: dict[str, int] = {}
         current: dict[str, int] = {}
-        for one in check.announced.values():
-            current[one.first_id] = one.seq
-            if one.is_whole:
-                covered[one.first_id] = one.seq
+        for entry in check.announced.values():
+            current[entry.first_id] = entry.seq
+            if entry.is_whole:
+                covered[entry.first_id] = entry.seq
         absent = 0
-        for message_id, one in check.announced.items():
-            if message_id in shown or one.seq < covered.get(one.first_id, 0):
+        for message_id, entry in check.announced.items():
+            if message_id in exported or entry.seq < covered.get(entry.first_id, 0):
                 continue
-            if first < one.seq < last and one.seq == current[one.first_id]:
-                check.add_problem(LogProblemKind.MESSAGE_MISSING, one.seq)
+            if first < entry.seq < final and entry.seq == current[entry.first_id]:
+                check.add_problem(LogProblemKind.MESSAGE_MISSING, entry.seq)
             else:
                 absent += 1
         return absent
@@ -254,44 +254,46 @@ class ExportedLogCheck:
         return {} if self._head is None else {self._head.seq: self._head.chain_hash}
 
 
-def _is_logged(check: LogCheck, one: _Shown) -> bool:
+def _is_logged(check: LogCheck, message: _ExportedMessage) -> bool:
     """Return whether the log contradicts nothing in the line of a message."""
-    entry = check.announced.get(one.id)
+    entry = check.announced.get(message.id)
     if entry is not None and not entry.agrees(
-        seq=one.seq,
-        role=one.role,
-        name=one.name,
-        response_id=one.response_id,
-        status=one.status,
+        seq=message.seq,
+        role=message.role,
+        name=message.name,
+        response_id=message.response_id,
+        status=message.status,
     ):
         return False
     # If the agent is gone, the line may say "user" instead of "agent": that is not verified.
-    kinds = (None, "agent", one.sender_kind)
+    kinds = (None, "agent", message.sender_kind)
     if entry is not None and entry.is_whole and entry.sender_kind not in kinds:
         return False
-    response_id = one.response_id or ""
-    if response_id in check.signatures and one.signature != _digest(check.signatures[response_id]):
+    response_id = message.response_id or ""
+    if response_id in check.signatures and message.signature != _digest(
+        check.signatures[response_id]
+    ):
         return False
-    if one.is_deleted:
-        return check.is_deleted(one.id) and one.text == _NOTHING
-    return check.has_text(one.id, seq=one.seq, revision=one.revision, text=one.text)
+    if message.is_deleted:
+        return check.is_deleted(message.id) and message.text == _NOTHING
+    return check.has_text(message.id, seq=message.seq, revision=message.revision, text=message.text)
 
 
-def _is_verified(check: LogCheck, one: _Shown) -> bool:
+def _is_verified(check: LogCheck, message: _ExportedMessage) -> bool:
     """Return whether the log confirms a message that it does not contradict."""
-    entry = check.announced.get(one.id)
-    if one.is_deleted:
-        return entry is None or check.vouches_for_deletion(one.id)
+    entry = check.announced.get(message.id)
+    if message.is_deleted:
+        return entry is None or check.vouches_for_deletion(message.id)
     if entry is not None and not entry.is_whole:
         # An erased message has no text.
-        return one.text == _NOTHING
-    if entry is not None and entry.sender_kind not in (None, one.sender_kind):
+        return message.text == _NOTHING
+    if entry is not None and entry.sender_kind not in (None, message.sender_kind):
         return False
-    is_last = check.last_revision(one.id) in {None, one.revision}
+    is_last = check.last_revision(message.id) in {None, message.revision}
     return (
         is_last
-        and not check.is_deleted(one.id)
-        and check.vouches_for(one.id, seq=one.seq, revision=one.revision)
+        and not check.is_deleted(message.id)
+        and check.vouches_for(message.id, seq=message.seq, revision=message.revision)
     )
 
 
@@ -300,8 +302,8 @@ def _digest(signature: Any) -> bytes:
     return text_digest({"content": signature})
 
 
-def _converted(line: Mapping[str, Any], kind: type[Line]) -> Line:
+def _parsed(line: Mapping[str, Any], kind: type[Line]) -> Line:
     try:
         return msgspec.convert(line, type=kind)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ExportCutError(f"A line has another shape: {error}", code="export_changed") from None
+        raise ExportCutError(f"A line is malformed: {error}", code="export_changed") from None

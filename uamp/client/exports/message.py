@@ -1,6 +1,6 @@
 """Single messages: an answer as REST returns it, and the proof of a message (docs/log-tree.md).
 
-A proof has the entries of the log that say who wrote a message and what its text is now, and leads
+A proof has the entries of the log that state who wrote a message and its current text, and leads
 from each to a signed head of the log and to the tree of the server.
 """
 
@@ -106,16 +106,16 @@ def begins_message(line: bytes) -> bool:
 def check_saved_message(text: bytes, keys: Iterable[Mapping[str, Any]]) -> SignatureCheck:
     """Check an answer as REST returns it with `expand=signature`.
 
-    Raises ExportCutError if it is no message, or differs from what its agent signed.
+    Raises ExportCutError if it is not a message, or differs from what its agent signed.
     """
     message = _object(text)
     if not isinstance(message.get("content"), str) or "role" not in message:
-        raise ExportCutError("The file is no message.", code="no_export")
+        raise ExportCutError("The file is not a message.", code="no_export")
     chat_id = message.get("chat_id")
-    found = check_answer(message, keys, chat_id=chat_id if isinstance(chat_id, str) else None)
-    if not found.is_good:
-        raise ExportCutError(f"The answer: {found.detail}", code="export_changed")
-    return found
+    check = check_answer(message, keys, chat_id=chat_id if isinstance(chat_id, str) else None)
+    if not check.is_good:
+        raise ExportCutError(f"The answer: {check.detail}", code="export_changed")
+    return check
 
 
 def check_message_proof(
@@ -125,23 +125,25 @@ def check_message_proof(
 ) -> ProvenMessage:
     """Check the proof of a message with the given keys or, without any, with those in the file.
 
-    Raises ExportCutError if it is no proof, or proves nothing.
+    Raises ExportCutError if it is not a proof, or proves nothing.
     """
     try:
         proof = msgspec.convert(_object(text).get("proof"), type=_Proof)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ExportCutError(f"The file is no proof: {error}", code="no_export") from None
-    given = tuple(keys)
-    known = given or tuple(proof.keys)
+        raise ExportCutError(f"The file is not a proof: {error}", code="no_export") from None
+    caller_keys = tuple(keys)
+    all_keys = caller_keys or tuple(proof.keys)
     message, content = _message_in(proof)
     try:
-        entries = tuple(_checked(proof.chat_id, one, known, witnesses) for one in proof.entries)
+        entries = tuple(
+            _proven_entry(proof.chat_id, entry, all_keys, witnesses) for entry in proof.entries
+        )
     except BadCheckpoint as error:
         raise ExportCutError(f"The proof: {error}", code="export_changed") from None
     answer = None
     if proof.signature is not None:
         signed = {**message, "signature": proof.signature}
-        answer = check_answer(signed, known, chat_id=proof.chat_id)
+        answer = check_answer(signed, all_keys, chat_id=proof.chat_id)
         if not answer.is_good:
             raise ExportCutError(f"The answer: {answer.detail}", code="export_changed")
     return ProvenMessage(
@@ -153,7 +155,7 @@ def check_message_proof(
         is_edited=len(proof.entries) > 1,
         entries=entries,
         answer=answer,
-        keys_given=bool(given),
+        keys_given=bool(caller_keys),
     )
 
 
@@ -161,18 +163,20 @@ def _message_in(proof: _Proof) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the message as it was announced, and the event with its current text."""
     kinds = [entry.event_type for entry in proof.entries]
     if kinds not in (["message.created"], ["message.created", "message.edited"]):
-        raise ExportCutError("The proof has other entries than a message's.", code="no_export")
+        raise ExportCutError(
+            "The proof has entries that do not belong to a message.", code="no_export"
+        )
     message = proof.entries[0].event.get("message")
-    last = message if len(kinds) == 1 else proof.entries[1].event
-    if not isinstance(message, dict) or not isinstance(last, dict):
+    current = message if len(kinds) == 1 else proof.entries[1].event
+    if not isinstance(message, dict) or not isinstance(current, dict):
         raise ExportCutError("The proof has no message.", code="no_export")
-    named = {message.get("id"), last.get("id" if len(kinds) == 1 else "message_id")}
-    if named != {proof.message_id}:
-        raise ExportCutError("The proof is of another message.", code="export_changed")
-    return message, last
+    ids = {message.get("id"), current.get("id" if len(kinds) == 1 else "message_id")}
+    if ids != {proof.message_id}:
+        raise ExportCutError("The proof belongs to another message.", code="export_changed")
+    return message, current
 
 
-def _checked(
+def _proven_entry(
     chat_id: str,
     entry: _LogEntry,
     keys: Sequence[Mapping[str, Any]],
@@ -184,17 +188,17 @@ def _checked(
     except UnknownCheckpointKey:
         head, is_signed = read_checkpoint(entry.checkpoint), None
     if (head.chat_id, head.seq) != (chat_id, entry.seq + len(entry.following)):
-        raise BadCheckpoint("The signed head is of another chat or place.")
-    if _reached(chat_id, entry) != head.chain_hash:
+        raise BadCheckpoint("The signed head belongs to another chat or place.")
+    if _last_hash(chat_id, entry) != head.chain_hash:
         raise BadCheckpoint("The entry does not lead to the signed head.")
     tree = None if entry.tree is None else check_proof(entry.tree, head, keys, witnesses)
     return ProvenEntry(head=head, is_signed=is_signed, tree=tree)
 
 
-def _reached(chat_id: str, entry: _LogEntry) -> bytes:
+def _last_hash(chat_id: str, entry: _LogEntry) -> bytes:
     """Return the chain hash at the end of the entries that follow."""
     previous = hash_of(entry.previous)
-    digests = [hash_of(one) for one in entry.following]
+    digests = [hash_of(digest_text) for digest_text in entry.following]
     is_hash = entry.previous is None or previous is not None
     if not is_hash or None in digests or not 0 < entry.seq < 2**62:
         raise BadCheckpoint("A hash of the chain cannot be read.")
@@ -204,11 +208,11 @@ def _reached(chat_id: str, entry: _LogEntry) -> bytes:
     except (OverflowError, ValueError):
         raise BadCheckpoint("The entry cannot be read.") from None
     covered = entry_digest(entry.event_type, entry.response_id, at, payload)
-    found = previous or chain_start(chat_id, entry.seq - 1)
-    found = chain_hash(found, entry.seq, covered)
+    chain = previous or chain_start(chat_id, entry.seq - 1)
+    chain = chain_hash(chain, entry.seq, covered)
     for seq, digest in enumerate(digests, entry.seq + 1):
-        found = chain_hash(found, seq, digest or b"")
-    return found
+        chain = chain_hash(chain, seq, digest or b"")
+    return chain
 
 
 def _object(text: bytes) -> dict[str, Any]:

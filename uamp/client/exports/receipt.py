@@ -37,18 +37,18 @@ def begins_receipts(line: bytes) -> bool:
 def check_receipts(text: bytes, keys: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Check a list of receipts, with those of work passed on; return their numbers by state.
 
-    Raises ExportCutError if it is none, or one differs from what the server signed.
+    Raises ExportCutError if it is not such a list, or one differs from what the server signed.
     """
-    known = tuple(keys)
+    all_keys = tuple(keys)
     states: Counter[str] = Counter()
     for receipt in objects_of(object_of(text, "The file").get("data"), "receipts"):
-        for one in (receipt, *objects_of(receipt.get("delegated", []), "receipts")):
-            if "amount" not in one:
-                raise ExportCutError("The list is not one of receipts.", code="no_export")
-            found = check_receipt(one, known)
-            states[found.state] += 1
-            if not found.is_good:
-                detail = f"The receipt of {one.get('response_id')}: {found.detail}"
+        for part in (receipt, *objects_of(receipt.get("delegated", []), "receipts")):
+            if "amount" not in part:
+                raise ExportCutError("The list does not contain receipts.", code="no_export")
+            check = check_receipt(part, all_keys)
+            states[check.state] += 1
+            if not check.is_good:
+                detail = f"The receipt of {part.get('response_id')}: {check.detail}"
                 raise ExportCutError(detail, code="export_changed")
     return dict(states)
 
@@ -58,18 +58,22 @@ def check_saved_receipt(text: bytes, keys: Iterable[Mapping[str, Any]] = ()) -> 
 
     Raises ExportCutError if it is not a receipt, or differs from what the server and agent signed.
     """
-    given = tuple(keys)
+    caller_keys = tuple(keys)
     if len(text) > RECEIPT_BYTES_MAX:
-        raise ExportCutError("The file is no receipt: it is too large.", code="no_export")
+        raise ExportCutError("The file is too large for a receipt.", code="no_export")
     value = object_of(text, "The file")
-    receipt, message, own = value.get("receipt"), value.get("message"), value.get("keys", [])
+    receipt, message, file_keys = value.get("receipt"), value.get("message"), value.get("keys", [])
     chat_id = value.get("chat_id")
-    if not isinstance(receipt, dict) or not isinstance(own, list) or not isinstance(chat_id, str):
-        raise ExportCutError("The file is no receipt.", code="no_export")
-    known = given or tuple(key for key in own if isinstance(key, dict))
-    found = check_receipt(
-        receipt, known, chat_id=chat_id, message=message if isinstance(message, dict) else None
+    if (
+        not isinstance(receipt, dict)
+        or not isinstance(file_keys, list)
+        or not isinstance(chat_id, str)
+    ):
+        raise ExportCutError("The file is not a receipt.", code="no_export")
+    all_keys = caller_keys or tuple(key for key in file_keys if isinstance(key, dict))
+    check = check_receipt(
+        receipt, all_keys, chat_id=chat_id, message=message if isinstance(message, dict) else None
     )
-    if not found.is_good or found.claims is None:
-        raise ExportCutError(f"The receipt: {found.detail}", code="export_changed")
-    return SavedReceipt(check=found, keys_given=bool(given))
+    if not check.is_good or check.claims is None:
+        raise ExportCutError(f"The receipt: {check.detail}", code="export_changed")
+    return SavedReceipt(check=check, keys_given=bool(caller_keys))

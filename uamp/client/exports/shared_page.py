@@ -25,7 +25,7 @@ _BEGIN: Final = b'{"shared":'
 
 
 class CheckedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page that is as the server signed it.
+    """A page that is unchanged since the server signed it.
 
     ``answers`` counts the results of the server's own check of the signatures of answers.
     """
@@ -44,14 +44,14 @@ def begins_shared_page(line: bytes) -> bool:
 def check_shared_page(text: bytes, keys: Iterable[Mapping[str, Any]]) -> CheckedPage:
     """Check a page with the keys of its server.
 
-    Raises ExportCutError if it is not as one of them signed it.
+    Raises ExportCutError if it differs from what one of them signed.
     """
     if len(text) > PAGE_BYTES_MAX:
         raise ExportCutError("The page is too large.", code="no_export")
     value = object_of(text, "The page")
     page = value.get("shared")
     if not isinstance(page, dict):
-        raise ExportCutError("It is no shared page.", code="no_export")
+        raise ExportCutError("It is not a shared page.", code="no_export")
     messages = objects_of(page.get("messages"), "messages")
     try:
         claims, key = open_signature(
@@ -61,10 +61,10 @@ def check_shared_page(text: bytes, keys: Iterable[Mapping[str, Any]]) -> Checked
         if distrusted is not None:
             raise BadSignature(distrusted)
         if claims.page_hash != sha256_of(page):
-            raise BadSignature("It is not what the server signed.")
+            raise BadSignature("It differs from what the server signed.")
     except ValueError as error:
         raise ExportCutError(f"The page: {error}", code="export_changed") from None
-    answers = Counter(str(one["signature"]) for one in messages if one.get("signature"))
+    answers = Counter(str(message["signature"]) for message in messages if message.get("signature"))
     return CheckedPage(
         title=str(page.get("title") or ""),
         messages=len(messages),

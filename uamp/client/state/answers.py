@@ -103,7 +103,7 @@ class AnswerState:
         is_text = event.delta.type == "text"
         follows = event.offset is None or event.offset == self._output.offset
         if is_text and (self._ahead is not None or not follows):
-            return self._again(event)
+            return self._repair(event)
         try:
             self._output.add(event)
         except RemoteProtocolError as error:
@@ -117,30 +117,30 @@ class AnswerState:
             self._thought += event.content
             return self._piece(event, thinking=event.content)
         # A whole thought: after a lost connection, part of it may have been shown already.
-        new = event.content.removeprefix(self._thought)
+        added = event.content.removeprefix(self._thought)
         self._thought = event.content
-        return self._piece(event, thinking=new)
+        return self._piece(event, thinking=added)
 
-    def _again(self, event: Event, *, ends: bool = False) -> Piece | None:
+    def _repair(self, event: Event, *, is_end: bool = False) -> Piece | None:
         """Handle text that does not follow on: return only the part beyond the text shown."""
-        shown = self.text
+        before = self.text
         try:
             self._output.add(event)
         except RemoteProtocolError as error:
             # The server repairs a gap: it sends the whole text again, at the latest at the end.
             logger.warning("a piece of the answer %s: %s", self.response_id, error)
             return None
-        now = self._output.text
-        if shown.startswith(now) and not ends:
-            self._ahead = shown if len(now) < len(shown) else None
+        after = self._output.text
+        if before.startswith(after) and not is_end:
+            self._ahead = before if len(after) < len(before) else None
             return None
         self._ahead = None
-        if now.startswith(shown):
-            return self._piece(event, text=now[len(shown) :])
-        return self._piece(event, text=now, restarted=True)
+        if after.startswith(before):
+            return self._piece(event, text=after[len(before) :])
+        return self._piece(event, text=after, restarted=True)
 
     def _end(self, event: ResponseDone | ResponseCancelled | ResponseError) -> Piece:
-        piece = self._again(event, ends=True)
+        piece = self._repair(event, is_end=True)
         match event:
             case ResponseDone(response=response):
                 self.status = response.status if response is not None else "completed"
@@ -158,9 +158,9 @@ class AnswerState:
     def _fail(self, detail: ErrorDetail | None) -> None:
         if detail is None:
             detail = ErrorDetail(code="internal_error", message="The answer failed.")
-        said = detail.message or detail.code
+        message = detail.message or detail.code
         self.error = AnswerFailedError(
-            said, code=detail.code, details=detail.details or {}, text=self.text
+            message, code=detail.code, details=detail.details or {}, text=self.text
         )
 
     def _piece(

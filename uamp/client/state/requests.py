@@ -107,5 +107,5 @@ def payment_of(required: PaymentRequired, payment: Payment) -> PaymentSubmit:
 
 
 def _payment_key(required: PaymentRequired) -> str:
-    asked = required.requirements
-    return f"{required.response_id} {asked.expires_at} {asked.amount}"
+    requirements = required.requirements
+    return f"{required.response_id} {requirements.expires_at} {requirements.amount}"

@@ -4,13 +4,13 @@ from uamp.client.errors import ClientError, OutcomeUnknownError, error_of
 from uamp.client.state.turns import TurnState
 from uamp.events import ErrorDetail, MessageCreated, QueueUpdated, ResponseCreated
 
-# Temporary refusals: the same frames are sent again when the server says so.
+# Temporary refusals: the same frames are resent after the wait that the server asks for.
 PASSING = frozenset({"unavailable", "busy"})
 _MOST_RETRIES = 5
 
 
 class SentTurns:
-    """Turns in the order in which they were asked; a complete turn is forgotten."""
+    """Turns in the order in which they were sent; complete turns are dropped."""
 
     def __init__(self) -> None:
         self._turns: list[TurnState] = []
@@ -105,5 +105,5 @@ class SentTurns:
         self._doubt_until = None
         for turn in self._turns:
             if not turn.is_stored and turn.sent_in not in {None, session_id}:
-                said = "The server has forgotten the session in which the message was sent."
-                turn.fail(OutcomeUnknownError(said))
+                reason = "The server has forgotten the session in which the message was sent."
+                turn.fail(OutcomeUnknownError(reason))

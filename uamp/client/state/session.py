@@ -136,7 +136,7 @@ class ClientSession:
         """
         self.session_id, self.epoch, self.seq = session_id, epoch, seq
         answer = self._answers[response_id] = AnswerState(response_id)
-        turn = TurnState([], self._named(ResponseCreate()))
+        turn = TurnState([], self._identified(ResponseCreate()))
         turn.sent_in, turn.expected = session_id, 1
         turn.answers.append(answer)
         self._turn_of[response_id] = turn
@@ -181,7 +181,7 @@ class ClientSession:
 
     def ask(self, inputs: Sequence[InputEvent], create: ResponseCreate) -> TurnState:
         """Send a turn; its events get ids here."""
-        turn = TurnState([self._named(one) for one in inputs], self._named(create))
+        turn = TurnState([self._identified(event) for event in inputs], self._identified(create))
         if self.error is not None:
             turn.fail(self.error)
             return turn
@@ -191,7 +191,7 @@ class ClientSession:
         return turn
 
     def retry(self, turn: TurnState) -> None:
-        """Send the frames of a turn again that the server could not accept before."""
+        """Resend the frames of a turn that the server could not accept before."""
         turn.retry_after = None
         if self.is_open and not turn.is_complete and not turn.is_stored:
             self._send_turn(turn)
@@ -205,13 +205,13 @@ class ClientSession:
 
     def finish_tool(self, call_id: str, result: str, *, is_error: bool) -> None:
         """Send the result of a client tool, as JSON text (UAMP §5.14)."""
-        event = self._named(ToolResult(call_id=call_id, result=result, is_error=is_error))
+        event = self._identified(ToolResult(call_id=call_id, result=result, is_error=is_error))
         if self._requests.finish(event) and self.is_open:
             self._outgoing.append(event)
 
     def pay(self, required: PaymentRequired, payment: Payment) -> None:
         """Pay for an answer that waits for it; a repeat is the same payment (UAMP §5.15)."""
-        event = self._named(payment_of(required, payment))
+        event = self._identified(payment_of(required, payment))
         self._requests.paid(required, event)
         if self.is_open:
             self._outgoing.append(event)
@@ -224,7 +224,7 @@ class ClientSession:
 
     def decide(self, call: ToolApprovalRequired, *, approved: bool, reason: str = "") -> None:
         """Allow or refuse an agent's tool call."""
-        event = self._named(
+        event = self._identified(
             ToolApprove(
                 call_id=call.call_id,
                 response_id=call.response_id,
@@ -273,7 +273,7 @@ class ClientSession:
             case SessionError():
                 self._refused(event.error)
             case _ if isinstance(event, _ASKS):
-                self._asked(event)
+                self._request(event)
             case _:
                 self._answer_event(event)
         self._turns.settle_doubt(self.seq, self.session_id)
@@ -281,7 +281,7 @@ class ClientSession:
         return True
 
     def _created(self, event: SessionCreated) -> None:
-        known, resumed = self.session_id, event.resumed is not False
+        previous_id, resumed = self.session_id, event.resumed is not False
         was_resume = self.epoch is not None
         self.session_id = event.session_id or event.session.id
         self.chat = self.chat or event.chat
@@ -290,10 +290,10 @@ class ClientSession:
         if not was_resume or not resumed:
             self.seq, self.epoch = place, event.epoch
         if was_resume and not resumed:
-            said = "The server has another log of the chat now, and cannot send what was missed."
+            reason = "The server has a new log of the chat; the missed events cannot be sent."
             self._answers.clear()
-            self._turns.fail(OutcomeUnknownError(said))
-        if known is not None and known != self.session_id:
+            self._turns.fail(OutcomeUnknownError(reason))
+        if previous_id is not None and previous_id != self.session_id:
             self._turns.doubt(place)
             self._turns.settle_doubt(self.seq, self.session_id)
         for turn in self._turns.to_send(self.session_id):
@@ -356,7 +356,7 @@ class ClientSession:
             if declined is not None and answer.status != "completed":
                 answer.error = declined
 
-    def _asked(self, event: Event) -> None:
+    def _request(self, event: Event) -> None:
         match event:
             case ToolCall():
                 self._tool_call(event)
@@ -419,9 +419,9 @@ class ClientSession:
         self._outgoing.extend(turn.events)
 
     def _send(self, event: Event) -> None:
-        self._outgoing.append(event if event.event_id else self._named(event))
+        self._outgoing.append(event if event.event_id else self._identified(event))
 
-    def _named(self, event: _E) -> _E:
+    def _identified(self, event: _E) -> _E:
         """Return an event with its id and time set: a repeat is identical to the byte."""
         return msgspec.structs.replace(event, event_id=self._new_id(), timestamp=self._now())
 

@@ -28,7 +28,7 @@ class TurnState:
         self.sent_in: str | None = None
         """The session that the frames were sent to; None if they were not sent."""
         self.retry_after: float | None = None
-        """Seconds after which to send the frames again, because the server asked for it."""
+        """Seconds after which to resend the frames, as requested by the server."""
         self.is_retry_planned = False
         self.retries = 0
         self._pieces: deque[Piece] = deque()

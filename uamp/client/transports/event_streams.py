@@ -45,16 +45,16 @@ class EventStreamTransport:
             raise self._end(f"the request failed: {error}") from None
         await self._take(answer, msgspec.json.decode(frame))
 
-    async def _take(self, answer: httpx2.Response, sent: dict[str, Any]) -> None:
+    async def _take(self, answer: httpx2.Response, frame: dict[str, Any]) -> None:
         body = _object(answer.content)
         if answer.status_code == httpx2.codes.ACCEPTED:
             for event in body.get("events", ()):
                 self._answered.append(str(event.get("event_id", "")))
                 await self._frames.put(msgspec.json.encode(event).decode())
             session_id = str(body.get("session_id") or "")
-            if sent["type"] == "session.create":
-                await self._follow(session_id, sent.get("resume"))
-            elif sent["type"] == "session.end" and session_id in self._streams:
+            if frame["type"] == "session.create":
+                await self._follow(session_id, frame.get("resume"))
+            elif frame["type"] == "session.end" and session_id in self._streams:
                 self._streams.pop(session_id).cancel()
         elif answer.status_code == httpx2.codes.UNAUTHORIZED:
             error = UnauthorizedError(
@@ -74,13 +74,13 @@ class EventStreamTransport:
         if resume:
             headers["Last-Event-ID"] = f"{resume.get('epoch')}:{resume.get('after', 0)}"
         is_open = asyncio.Event()
-        task = asyncio.create_task(self._read(headers, is_open))
+        task = asyncio.create_task(self._read_stream(headers, is_open))
         self._streams[session_id] = task
         opening = asyncio.create_task(is_open.wait())
         await asyncio.wait({opening, task}, return_when=asyncio.FIRST_COMPLETED)
         opening.cancel()
 
-    async def _read(self, headers: dict[str, str], is_open: asyncio.Event) -> None:
+    async def _read_stream(self, headers: dict[str, str], is_open: asyncio.Event) -> None:
         timeout = httpx2.Timeout(_SILENCE_SECONDS, pool=None)
         try:
             async with self._http.sse("/events/stream", headers=headers, timeout=timeout) as source:

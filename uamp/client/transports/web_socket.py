@@ -58,14 +58,14 @@ class WebSocketTransport:
         try:
             await self._socket.send(frame)
         except ConnectionClosed as closed:
-            raise _closed(closed) from None
+            raise _transport_closed(closed) from None
 
     async def receive(self) -> str:
         """Return the next frame. Raises TransportClosed."""
         try:
             frame = await self._socket.recv()
         except ConnectionClosed as closed:
-            raise _closed(closed) from None
+            raise _transport_closed(closed) from None
         return frame if isinstance(frame, str) else frame.decode()
 
     async def close(self) -> None:
@@ -73,7 +73,7 @@ class WebSocketTransport:
         await self._socket.close()
 
 
-def _closed(closed: ConnectionClosed) -> TransportClosed:
+def _transport_closed(closed: ConnectionClosed) -> TransportClosed:
     code, reason = (closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else (1006, "")
     error: ClientError | None = None
     if code == _SIGNED_OUT:
@@ -82,6 +82,6 @@ def _closed(closed: ConnectionClosed) -> TransportClosed:
         )
     elif code in {_BAD_FRAMES, _TOO_LARGE, _VERSION}:
         codes = {_TOO_LARGE: "frame_too_large", _VERSION: "version_mismatch"}
-        said = reason or f"The server closed the connection with code {code}."
-        error = InvalidRequestError(said, code=codes.get(code, "too_many_bad_frames"))
+        message = reason or f"The server closed the connection with code {code}."
+        error = InvalidRequestError(message, code=codes.get(code, "too_many_bad_frames"))
     return TransportClosed(f"the socket was closed with {code} {reason}".rstrip(), error)
