@@ -177,8 +177,8 @@ class Agent:
     async def _run(
         self, message: InferenceInput | None, state: AgentState, emit: Emit | None
     ) -> GenerateResult:
-        given = None if message is None else to_message(message)
-        context = MiddlewareContext(agent=self, input=given, state=state)
+        input_message = None if message is None else to_message(message)
+        context = MiddlewareContext(agent=self, input=input_message, state=state)
 
         async def run(emit: Emit | None) -> GenerateResult:
             return await run_through(
@@ -188,18 +188,24 @@ class Agent:
         parent = current_round.get()
         if parent is None:
             return await run(emit)
-        prompt = "" if given is None or isinstance(given, ToolResultMessage) else given.text
+        prompt = (
+            ""
+            if input_message is None or isinstance(input_message, ToolResultMessage)
+            else input_message.text
+        )
         return await run_as_subagent(parent, prompt=prompt, state=state, emit=emit, run=run)
 
-    async def _execute(self, given: MiddlewareContext, emit: Emit | None) -> GenerateResult:
+    async def _execute(
+        self, middleware_context: MiddlewareContext, emit: Emit | None
+    ) -> GenerateResult:
         checkpointer = Checkpointer(self.checkpoints, self.session_id)
-        state = given.state.with_metadata("agentId", self.id)
+        state = middleware_context.state.with_metadata("agentId", self.id)
         if self.session_id is not None:
             state = state.with_metadata("sessionId", self.session_id)
         context = ExecutionContext(
             agent=self,
             llm=self.llm,
-            input=given.input,
+            input=middleware_context.input,
             state=state,
             tools=self.tools,
             strategy=self.strategy,

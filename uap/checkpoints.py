@@ -70,7 +70,7 @@ def check_session_id(session_id: Any) -> None:
     Checked before a run begins, because a run does not fail if a checkpoint cannot be saved.
     """
     if not isinstance(session_id, str) or not session_id:
-        raise ValueError(f"A session_id is a text that is not empty, and not {session_id!r}.")
+        raise ValueError(f"A session_id must be a non-empty, valid string, not {session_id!r}.")
     session_id.encode()
 
 
@@ -96,7 +96,7 @@ class Checkpointer:
         self._saved = state.id
         await self._finish(
             lambda: store.save(session_id, state.to_json()),
-            "The checkpoint of session %s was not saved",
+            "the checkpoint of session %s could not be saved",
         )
 
     async def forget(self) -> None:
@@ -104,15 +104,16 @@ class Checkpointer:
         store, session_id = self._store, self._session_id
         if store is not None and session_id is not None:
             await self._finish(
-                lambda: store.delete(session_id), "The checkpoint of session %s was not deleted"
+                lambda: store.delete(session_id),
+                "the checkpoint of session %s could not be deleted",
             )
 
-    async def _finish(self, work: Callable[[], Awaitable[None]], failed: str) -> None:
+    async def _finish(self, work: Callable[[], Awaitable[None]], failure: str) -> None:
         async def logged() -> None:
             try:
                 await work()
             except (Exception, asyncio.CancelledError):
-                logger.exception(failed, self._session_id)
+                logger.exception(failure, self._session_id)
 
         finishing = asyncio.ensure_future(logged())
         try:
@@ -130,24 +131,24 @@ def memory_checkpoints() -> CheckpointStore:
 
 class _MemoryCheckpoints:
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[bytes, CheckpointMetadata]] = {}
+        self._saved: dict[str, tuple[bytes, CheckpointMetadata]] = {}
 
     async def save(self, session_id: str, state: Mapping[str, Any]) -> None:
-        self._kept[session_id] = msgspec.json.encode(state), metadata_of(session_id, state)
+        self._saved[session_id] = msgspec.json.encode(state), metadata_of(session_id, state)
 
     async def load(self, session_id: str) -> dict[str, Any] | None:
-        kept = self._kept.get(session_id)
-        return msgspec.json.decode(kept[0], type=dict[str, Any]) if kept else None
+        saved = self._saved.get(session_id)
+        return msgspec.json.decode(saved[0], type=dict[str, Any]) if saved else None
 
     async def load_metadata(self, session_id: str) -> CheckpointMetadata | None:
-        kept = self._kept.get(session_id)
-        return kept[1] if kept else None
+        saved = self._saved.get(session_id)
+        return saved[1] if saved else None
 
     async def delete(self, session_id: str) -> None:
-        self._kept.pop(session_id, None)
+        self._saved.pop(session_id, None)
 
     async def list(self) -> Sequence[str]:
-        return tuple(self._kept)
+        return tuple(self._saved)
 
 
 class Cipher(Protocol):
@@ -204,8 +205,8 @@ class _FileCheckpoints:
 
     def _list(self) -> Sequence[str]:
         paths = sorted(self._directory.glob("*/checkpoint.json"))
-        found = [self._session_of(path.parent) for path in paths]
-        return [session_id for session_id in found if session_id is not None]
+        session_ids = [self._session_of(path.parent) for path in paths]
+        return [session_id for session_id in session_ids if session_id is not None]
 
     def _session_of(self, folder: Path) -> str | None:
         """Return a folder's session id; None if it is hashed and its metadata is unreadable."""

@@ -77,14 +77,14 @@ async def run_through(
         nonlocal latest
         if position == len(middleware):
             return await execute(latest)
-        one = middleware[position]
+        current = middleware[position]
         try:
-            latest = await call_hook(_hook(one, "before"), latest) or latest
+            latest = await call_hook(_hook(current, "before"), latest) or latest
             result = await enter(position + 1)
-            return await _leave(one, latest, result)
+            return await _leave(current, latest, result)
         except Exception as error:
             recovered: GenerateResult | None = await call_hook(
-                _hook(one, "on_error"), latest, error
+                _hook(current, "on_error"), latest, error
             )
             if recovered is None:
                 raise
@@ -94,15 +94,15 @@ async def run_through(
 
 
 async def _leave(
-    one: Middleware, context: MiddlewareContext, result: GenerateResult
+    current: Middleware, context: MiddlewareContext, result: GenerateResult
 ) -> GenerateResult:
-    changed: GenerateResult | None = await call_hook(_hook(one, "after"), context, result)
-    return changed or result
+    replacement: GenerateResult | None = await call_hook(_hook(current, "after"), context, result)
+    return replacement or result
 
 
-def _hook(one: Middleware, name: str) -> Callable[..., Any] | None:
+def _hook(owner: Middleware, name: str) -> Callable[..., Any] | None:
     # Every hook is optional, even in objects that are not subclasses (UAP §9.1).
-    hook: Callable[..., Any] | None = getattr(one, name, None)
+    hook: Callable[..., Any] | None = getattr(owner, name, None)
     return hook
 
 
@@ -123,7 +123,7 @@ def logging(
     ValueError for any other level.
     """
     if level not in LEVELS:
-        raise ValueError(f"The level is one of {', '.join(LEVELS)}, and not {level!r}.")
+        raise ValueError(f"The level must be one of {', '.join(LEVELS)}, not {level!r}.")
     return _Logging(level, logger, include_messages=include_messages, include_timing=include_timing)
 
 
@@ -146,15 +146,15 @@ class _Logging(Middleware):
     async def before(self, context: MiddlewareContext) -> None:
         # One middleware serves many runs, and one run may use it twice.
         context.metadata[f"logging.{id(self)}"] = time.monotonic()
-        said = self._said("input", context.input)
-        self._write(self._level, f"Execution started: agent={context.agent.id}{said}")
+        message_text = self._message_text("input", context.input)
+        self._write(self._level, f"Execution started: agent={context.agent.id}{message_text}")
 
     async def after(self, context: MiddlewareContext, result: GenerateResult) -> GenerateResult:
-        usage, said = result.turn.usage, self._said("output", result.turn.response)
+        usage, message_text = result.turn.usage, self._message_text("output", result.turn.response)
         self._write(
             self._level,
             f"Execution completed{self._timing(context)}: steps={result.state.step} "
-            f"tools={len(result.turn.tool_executions)} tokens={usage.total_tokens}{said}",
+            f"tools={len(result.turn.tool_executions)} tokens={usage.total_tokens}{message_text}",
         )
         return result
 
@@ -163,12 +163,12 @@ class _Logging(Middleware):
         self._write("error", f"Execution failed{self._timing(context)}: {name}: {error}")
 
     def _timing(self, context: MiddlewareContext) -> str:
-        started = context.metadata.get(f"logging.{id(self)}")
-        if not self._include_timing or started is None:
+        started_at = context.metadata.get(f"logging.{id(self)}")
+        if not self._include_timing or started_at is None:
             return ""
-        return f" in {(time.monotonic() - started) * 1000:.0f}ms"
+        return f" in {(time.monotonic() - started_at) * 1000:.0f}ms"
 
-    def _said(self, name: str, message: Message | None) -> str:
+    def _message_text(self, name: str, message: Message | None) -> str:
         if not self._include_messages:
             return ""
         return f" {name}={msgspec.json.encode(message).decode()}"

@@ -136,7 +136,7 @@ class AgentState:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Frozen metadata cannot be pickled, and JSON contains everything.
-        return _restored, (self.to_json(),)
+        return _restore, (self.to_json(),)
 
     @classmethod
     def initial(cls) -> Self:
@@ -160,34 +160,34 @@ class AgentState:
 
     def with_messages(self, messages: Iterable[InferenceInput]) -> Self:
         """Append messages in any form that `with_message` accepts."""
-        return self._changed(messages=(*self.messages, *_messages(messages)))
+        return self._replace(messages=(*self.messages, *_messages(messages)))
 
     def with_context(self, messages: Iterable[InferenceInput]) -> Self:
         """Replace the whole conversation, for example with a shorter one (UAP §6.3)."""
-        return self._changed(messages=_messages(messages))
+        return self._replace(messages=_messages(messages))
 
     def with_step(self, step: int) -> Self:
         """Set the number of the step."""
-        return self._changed(step=step)
+        return self._replace(step=step)
 
     def with_metadata(self, key: str, value: Any) -> Self:
         """Set one metadata value; raises TypeError if JSON cannot represent it."""
-        added = frozen_json({key: value})
-        return self._changed(metadata=MappingProxyType({**self.metadata, **added}))
+        entry = frozen_json({key: value})
+        return self._replace(metadata=MappingProxyType({**self.metadata, **entry}))
 
     def with_reasoning(self, reasoning: str) -> Self:
         """Append a piece of reasoning."""
-        return self._changed(reasoning=(*self.reasoning, reasoning))
+        return self._replace(reasoning=(*self.reasoning, reasoning))
 
     def with_plan(self, plan: Sequence[PlanStep]) -> Self:
         """Set the plan."""
-        return self._changed(plan=tuple(plan))
+        return self._replace(plan=tuple(plan))
 
     def with_subagent_traces(self, traces: Iterable[SubagentExecutionTrace]) -> Self:
         """Append traces of sub-agents (UAP §8.5)."""
-        return self._changed(subagent_traces=(*self.subagent_traces, *traces))
+        return self._replace(subagent_traces=(*self.subagent_traces, *traces))
 
-    def _changed(self, **changes: Any) -> Self:
+    def _replace(self, **changes: Any) -> Self:
         """Return a copy with a new id; the changes must already be frozen."""
         state = object.__new__(type(self))
         changes["id"] = new_id()
@@ -227,7 +227,7 @@ class AgentState:
                 raise InvalidState(f"Unsupported UAP version: {version!r}")
             shape = msgspec.convert(given, type=_StateJSON)
         except msgspec.ValidationError as error:
-            raise InvalidState(f"This is no agent state: {error}") from error
+            raise InvalidState(f"This is not an agent state: {error}") from error
         try:
             return cls(
                 id=shape.id,
@@ -239,20 +239,20 @@ class AgentState:
                 subagent_traces=shape.subagent_traces,
             )
         except TypeError as error:
-            raise InvalidState(f"This is no agent state: {error}") from error
+            raise InvalidState(f"This is not an agent state: {error}") from error
 
 
-def _messages(given: Iterable[InferenceInput]) -> tuple[Message, ...]:
-    if isinstance(given, str):
-        raise TypeError("A str is one message and not several: with_message(text) appends it.")
-    return tuple([to_message(one) for one in given])
+def _messages(inputs: Iterable[InferenceInput]) -> tuple[Message, ...]:
+    if isinstance(inputs, str):
+        raise TypeError("A str is one message, not several: append it with with_message(text).")
+    return tuple([to_message(item) for item in inputs])
 
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def _restored(given: AgentStateJSON) -> AgentState:
-    return AgentState.from_json(given)
+def _restore(data: AgentStateJSON) -> AgentState:
+    return AgentState.from_json(data)
 
 
 def frozen_json(value: Any) -> Any:
@@ -278,15 +278,15 @@ def _frozen(value: Any) -> Any:
         return int(value)
     if isinstance(value, float):
         if not isfinite(value):
-            raise TypeError(f"Metadata is JSON, and {value} is no number there.")
+            raise TypeError(f"Metadata must be JSON, which has no number {value}.")
         return float(value)
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise TypeError("The keys of metadata are text.")
+            raise TypeError("The keys of metadata must be strings.")
         return MappingProxyType({_text(key): _frozen(inner) for key, inner in value.items()})
     if isinstance(value, list | tuple):
         return tuple(_frozen(inner) for inner in value)
-    raise TypeError(f"Metadata is JSON, and {type(value).__name__} is not.")
+    raise TypeError(f"Metadata must be JSON, which has no {type(value).__name__}.")
 
 
 def _text(value: str) -> str:
@@ -294,7 +294,7 @@ def _text(value: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise TypeError("Metadata is JSON, and half a character is no text.") from error
+        raise TypeError("Metadata must be JSON, which has no lone surrogates.") from error
     return text
 
 

@@ -46,5 +46,5 @@ async def call_hook(hook: Callable[..., Any] | None, *arguments: Any) -> Any:
     """Return a hook's result, awaited if it is async; None without a hook."""
     if hook is None:
         return None
-    given = hook(*arguments)
-    return await given if inspect.isawaitable(given) else given
+    result = hook(*arguments)
+    return await result if inspect.isawaitable(result) else result

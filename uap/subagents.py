@@ -50,7 +50,7 @@ def set_metadata(key: str, value: Any) -> None:
     """
     round_ = current_round.get()
     if round_ is None:
-        raise RuntimeError("set_metadata() is for tools that an agent runs.")
+        raise RuntimeError("set_metadata() only works in tools that an agent runs.")
     round_.metadata[key] = frozen_json(value)
 
 
@@ -121,9 +121,9 @@ async def run_as_subagent(
         raise
     finally:
         current_round.reset(token)
-    known = {trace.subagent_id for trace in state.subagent_traces}
+    earlier_ids = {trace.subagent_id for trace in state.subagent_traces}
     parent.traces.extend(
-        trace for trace in result.state.subagent_traces if trace.subagent_id not in known
+        trace for trace in result.state.subagent_traces if trace.subagent_id not in earlier_ids
     )
     await finish(
         success=True,

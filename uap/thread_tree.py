@@ -95,7 +95,7 @@ class ThreadTree:
         try:
             shape = msgspec.convert(given, type=_TreeJSON)
         except msgspec.ValidationError as error:
-            raise InvalidState(f"This is no thread tree: {error}") from error
+            raise InvalidState(f"This is not a thread tree: {error}") from error
         tree = cls()
         tree.nodes = {
             node.id: ThreadNode(
@@ -108,10 +108,10 @@ class ThreadTree:
             for node in shape.nodes
         }
         if shape.root_id not in tree.nodes or shape.current_id not in tree.nodes:
-            raise InvalidState("This is no thread tree: its root or its current node is not there.")
+            raise InvalidState("This is not a thread tree: its root or current node is missing.")
         tree.root, tree.current = tree.nodes[shape.root_id], tree.nodes[shape.current_id]
         if len(tree.nodes) < len(shape.nodes) or not tree._is_whole():
-            raise InvalidState("This is no thread tree: its nodes do not hang together.")
+            raise InvalidState("This is not a thread tree: its nodes are not connected.")
         return tree
 
     def _node(self, node_id: str) -> ThreadNode:
@@ -121,14 +121,14 @@ class ThreadTree:
 
     def _is_whole(self) -> bool:
         """Return whether each node is reachable from the root exactly once, through its parent."""
-        found: set[str] = {self.root.id}
+        reached: set[str] = {self.root.id}
         waiting = [self.root]
         while waiting:
             node = waiting.pop()
             for child_id in node.children:
                 child = self.nodes.get(child_id)
-                if child is None or child.parent_id != node.id or child_id in found:
+                if child is None or child.parent_id != node.id or child_id in reached:
                     return False
-                found.add(child_id)
+                reached.add(child_id)
                 waiting.append(child)
-        return self.root.parent_id is None and len(found) == len(self.nodes)
+        return self.root.parent_id is None and len(reached) == len(self.nodes)

@@ -22,9 +22,10 @@ def check_dependencies(tools: Sequence[Tool]) -> None:
         for name in tool.depends_on:
             if name not in names:
                 close = get_close_matches(name, names, n=1)
-                meant = f" Was {close[0]!r} meant?" if close else ""
+                suggestion = f" Did you mean {close[0]!r}?" if close else ""
                 raise UPPError(
-                    f"The tool {tool.name!r} depends on {name!r}, which is no tool here.{meant}",
+                    f"The tool {tool.name!r} depends on {name!r}, "
+                    f"which is not one of the tools.{suggestion}",
                     code=ErrorCode.INVALID_REQUEST,
                 )
     try:
@@ -32,7 +33,7 @@ def check_dependencies(tools: Sequence[Tool]) -> None:
     except CycleError as error:
         circle = " -> ".join(error.args[1])
         raise UPPError(
-            f"Tools depend on each other in a circle: {circle}", code=ErrorCode.INVALID_REQUEST
+            f"Tools depend on each other in a cycle: {circle}", code=ErrorCode.INVALID_REQUEST
         ) from error
 
 
@@ -41,32 +42,32 @@ def order_of_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> Mapping[
 
     The dependencies of a sequential call still come before it.
     """
-    known = {tool.name: tool for tool in tools}
-    called = [known.get(call.tool_name) for call in calls]
+    by_name = {tool.name: tool for tool in tools}
+    called_tools = [by_name.get(call.tool_name) for call in calls]
     after = {
         position: {
-            other for other, call in enumerate(calls) if tool and call.tool_name in tool.depends_on
+            index for index, call in enumerate(calls) if tool and call.tool_name in tool.depends_on
         }
-        for position, tool in enumerate(called)
+        for position, tool in enumerate(called_tools)
     }
     # All calls that a call waits for, directly or indirectly, as the bits of a number: a model may
     # make hundreds of calls at once, and the paths between them are too many to walk one by one.
     before = {position: _before(after, position) for position in after}
-    for position, tool in enumerate(called):
+    for position, tool in enumerate(called_tools):
         if tool and tool.sequential:
             first = before[position] | 1 << position
-            for other, earlier in after.items():
-                if not first >> other & 1:
+            for index, earlier in after.items():
+                if not first >> index & 1:
                     earlier.add(position)
-                    before[other] |= first
-    return {position: others for position, others in after.items() if others}
+                    before[index] |= first
+    return {position: indexes for position, indexes in after.items() if indexes}
 
 
 def _before(after: Mapping[int, set[int]], position: int) -> int:
-    found: set[int] = set()
+    earlier: set[int] = set()
     waiting = [position]
     while waiting:
-        new = after[waiting.pop()] - found
-        found |= new
-        waiting += new
-    return sum(1 << other for other in found)
+        unseen = after[waiting.pop()] - earlier
+        earlier |= unseen
+        waiting += unseen
+    return sum(1 << index for index in earlier)

@@ -69,8 +69,8 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
     """
     for name in options.keys() - LLMOptions.__annotations__.keys():
         close = get_close_matches(name, LLMOptions.__annotations__, n=1)
-        meant = f" Was {close[0]!r} meant?" if close else ""
-        raise TypeError(f"llm() has no option {name!r}.{meant}")
+        suggestion = f" Did you mean {close[0]!r}?" if close else ""
+        raise TypeError(f"llm() has no option {name!r}.{suggestion}")
     strategy = options.get("tool_strategy") or ToolUseStrategy()
     limit = options.get("max_iterations", strategy.max_iterations)
     limit = _ROUNDS if limit is UNSET else limit
@@ -79,9 +79,9 @@ def llm(*, model: Model, **options: Unpack[LLMOptions]) -> "LLMInstance":
     tools = tuple(options.get("tools", ()))
     structure = options.get("structure")
     if tools and not model.capabilities.tools:
-        raise _refusal(model, "The provider has no tools.")
+        raise _refusal(model, "The provider does not support tools.")
     if structure is not None and not model.capabilities.structured_output:
-        raise _refusal(model, "The provider has no structured output.")
+        raise _refusal(model, "The provider does not support structured output.")
     if len({tool.name for tool in tools}) < len(tools):
         raise _refusal(model, "Two tools have the same name.")
     return LLMInstance(
@@ -132,8 +132,8 @@ class LLMInstance:
             "middleware": self.middleware,
         }
         options.update(changes)
-        changed = llm(model=self.model, **options)
-        return replace(changed, middleware_state=self.middleware_state)
+        instance = llm(model=self.model, **options)
+        return replace(instance, middleware_state=self.middleware_state)
 
     async def generate(self, history: History | InferenceInput, *inputs: InferenceInput) -> Turn:
         """Run to the end and return the Turn.
@@ -149,7 +149,7 @@ class LLMInstance:
     def stream(self, history: History | InferenceInput, *inputs: InferenceInput) -> StreamResult:
         """Like `generate`, but live; raises UPPError INVALID_REQUEST if there is no streaming."""
         if not self.model.capabilities.streaming:
-            raise _refusal(self.model, "The provider has no streaming.")
+            raise _refusal(self.model, "The provider does not support streaming.")
         return StreamResult(lambda emit: self._run(history, inputs, emit, streaming=True))
 
     async def run_tools(
@@ -203,12 +203,12 @@ class LLMInstance:
         *,
         streaming: bool,
     ) -> Turn:
-        before, new = self._conversation(history, inputs)
-        chain = self._chain((*before, *new), streaming=streaming)
-        known = {message.id for message in before}
+        before, new_messages = self._conversation(history, inputs)
+        chain = self._chain((*before, *new_messages), streaming=streaming)
+        known_ids = {message.id for message in before}
         try:
             await chain.begin()
-            turn = await self._loop(chain, known, _through(chain, emit) if streaming else emit)
+            turn = await self._loop(chain, known_ids, _through(chain, emit) if streaming else emit)
             return await chain.end(turn)
         except asyncio.CancelledError:
             await chain.abort()
@@ -217,50 +217,52 @@ class LLMInstance:
             await chain.fail(error)
             raise
 
-    async def _loop(self, chain: Chain, known: Collection[str], emit: Emit) -> Turn:
+    async def _loop(self, chain: Chain, known_ids: Collection[str], emit: Emit) -> Turn:
         """Infer and run tools until there is an answer; messages not in `known` are new."""
         request = chain.context.request
         _check_media(self.model, request.messages)
         strategy = self.tool_strategy
         runner = ToolRunner(tools=request.tools, strategy=strategy, chain=chain, emit=emit)
-        said: list[Message] = []
+        produced: list[Message] = []
         executions: list[ToolExecution] = []
         usage = TokenUsage()
         cycles = rounds = 0
 
         async def run_tools(calls: Sequence[ToolCall]) -> None:
             results, executed = await runner.run(calls, {})
-            said.append(results)
+            produced.append(results)
             executions.extend(executed)
 
         pending = unanswered_calls(request.messages)
         if pending and strategy.max_iterations != 0:
             await run_tools(pending)
         while True:
-            messages = (*request.messages, *said) if said else request.messages
+            messages = (*request.messages, *produced) if produced else request.messages
             messages = with_joined_results(messages)
-            asked = request if messages is request.messages else replace(request, messages=messages)
-            response = await _infer(self.model, asked, emit)
+            next_request = (
+                request if messages is request.messages else replace(request, messages=messages)
+            )
+            response = await _infer(self.model, next_request, emit)
             cycles += 1
             usage += response.usage
-            said.append(response.message)
+            produced.append(response.message)
             calls = response.message.tool_calls
-            last = not calls or not request.tools or response.data is not None
-            if last or strategy.max_iterations == 0:
+            is_last = not calls or not request.tools or response.data is not None
+            if is_last or strategy.max_iterations == 0:
                 break
             if rounds == strategy.max_iterations:
                 if strategy.on_max_iterations is not None:
                     await maybe_await(strategy.on_max_iterations(rounds))
                 raise TooManyRoundsError(
-                    f"The model asked for more than {rounds} tool rounds.",
+                    f"The model requested more than {rounds} tool rounds.",
                     code=ErrorCode.INVALID_REQUEST,
                     provider=self.model.provider,
                 )
             rounds += 1
             await run_tools(calls)
-        new = (message for message in request.messages if message.id not in known)
+        new_messages = (message for message in request.messages if message.id not in known_ids)
         return Turn(
-            messages=(*new, *said),
+            messages=(*new_messages, *produced),
             response=response.message,
             tool_executions=tuple(executions),
             usage=usage,
@@ -279,11 +281,11 @@ class LLMInstance:
             before = tuple(history)
         else:
             before, inputs = (), (history, *inputs)
-        for said in before:
-            if not isinstance(said, MESSAGE_KINDS):
-                kind = type(said).__name__
-                raise _refusal(self.model, f"A history holds messages only, and no {kind}.")
-        return before, tuple(to_message(given) for given in inputs)
+        for message in before:
+            if not isinstance(message, MESSAGE_KINDS):
+                kind = type(message).__name__
+                raise _refusal(self.model, f"A history holds only messages, not {kind}.")
+        return before, tuple(to_message(item) for item in inputs)
 
 
 async def _infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
@@ -299,24 +301,24 @@ async def _infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
 
 
 def _check_media(model: Model, messages: Sequence[Message]) -> None:
-    can = model.capabilities
-    lacking = tuple(
+    capabilities = model.capabilities
+    unsupported = tuple(
         kind
-        for kind, able in (
-            (ImageBlock, can.image_input),
-            (DocumentBlock, can.document_input),
-            (AudioBlock, can.audio_input),
-            (VideoBlock, can.video_input),
+        for kind, is_supported in (
+            (ImageBlock, capabilities.image_input),
+            (DocumentBlock, capabilities.document_input),
+            (AudioBlock, capabilities.audio_input),
+            (VideoBlock, capabilities.video_input),
         )
-        if not able
+        if not is_supported
     )
-    if not lacking:
+    if not unsupported:
         return
     for message in messages:
         if isinstance(message, UserMessage):
             for block in message.content:
-                if isinstance(block, lacking):
-                    raise _refusal(model, f"The provider does not take a {type(block).__name__}.")
+                if isinstance(block, unsupported):
+                    raise _refusal(model, f"The provider does not accept a {type(block).__name__}.")
 
 
 def _refusal(model: Model, message: str) -> UPPError:
@@ -329,8 +331,8 @@ def _through(chain: Chain, emit: Emit) -> Emit:
         return emit
 
     async def transformed(event: StreamEvent) -> None:
-        for one in chain.transform(event):
-            await emit(one)
+        for output in chain.transform(event):
+            await emit(output)
 
     return transformed
 

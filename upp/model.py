@@ -138,18 +138,18 @@ async def infer(model: Model, request: LLMRequest, emit: Emit) -> LLMResponse:
     return response
 
 
-def kept_of(message: Message, namespace: str) -> dict[str, Any]:
+def metadata_entry(message: Message, namespace: str) -> dict[str, Any]:
     """Return a provider's entry in a message's metadata; empty if it is not an object.
 
     A message may come from a database or from another program.
     """
-    kept = message.metadata.get(namespace)
-    return kept if isinstance(kept, dict) else {}
+    entry = message.metadata.get(namespace)
+    return entry if isinstance(entry, dict) else {}
 
 
 def layout_of(message: Message, namespace: str) -> list[dict[str, Any]]:
     """Return the layout of a message's parts, as stored by a provider."""
-    layout = kept_of(message, namespace).get("layout")
+    layout = metadata_entry(message, namespace).get("layout")
     return [kept for kept in layout if isinstance(kept, dict)] if isinstance(layout, list) else []
 
 

@@ -37,13 +37,13 @@ def cost(usage: TokenUsage, prices: Prices, *, cached_in_input: bool) -> TokenCo
     """Return the cost of a usage; `cached_in_input` is the provider's capability of that name."""
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
     fresh = usage.input_tokens - (read + written if cached_in_input else 0)
-    per_read = _or(prices.cache_read_per_1k, prices.input_per_1k)
-    per_write = _or(prices.cache_write_per_1k, prices.input_per_1k)
-    spent = max(fresh, 0) * prices.input_per_1k + read * per_read + written * per_write
+    per_read = _price_or(prices.cache_read_per_1k, prices.input_per_1k)
+    per_write = _price_or(prices.cache_write_per_1k, prices.input_per_1k)
+    input_total = max(fresh, 0) * prices.input_per_1k + read * per_read + written * per_write
     return TokenCost(
-        input_cost=spent / 1000, output_cost=usage.output_tokens * prices.output_per_1k / 1000
+        input_cost=input_total / 1000, output_cost=usage.output_tokens * prices.output_per_1k / 1000
     )
 
 
-def _or(price: Decimal | None, otherwise: Decimal) -> Decimal:
+def _price_or(price: Decimal | None, otherwise: Decimal) -> Decimal:
     return otherwise if price is None else price

@@ -70,16 +70,16 @@ class ToolRunner:
         return ToolResultMessage(results=results), tuple(executions)
 
     async def _announce(self, call: ToolCall, index: int) -> None:
-        known = current_tool_call.set(call)
+        token = current_tool_call.set(call)
         try:
             await self.emit(_event("tool_execution_start", call, index))
         finally:
-            current_tool_call.reset(known)
+            current_tool_call.reset(token)
 
     async def _execute(
         self, call: ToolCall, index: int, executions: list[ToolExecution]
     ) -> ToolResult:
-        started = time.monotonic()
+        started_at = time.monotonic()
         # Hooks and approvals are part of the call too.
         current_tool_call.set(call)
         attempt = _Attempt(call, call.arguments)
@@ -90,7 +90,7 @@ class ToolRunner:
             arguments=attempt.arguments,
             result=result,
             is_error=is_error,
-            duration=(time.monotonic() - started) * 1000,
+            duration=(time.monotonic() - started_at) * 1000,
             approved=attempt.approved,
         )
         await self.chain.tool_result(execution)
@@ -136,15 +136,17 @@ class ToolRunner:
         arguments = attempt.arguments
         current_tool_call.set(msgspec.structs.replace(attempt.call, arguments=arguments))
         # A tool may modify its arguments, but the call is part of the conversation.
-        own = copy.deepcopy(arguments)
+        own_arguments = copy.deepcopy(arguments)
         if inspect.iscoroutinefunction(tool.run):
-            result = await tool.run(own)
+            result = await tool.run(own_arguments)
         else:
-            result = await maybe_await(await asyncio.to_thread(_run_in_thread, tool.run, own))
+            result = await maybe_await(
+                await asyncio.to_thread(_run_in_thread, tool.run, own_arguments)
+            )
         if self.strategy.on_after_call is not None:
-            changed = await maybe_await(self.strategy.on_after_call(tool, arguments, result))
-            if changed is not None:
-                result = changed.result
+            replacement = await maybe_await(self.strategy.on_after_call(tool, arguments, result))
+            if replacement is not None:
+                result = replacement.result
         return _as_json(result)
 
     async def _reported(
@@ -158,7 +160,7 @@ class ToolRunner:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            error: Exception = RuntimeError("What the tool waited for was cancelled.")
+            error: Exception = RuntimeError("The work that the tool waited for was cancelled.")
             error.__cause__ = cancelled
         except SystemExit as left:
             error = _exit(left)
@@ -198,7 +200,7 @@ def _as_json(result: Any) -> Any:
         return msgspec.json.decode(plain.encode(result))
     except TypeError as error:
         kind = type(result).__name__
-        raise TypeError(f"The tool ran, but its result ({kind}) is no JSON: {error}") from error
+        raise TypeError(f"The tool ran, but its result ({kind}) is not JSON: {error}") from error
 
 
 @dataclass

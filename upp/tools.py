@@ -28,11 +28,11 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     malformed: str | None = None
 
     def __post_init__(self) -> None:
-        given: Any = self.arguments
-        if not isinstance(given, Mapping):
-            kind = type(given).__name__
-            raise TypeError(f"ToolCall.arguments is a mapping; a {kind} was given.")
-        force_setattr(self, "arguments", freeze(given))
+        value: Any = self.arguments
+        if not isinstance(value, Mapping):
+            kind = type(value).__name__
+            raise TypeError(f"ToolCall.arguments must be a mapping, not {kind}.")
+        force_setattr(self, "arguments", freeze(value))
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -87,7 +87,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         if isinstance(self.depends_on, str):
-            raise TypeError(f"Tool.depends_on is a sequence of names: [{self.depends_on!r}].")
+            raise TypeError(f"Tool.depends_on must be a sequence of names: [{self.depends_on!r}].")
 
 
 @dataclass(frozen=True, kw_only=True)

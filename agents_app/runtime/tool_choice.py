@@ -16,7 +16,7 @@ from agents_app.selectors import AgentSpec
 from uamp.types.content import ToolCallContent
 from uamp.types.generation import GenerationOptions
 from upp import LLMCapabilities, LLMRequest, LLMResponse, Model, UserMessage
-from upp.model import EmittingModel, infer, kept_of
+from upp.model import EmittingModel, infer, metadata_entry
 from upp.providers.parameters import tool_parameters, unknown_parameters
 from upp.stream import Emit
 
@@ -120,5 +120,5 @@ def _is_for_strategy(request: LLMRequest) -> bool:
     last = request.messages[-1] if request.messages else None
     if not isinstance(last, UserMessage):
         return False
-    mark = kept_of(last, "uap")
+    mark = metadata_entry(last, "uap")
     return bool(mark.get("synthetic")) and mark.get("phase") not in _ACTING

@@ -66,7 +66,7 @@ def test_a_daemon_is_back_when_its_server_was_killed(cluster: Cluster, tmp_path:
     with serve(cluster, tmp_path, ["again"]) as daemon:
         daemon.wait_for("@again is connected")
         cluster.end("server0", signal.SIGKILL)
-        daemon.wait_for("connecting again")
+        daemon.wait_for("reconnecting")
         cluster.start_server(0)
         daemon.wait_for("@again is connected", times=2)
 
@@ -89,7 +89,7 @@ def test_a_stopped_daemon_ends_its_answers_and_takes_no_more(
         first.ask("slowly")
         first.until("response.delta")
         daemon.process.send_signal(signal.SIGTERM)
-        daemon.wait_for("stopping; 1 answers are under way")
+        daemon.wait_for("stopping; 1 answers are in progress")
 
         refused = second.answer("hello")[-1]
         assert refused["type"] == "response.error"
@@ -123,7 +123,7 @@ def test_an_answer_that_is_cancelled_stops_at_the_daemon(cluster: Cluster, tmp_p
 def test_a_refused_token_ends_the_daemon(cluster: Cluster, tmp_path: Path, token: str) -> None:
     with serve(cluster, tmp_path, ["refused-one"], token=token) as daemon:
         assert daemon.process.wait(timeout=60) == 3
-        assert "Make a new token" in daemon.log
+        assert "Create a new token" in daemon.log
 
 
 def test_the_name_of_another_agent_is_refused(cluster: Cluster, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ async def test_middleware_of_the_model_has_one_state_for_a_run() -> None:
 def test_what_the_api_lacks_is_refused_when_the_agent_is_made() -> None:
     api = LLMCapabilities(tools=False)
 
-    with pytest.raises(UPPError, match="no tools") as raised:
+    with pytest.raises(UPPError, match="does not support tools") as raised:
         agent(model=model("x", capabilities=api), tools=[tool("t")])
     assert raised.value.code is ErrorCode.INVALID_REQUEST
 

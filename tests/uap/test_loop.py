@@ -123,7 +123,7 @@ async def test_the_limit_of_the_tool_strategy_counts_over_steps_and_is_an_error(
     with pytest.raises(TooManyRoundsError) as raised:
         await bot.generate("go", START)
     assert raised.value.code is ErrorCode.INVALID_REQUEST
-    assert reported == [2, (("The model asked for more than 2 tool rounds.",), 3)]
+    assert reported == [2, (("The model requested more than 2 tool rounds.",), 3)]
 
 
 async def test_zero_rounds_give_the_calls_back() -> None:

@@ -164,12 +164,12 @@ async def test_a_hook_counts_what_the_stop_condition_reads(execution: ExecutionS
 async def test_a_hook_changes_nothing_but_metadata() -> None:
     """UAP §6.3, §10.1: the conversation is changed by middleware."""
     hook = AgentStrategy(on_step_start=lambda _step, state: state.with_message("psst"))
-    with pytest.raises(ValueError, match="metadata of a state, and nothing else"):
+    with pytest.raises(ValueError, match="only the metadata of a state"):
         await agent(model=model("x"), strategy=hook).generate("go", START)
 
 
 def test_metadata_are_set_by_tools_alone() -> None:
-    with pytest.raises(RuntimeError, match="for tools"):
+    with pytest.raises(RuntimeError, match="only works in tools"):
         set_metadata("a", 1)
 
 
@@ -403,7 +403,7 @@ async def test_a_step_without_an_inference_is_refused() -> None:
             await steps.begin()
             await steps.end()
 
-    with pytest.raises(RuntimeError, match="before it asked the model"):
+    with pytest.raises(RuntimeError, match="before it called the model"):
         await agent(model=model("x"), execution=Idle()).generate("hi", START)
 
 

@@ -198,7 +198,7 @@ async def test_a_model_without_streaming_generates_and_does_not_stream() -> None
     bot = agent(model=model("hello", capabilities=api))
 
     assert (await bot.generate("go", START)).turn.response.text == "hello"
-    with pytest.raises(UPPError, match="no streaming"):
+    with pytest.raises(UPPError, match="does not support streaming"):
         await bot.stream("go", START)
 
 

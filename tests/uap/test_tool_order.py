@@ -95,7 +95,7 @@ async def test_a_dependent_tool_begins_when_the_other_has_ended() -> None:
 def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
     tools = [tool("a", depends_on=["c"]), B_AFTER_A, C_AFTER_B]
 
-    with pytest.raises(UPPError, match="circle: ") as raised:
+    with pytest.raises(UPPError, match="cycle: ") as raised:
         agent(model=model("x"), tools=tools)
     assert raised.value.code is ErrorCode.INVALID_REQUEST
 
@@ -103,8 +103,8 @@ def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
 @pytest.mark.parametrize(
     ("depends_on", "reported"),
     [
-        (["serch"], "Was 'search' meant"),
-        (["x"], r"'read' depends on 'x', which is no tool here\.$"),
+        (["serch"], "Did you mean 'search'"),
+        (["x"], r"'read' depends on 'x', which is not one of the tools\.$"),
     ],
 )
 def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], reported: str) -> None:

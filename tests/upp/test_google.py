@@ -255,7 +255,7 @@ async def test_reasons_to_stop_have_common_names(said: str, reason: str) -> None
         (
             {"candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL"}]},
             "INVALID_RESPONSE",
-            "The model's call was no call: MALFORMED_FUNCTION_CALL.",
+            "The model's tool call was malformed: MALFORMED_FUNCTION_CALL.",
         ),
         (
             {"error": {"code": 503, "message": f"busy {KEY}", "status": "UNAVAILABLE"}},

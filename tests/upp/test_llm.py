@@ -245,8 +245,8 @@ NOTHING = LLMCapabilities(streaming=False, tools=False, structured_output=False)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tools": [tool("t", broken)]}, "no tools"),
-        ({"structure": {}}, "no structured output"),
+        ({"tools": [tool("t", broken)]}, "does not support tools"),
+        ({"structure": {}}, "does not support structured output"),
     ],
 )
 def test_what_the_api_lacks_is_refused(options: dict[str, Any], message: str) -> None:
@@ -263,7 +263,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 def test_streaming_is_refused_where_there_is_none() -> None:
     model = llm(model=ScriptedModel(script=keeps_calling, capabilities=NOTHING))
-    with pytest.raises(UPPError, match="no streaming"):
+    with pytest.raises(UPPError, match="does not support streaming"):
         model.stream([], "go")
 
 
@@ -335,7 +335,7 @@ async def test_the_first_argument_may_be_an_input() -> None:
 
 async def test_a_history_of_something_else_is_refused() -> None:
     model = llm(model=ScriptedModel(script=keeps_calling))
-    with pytest.raises(UPPError, match="no str") as caught:
+    with pytest.raises(UPPError, match="not str") as caught:
         await model.generate(["hi"])  # type: ignore[list-item] # what is refused
     assert caught.value.code == ErrorCode.INVALID_REQUEST
 
@@ -494,7 +494,7 @@ async def test_a_tool_that_changes_its_arguments_does_not_change_the_conversatio
 
 @pytest.mark.parametrize(
     ("name", "reported"),
-    [("sytem", r"no option 'sytem'\. Was 'system' meant"), ("zzz", r"no option 'zzz'\.$")],
+    [("sytem", r"no option 'sytem'\. Did you mean 'system'"), ("zzz", r"no option 'zzz'\.$")],
 )
 def test_an_option_that_there_is_not_is_refused(name: str, reported: str) -> None:
     options: Any = {name: "x"}

@@ -235,7 +235,7 @@ async def test_a_key_that_is_none_is_refused_and_not_quoted(api_key: str) -> Non
         (
             OSError("vault"),
             "AUTHENTICATION_FAILED",
-            "no getting the key for openai_compat: OSError",
+            "The key for openai_compat could not be obtained: OSError",
         ),
         (UPPError("later", code=ErrorCode.RATE_LIMITED), "RATE_LIMITED", "later"),
     ],
@@ -306,7 +306,7 @@ async def test_a_server_may_be_silent_for_as_long_as_models_reason(
 
 async def test_a_request_that_is_no_json_is_refused() -> None:
     server = OpenAICompatProvider(base_url="http://127.0.0.1:9")
-    with pytest.raises(UPPError, match="The request is no JSON") as caught:
+    with pytest.raises(UPPError, match="The request is not JSON") as caught:
         await llm(model=server("m"), params={"stop": object()}).generate("hi")
     await server.aclose()
 
@@ -383,7 +383,7 @@ async def test_unknown_events_are_passed_over() -> None:
 
 
 async def test_an_event_that_is_known_and_makes_no_sense_is_an_error() -> None:
-    with pytest.raises(UPPError, match="no piece of an answer") as caught:
+    with pytest.raises(UPPError, match="invalid piece of an answer") as caught:
         await claude({"type": "message_delta", "delta": 7})
 
     assert caught.value.code == ErrorCode.INVALID_RESPONSE

@@ -508,8 +508,8 @@ async def test_silence_is_a_timeout() -> None:
 @pytest.mark.parametrize(
     ("sent", "code", "message"),
     [
-        (b"data: {not json\n\n", "INVALID_RESPONSE", "no piece of an answer"),
-        (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "no piece of an answer"),
+        (b"data: {not json\n\n", "INVALID_RESPONSE", "invalid piece of an answer"),
+        (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "invalid piece of an answer"),
         (b"<html>hello</html>", "INVALID_RESPONSE", "not stream an answer, but said: <html>hello"),
         (b'{"choices": []}', "INVALID_RESPONSE", 'not stream an answer, but said: {"choices"'),
         (b'{"error": {"message": "no", "code": "invalid_api_key"}}', "AUTHENTICATION_FAILED", "no"),
@@ -523,7 +523,11 @@ async def test_silence_is_a_timeout() -> None:
         ),
         (b'data: {"choices": [{"del', "NETWORK_ERROR", "cut off"),
         (b'data: {"choices": [{"delta": {"content": "\xe2', "NETWORK_ERROR", "cut off"),
-        (b'data: {"error": ' + b"[" * 5000 + b"\n\n", "INVALID_RESPONSE", "no piece of an answer"),
+        (
+            b'data: {"error": ' + b"[" * 5000 + b"\n\n",
+            "INVALID_RESPONSE",
+            "invalid piece of an answer",
+        ),
         (b'data: {"error": {"code": 429, "message": "slow"}}\n\n', "RATE_LIMITED", "slow"),
         (b'data: {"error": {"code": "503", "message": "busy"}}\n\n', "PROVIDER_ERROR", "busy"),
         (

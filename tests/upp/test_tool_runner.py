@@ -90,7 +90,7 @@ async def test_a_result_that_json_has_no_word_for_is_reported_to_the_model(given
 
     kind = type(given).__name__
     assert execution.is_error
-    assert execution.result.startswith(f"The tool ran, but its result ({kind}) is no JSON: ")
+    assert execution.result.startswith(f"The tool ran, but its result ({kind}) is not JSON: ")
     assert [str(error) for error in reported] == [execution.result]
 
 
@@ -98,7 +98,7 @@ async def test_a_result_that_holds_itself_is_reported_to_the_model() -> None:
     endless: list[Any] = []
     endless.append(endless)
 
-    assert "(list) is no JSON" in (await ran(lambda _: endless)).result
+    assert "(list) is not JSON" in (await ran(lambda _: endless)).result
 
 
 async def test_what_a_tool_keeps_of_its_result_does_not_change_the_conversation() -> None:
@@ -140,7 +140,7 @@ def fails_without_a_word(_arguments: object) -> None:
         (exhausted, "StopIteration"),
         (lambda _: sys.exit("usage: t"), "The tool exited: usage: t"),
         (exits, "The tool exited: 3"),
-        (waits_for_what_is_cancelled, "What the tool waited for was cancelled."),
+        (waits_for_what_is_cancelled, "The work that the tool waited for was cancelled."),
         (fails_without_a_word, "?"),
     ],
 )

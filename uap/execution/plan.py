@@ -93,7 +93,7 @@ class _Run:
     steps: Steps
     model: Model
     reason: str = "it was not finished."
-    answered: bool = True
+    has_answered: bool = True
     executed: list[ToolExecution] = field(default_factory=list)
     # The failed calls of the step that requires a new plan.
     failed_calls: tuple[str, ...] = ()
@@ -117,28 +117,32 @@ class _Run:
                 stop = await self._make_plan(failed)
             elif current is not None:
                 stop = await self._do(current)
-            elif not self.answered:
+            elif not self.has_answered:
                 stop = await self._answer()
             else:
                 return
 
     async def _make_plan(self, failed: PlanStep | None) -> bool:
         phase = "replanning" if failed else "planning"
-        able = self.model.capabilities.structured_output
+        is_enforced = self.model.capabilities.structured_output
         schema, limit = self.options.plan_schema, self.options.max_plan_steps
-        prompt = planning_prompt(self.steps.tools, limit=limit, schema=None if able else schema)
+        prompt = planning_prompt(
+            self.steps.tools, limit=limit, schema=None if is_enforced else schema
+        )
         completed: tuple[PlanStep, ...] = ()
         if failed is not None:
             prompt = f"{replanning_prompt(self.plan, failed, self.reason)}\n{prompt}"
             completed = tuple(step for step in self.plan if step.status == "completed")
-        asked = prompt
+        question = prompt
         attempts = 0
         while True:
             attempts += 1
             await self.steps.begin(phase=phase)
-            turn = await self.steps.consult(asked, phase="plan", structure=schema if able else None)
+            turn = await self.steps.consult(
+                question, phase="plan", structure=schema if is_enforced else None
+            )
             try:
-                made = read_plan(
+                new_plan = read_plan(
                     turn, completed=completed, limit=limit, provider=self.model.provider
                 )
             except UPPError as error:
@@ -146,21 +150,21 @@ class _Run:
                     if self.failed_calls:
                         raise error from PlanStepError(error.message, calls=self.failed_calls)
                     raise
-                asked = f"{unreadable_prompt(error.message)}\n{prompt}"
+                question = f"{unreadable_prompt(error.message)}\n{prompt}"
                 if await self.steps.end(phase=phase, plan=self.plan):
                     return True
             else:
                 break
-        self.steps.state = self.steps.state.with_plan(made)
-        self.answered = False
-        return await self.steps.end(phase=phase, plan=made)
+        self.steps.state = self.steps.state.with_plan(new_plan)
+        self.has_answered = False
+        return await self.steps.end(phase=phase, plan=new_plan)
 
     async def _do(self, step: PlanStep) -> bool:
         """Take one step for a plan step; return whether to stop."""
-        begins = step.status == "pending"
+        is_first = step.status == "pending"
         step = self._mark(step, "in_progress")
         await self.steps.begin(phase="execute", planStep=step)
-        if begins:
+        if is_first:
             self.executed.clear()
             self.steps.say(step_prompt(step, last=step.id == self.plan[-1].id), phase="plan_step")
         try:
@@ -175,7 +179,7 @@ class _Run:
             self.reason = f"the model could not be asked ({error.code})."
             self.failed_calls = ()
             return False
-        self.answered = True
+        self.has_answered = True
         self.executed += executed
         if unanswered_calls(self.steps.state.messages):
             # The developer wants to run the calls, so the step is not over.
@@ -184,8 +188,8 @@ class _Run:
         if not executed:
             failure = self._failure(step)
             self._mark(step, "failed" if failure else "completed")
-            tried = self._tried(step) if failure else ()
-            self.failed_calls = tuple(done.tool_call_id for done in tried)
+            executions = self._executions_of(step) if failure else ()
+            self.failed_calls = tuple(execution.tool_call_id for execution in executions)
             if failure and not self.options.allow_replan:
                 message = f"Step {step.id} of the plan failed: {failure}"
                 raise UPPError(
@@ -197,7 +201,7 @@ class _Run:
     async def _answer(self) -> bool:
         """Have the model answer if its plan leaves nothing to do; return whether to stop."""
         self.steps.say(ANSWER_PROMPT, phase="plan_step")
-        self.answered = True
+        self.has_answered = True
         while True:
             await self.steps.begin(phase="execute")
             executed = await self.steps.act()
@@ -206,13 +210,13 @@ class _Run:
 
     def _failure(self, step: PlanStep) -> str | None:
         """Return why a step failed, if its tool was called and never succeeded."""
-        tried = self._tried(step)
-        if tried and all(done.is_error for done in tried):
-            return f"{step.tool}: {tried[-1].result}"
+        executions = self._executions_of(step)
+        if executions and all(execution.is_error for execution in executions):
+            return f"{step.tool}: {executions[-1].result}"
         return None
 
-    def _tried(self, step: PlanStep) -> list[ToolExecution]:
-        return [done for done in self.executed if done.tool_name == step.tool]
+    def _executions_of(self, step: PlanStep) -> list[ToolExecution]:
+        return [execution for execution in self.executed if execution.tool_name == step.tool]
 
     def _first(self, status: PlanStatus) -> PlanStep | None:
         return next((step for step in self.plan if step.status == status), None)
@@ -220,6 +224,6 @@ class _Run:
     def _mark(self, step: PlanStep, status: PlanStatus) -> PlanStep:
         marked = msgspec.structs.replace(step, status=status)
         self.steps.state = self.steps.state.with_plan(
-            [marked if other.id == step.id else other for other in self.plan]
+            [marked if planned.id == step.id else planned for planned in self.plan]
         )
         return marked

@@ -76,13 +76,13 @@ def planning_prompt(
     tools: Sequence[Tool], *, limit: float, schema: Mapping[str, Any] | None
 ) -> str:
     """Return the prompt for a plan, with `schema` if the API cannot enforce it."""
-    asked = (
+    instructions = (
         "Make a plan for what was asked, and do nothing else yet: call no tool and give no answer. "
         "Reply with a JSON object whose `steps` are the steps, each with an `id`, a `description`, "
         "the name of the `tool` that it needs, if any, and `dependsOn`, the ids of the steps that "
         "have to be done before."
     )
-    lines = [asked]
+    lines = [instructions]
     if tools:
         lines.append("Tools: " + "; ".join(f"{tool.name}: {tool.description}" for tool in tools))
     if limit != float("inf"):
@@ -94,11 +94,12 @@ def planning_prompt(
 
 def replanning_prompt(plan: Sequence[PlanStep], failed: PlanStep, reason: str) -> str:
     """Return the text before the prompt for a plan after a failed step."""
-    done = [f"{step.id} ({step.description})" for step in plan if step.status == "completed"]
-    left = [f"{step.id} ({step.description})" for step in plan if step.status == "pending"]
+    completed = [f"{step.id} ({step.description})" for step in plan if step.status == "completed"]
+    remaining = [f"{step.id} ({step.description})" for step in plan if step.status == "pending"]
     return (
         f"Step {failed.id} of the plan has failed: {reason}\n"
-        f"Done so far: {', '.join(done) or 'nothing'}. Not begun: {', '.join(left) or 'nothing'}.\n"
+        f"Done so far: {', '.join(completed) or 'nothing'}. "
+        f"Not begun: {', '.join(remaining) or 'nothing'}.\n"
         "Make a new plan with the steps that are left to do; they may depend on those done so far."
     )
 
@@ -128,18 +129,18 @@ def read_plan(
     otherwise it replaces it. Only the first `limit` new steps are kept. Raises UPPError
     INVALID_RESPONSE if the reply contains no plan or an impossible one.
     """
-    new = [_to_step(planned) for planned in _planned(turn, provider)]
-    done = {(step.id, step.description) for step in completed}
-    new = [step for step in new if (step.id, step.description) not in done]
-    ids = {step.id for step in new}
-    if len(ids) < len(new):
+    steps = [_to_step(planned) for planned in _planned(turn, provider)]
+    completed_steps = {(step.id, step.description) for step in completed}
+    steps = [step for step in steps if (step.id, step.description) not in completed_steps]
+    ids = {step.id for step in steps}
+    if len(ids) < len(steps):
         raise _invalid("Two steps have the same id.", provider)
-    kept = [step for step in completed if step.id not in ids]
-    ordered = in_order(new, after=(step.id for step in kept), provider=provider)
+    unchanged = [step for step in completed if step.id not in ids]
+    ordered = in_order(steps, after=(step.id for step in unchanged), provider=provider)
     if len(ordered) > limit:
         logger.warning("A plan of %d steps was cut to %s", len(ordered), limit)
         ordered = ordered[: int(limit)]
-    return (*kept, *ordered)
+    return (*unchanged, *ordered)
 
 
 def in_order(
@@ -149,25 +150,25 @@ def in_order(
 
     Raises UPPError INVALID_RESPONSE if they depend on each other in a cycle or on a missing step.
     """
-    waiting, known, ordered = list(steps), set(after), list[PlanStep]()
+    waiting, available, ordered = list(steps), set(after), list[PlanStep]()
     while waiting:
-        ready = next((step for step in waiting if known.issuperset(step.depends_on)), None)
+        ready = next((step for step in waiting if available.issuperset(step.depends_on)), None)
         if ready is None:
             names = ", ".join(step.id for step in waiting)
             raise _invalid(f"These steps wait for what is never done: {names}.", provider)
         waiting.remove(ready)
         ordered.append(ready)
-        known.add(ready.id)
+        available.add(ready.id)
     return tuple(ordered)
 
 
 def _planned(turn: Turn, provider: str) -> tuple[_PlannedStep, ...]:
     """Return the steps in a reply, from the first plan among the objects in its text."""
-    given = _json_objects(turn.response.text) if turn.data is None else [turn.data]
+    objects = _json_objects(turn.response.text) if turn.data is None else [turn.data]
     problem = "there is no object in it."
-    for found in given:
+    for candidate in objects:
         try:
-            return msgspec.convert(found, type=_Planned).steps
+            return msgspec.convert(candidate, type=_Planned).steps
         except msgspec.ValidationError as error:
             problem = str(error)
     raise _invalid(f"The reply holds no plan: {problem}", provider)
@@ -179,11 +180,11 @@ def _json_objects(text: str) -> Iterator[Any]:
     end = 0
     while start := _OBJECT.search(text, end):
         try:
-            found, end = decoder.raw_decode(text, start.start())
+            value, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             end = start.end()
         else:
-            yield found
+            yield value
 
 
 def _to_step(planned: _PlannedStep) -> PlanStep:

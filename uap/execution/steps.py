@@ -77,12 +77,12 @@ class Steps:
         answer. An answer that was cut off has `{"uap": {"unfinished": true}}` in its metadata and
         is not complete.
         """
-        last = self._context.state.messages[-1:]
-        if not self.resumes or not last or not isinstance(last[0], AssistantMessage):
+        tail = self._context.state.messages[-1:]
+        if not self.resumes or not tail or not isinstance(tail[0], AssistantMessage):
             return False
-        marks = last[0].metadata.get("uap") or {}
-        own = marks.get("synthetic") or marks.get("unfinished")
-        return not own and not last[0].has_tool_calls
+        marks = tail[0].metadata.get("uap") or {}
+        is_partial = marks.get("synthetic") or marks.get("unfinished")
+        return not is_partial and not tail[0].has_tool_calls
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -111,20 +111,20 @@ class Steps:
         tools = self._llm.tools if structure is None else ()
         llm = self._llm.with_options(structure=structure, tools=tools)
         mark = {"uap": {"synthetic": True, "phase": phase}}
-        asked = UserMessage(content=(TextBlock(text=prompt),), metadata=mark)
-        turn = await self._infer(llm, (*self.state.messages, asked))
+        question = UserMessage(content=(TextBlock(text=prompt),), metadata=mark)
+        turn = await self._infer(llm, (*self.state.messages, question))
         reply = msgspec.structs.replace(
             turn.response, tool_calls=(), metadata={**turn.response.metadata, **mark}
         )
         if reply.text:
-            self.state = self.state.with_messages((asked, *turn.messages[:-1], reply))
+            self.state = self.state.with_messages((question, *turn.messages[:-1], reply))
         return msgspec.structs.replace(turn, response=reply)
 
     def say(self, prompt: str, *, phase: str) -> None:
         """Append a prompt of the strategy, marked like those of `consult`."""
         mark = {"uap": {"synthetic": True, "phase": phase}}
-        asked = UserMessage(content=(TextBlock(text=prompt),), metadata=mark)
-        self.state = self.state.with_message(asked)
+        message = UserMessage(content=(TextBlock(text=prompt),), metadata=mark)
+        self.state = self.state.with_message(message)
 
     async def reason(self, reasoning: str) -> None:
         """Record and emit the model's reasoning."""
@@ -165,11 +165,13 @@ class Steps:
         If the run was `finished` from the start, the turn has the existing answer and no usage.
         """
         if self.finished and not self.number:
-            return GenerateResult(turn=self._kept(), state=self.state)
+            return GenerateResult(turn=self._existing_turn(), state=self.state)
         return GenerateResult(turn=self._run.turn(self.state.messages), state=self.state)
 
-    def _kept(self) -> Turn:
-        (answer,) = (one for one in self.state.messages[-1:] if isinstance(one, AssistantMessage))
+    def _existing_turn(self) -> Turn:
+        (answer,) = (
+            message for message in self.state.messages[-1:] if isinstance(message, AssistantMessage)
+        )
         return Turn(
             messages=(),
             response=answer,
@@ -180,14 +182,14 @@ class Steps:
             data=structured_data(answer, self._llm.structure),
         )
 
-    def _adopt(self, given: Any) -> None:
+    def _adopt(self, returned: Any) -> None:
         """Adopt the metadata of a state returned by a hook; ignore anything but a state."""
-        if not isinstance(given, AgentState):
+        if not isinstance(returned, AgentState):
             return
-        same = replace(given, id=self.state.id, metadata=self.state.metadata)
-        if same != self.state:
-            raise ValueError("A hook may change the metadata of a state, and nothing else in it.")
-        self.state = given
+        unchanged = replace(returned, id=self.state.id, metadata=self.state.metadata)
+        if unchanged != self.state:
+            raise ValueError("A hook may change only the metadata of a state.")
+        self.state = returned
 
     async def _infer(self, llm: LLMInstance, messages: Sequence[Message]) -> Turn:
         if self._emit_model is None:
@@ -268,10 +270,10 @@ def stream_steps(context: ExecutionContext, body: Body) -> AgentStreamResult:
 def _from_model(emit: Emit) -> Callable[[StreamEvent], Awaitable[None]]:
     """Return an emit function for events of the model."""
 
-    def wrapped(event: StreamEvent) -> Awaitable[None]:
+    def emit_model_event(event: StreamEvent) -> Awaitable[None]:
         return emit(AgentStreamEvent(source="upp", upp=event))
 
-    return wrapped
+    return emit_model_event
 
 
 class _RunPart:
@@ -293,7 +295,7 @@ class _RunPart:
     def turn(self, messages: Sequence[Message]) -> Turn:
         """Return the turn of this part, whose messages are the last of a conversation."""
         if self._last is None:
-            raise RuntimeError("A strategy asked for a turn before it asked the model.")
+            raise RuntimeError("A strategy requested a turn before it called the model.")
         return msgspec.structs.replace(
             self._last,
             messages=tuple(messages[self._before :]),
@@ -308,18 +310,18 @@ def _opening(context: ExecutionContext) -> tuple[Message, ...]:
 
     Vendors reject calls without results, so interrupted calls are answered before a new input.
     """
-    given = context.input
-    if given is None:
+    new_input = context.input
+    if new_input is None:
         return ()
-    if isinstance(given, ToolResultMessage):
-        return (given,)
+    if isinstance(new_input, ToolResultMessage):
+        return (new_input,)
     open_calls = unanswered_calls(context.state.messages)
     if not open_calls:
-        return (given,)
+        return (new_input,)
     results = tuple(
         ToolResult(
             tool_call_id=call.tool_call_id, result="The call was interrupted.", is_error=True
         )
         for call in open_calls
     )
-    return (ToolResultMessage(results=results), given)
+    return (ToolResultMessage(results=results), new_input)

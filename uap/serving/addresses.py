@@ -40,7 +40,9 @@ def read_address(text: str) -> ServerAddress:
     if scheme is None or not parts.hostname:
         raise NotAnAddress(f"{text!r} is not an address such as wss://chat.example.org.")
     if parts.username is not None or parts.query or parts.fragment:
-        raise NotAnAddress("An address has no name, query or fragment; the token is an option.")
+        raise NotAnAddress(
+            "An address must not have a user name, query or fragment; pass the token as an option."
+        )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     origin = f"{scheme}://{host}" + (f":{port}" if port is not None else "")
     path = parts.path.rstrip("/") or "/ws"

@@ -39,19 +39,19 @@ _FINISH_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool
 _FAILURES = {
     ProviderErrorCode.RATE_LIMITED: (
         ErrorCode.RATE_LIMIT_EXCEEDED,
-        "The model of the agent gets too many requests. Try again later.",
+        "The agent's model is receiving too many requests. Try again later.",
     ),
     ProviderErrorCode.CONTEXT_LENGTH_EXCEEDED: (
         ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-        "The conversation is too long for the model of the agent.",
+        "The conversation is too long for the agent's model.",
     ),
     ProviderErrorCode.CONTENT_FILTERED: (
         ErrorCode.CONTENT_FILTERED,
-        "The model's provider filtered the answer out.",
+        "The model's provider filtered the answer.",
     ),
     ProviderErrorCode.TIMEOUT: (
         ErrorCode.TIMEOUT,
-        "The model of the agent did not answer in time.",
+        "The agent's model did not answer in time.",
     ),
 }
 """Error messages for people, by provider error; the provider's own message stays in the log."""
@@ -106,8 +106,8 @@ class ServedAnswer:
             ended = self.cancelled()
         except UPPError as error:
             logger.warning("%s: an answer failed: %s", self._answer.agent, error)
-            code, said = _failure(error)
-            ended = self._failed(code, said)
+            code, message = _failure(error)
+            ended = self._failed(code, message)
         except _Failed as failed:
             logger.exception("%s: an answer failed", self._answer.agent, exc_info=failed.cause)
             ended = self._failed(ErrorCode.INTERNAL_ERROR, "The agent failed.")
@@ -117,15 +117,15 @@ class ServedAnswer:
         await self._send(ended)
 
     async def _work(self) -> Turn:
-        read = await to_conversation(
+        conversation = await to_conversation(
             history_of(self._answer.input),
             agent_name=self._answer.agent,
             media=self._media,
             accepts_audio=self._bot.model.capabilities.audio_input,
         )
-        bot = _instructed(self._bot, read, self._chat_tools.offered())
+        bot = _with_instructions(self._bot, conversation, self._chat_tools.offered())
         scripted = bot.model.provider == "scripted"
-        messages = open_ended(read.messages, resumes=False, scripted=scripted)
+        messages = open_ended(conversation.messages, resumes=False, scripted=scripted)
         state = AgentState.initial().with_context(messages)
         async with bot.stream(None, state) as stream:
             try:
@@ -138,21 +138,21 @@ class ServedAnswer:
                 # Strategies, hooks, middleware and tools are the developer's code.
                 raise _Failed(error) from error
         traces = result.state.subagent_traces
-        used = sum((trace.usage for trace in traces if trace.usage is not None), result.turn.usage)
-        self._used = used
+        usage = sum((trace.usage for trace in traces if trace.usage is not None), result.turn.usage)
+        self._used = usage
         return result.turn
 
     async def _show(self, event: AgentStreamEvent) -> None:
         if event.upp is not None and event.upp.type == "message_stop" and event.upp.delta.usage:
             self._used += event.upp.delta.usage
-        for shown in self._translator.follow(event):
-            if isinstance(shown, str):
-                delta = Delta(type="text", text=shown)
-                shown = ResponseDelta(  # noqa: PLW2901 text is a delta of the answer
+        for output in self._translator.follow(event):
+            if isinstance(output, str):
+                delta = Delta(type="text", text=output)
+                output = ResponseDelta(  # noqa: PLW2901 text is a delta of the answer
                     response_id=self._answer.response_id, delta=delta, offset=self._output.offset
                 )
-            self._output.add(shown)
-            await self._send(shown)
+            self._output.add(output)
+            await self._send(output)
 
     def _usage(self) -> UsageStats | None:
         return usage_stats(self._used) if self._used.total_tokens else None
@@ -172,17 +172,17 @@ class ServedAnswer:
     def cancelled(self) -> Event:
         """Return the final event of a cancelled answer, even one that has not started."""
         if self.ends_interrupted:
-            return self._failed(ErrorCode.INTERRUPTED, "The daemon of the agent was stopped.")
+            return self._failed(ErrorCode.INTERRUPTED, "The agent's daemon was stopped.")
         return ResponseCancelled(
             response_id=self._answer.response_id,
             partial_output=tuple(self._output.output),
             usage=self._usage(),
         )
 
-    def _failed(self, code: ErrorCode, said: str) -> ResponseError:
+    def _failed(self, code: ErrorCode, message: str) -> ResponseError:
         return ResponseError(
             response_id=self._answer.response_id,
-            error=ErrorDetail(code=code, message=said),
+            error=ErrorDetail(code=code, message=message),
             usage=self._usage(),
         )
 
@@ -200,17 +200,17 @@ def history_of(event: InputText) -> tuple[Message, ...]:
     return event.messages or (Message(role="user", content=event.text),)
 
 
-def _instructed(bot: Agent, read: Conversation, tools: Sequence[Tool]) -> Agent:
+def _with_instructions(bot: Agent, conversation: Conversation, tools: Sequence[Tool]) -> Agent:
     """Return the agent with the conversation's system texts and further tools added."""
-    if not read.system and not tools:
+    if not conversation.system and not tools:
         return bot
-    system = "\n\n".join(text for text in (bot.system or "", *read.system) if text)
-    changed = bot.llm.with_options(system=system or None, tools=(*bot.tools, *tools))
-    return replace(bot, llm=changed)
+    system = "\n\n".join(text for text in (bot.system or "", *conversation.system) if text)
+    llm = bot.llm.with_options(system=system or None, tools=(*bot.tools, *tools))
+    return replace(bot, llm=llm)
 
 
 def _failure(error: UPPError) -> tuple[ErrorCode, str]:
     if isinstance(error, TooManyRoundsError):
-        return ErrorCode.TOO_MANY_STEPS, "The agent used its tools too often without an answer."
-    said = (ErrorCode.PROVIDER_ERROR, "The model of the agent failed. Try again.")
-    return _FAILURES.get(error.code, said)
+        return ErrorCode.TOO_MANY_STEPS, "The agent used its tools too often without answering."
+    default = (ErrorCode.PROVIDER_ERROR, "The agent's model failed. Try again.")
+    return _FAILURES.get(error.code, default)

@@ -53,7 +53,7 @@ class ChatTools:
 
     def offered(self) -> tuple[Tool, ...]:
         """Return the tools in the form that `upp` calls."""
-        return tuple(self._tool(one) for one in self._definitions.values())
+        return tuple(self._tool(definition) for definition in self._definitions.values())
 
     def receive(self, result: ToolResult) -> None:
         """Process the result of a call; ignore results without an open call."""
@@ -74,30 +74,30 @@ class ChatTools:
         call = current_tool_call.get()
         waiting: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
         self._open[call.tool_call_id] = waiting
-        asked = ToolCall(
+        request = ToolCall(
             call_id=call.tool_call_id,
             name=call.tool_name,
             arguments=msgspec.json.encode(call.arguments).decode(),
             response_id=self._response_id,
         )
         try:
-            await self._send(asked)
+            await self._send(request)
             result = await waiting
         finally:
             del self._open[call.tool_call_id]
-        said = labelled(plain_result(result.result), result.content_items or ())
+        text = labelled(plain_result(result.result), result.content_items or ())
         if result.is_error:
-            raise ChatToolFailedError(said)
-        return said
+            raise ChatToolFailedError(text)
+        return text
 
 
 def definitions_of(event: InputText) -> tuple[ToolDefinition, ...]:
     """Return the tools in the `context` of an input, or none if it is invalid."""
-    given = (event.context or {}).get("tools")
-    if not given:
+    tools = (event.context or {}).get("tools")
+    if not tools:
         return ()
     try:
-        return msgspec.convert(given, tuple[ToolDefinition, ...])
+        return msgspec.convert(tools, tuple[ToolDefinition, ...])
     except msgspec.ValidationError as error:
-        logger.warning("the tools of a chat were not understood: %s", error)
+        logger.warning("ignored the invalid tools of a chat: %s", error)
         return ()

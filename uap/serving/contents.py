@@ -61,7 +61,7 @@ class ServerContents:
 
 def _paths(messages: Sequence[Message], origin: str) -> list[tuple[str, str]]:
     """Return the contents in messages with their paths, including signatures."""
-    found = []
+    paths = []
     for message in messages:
         for item in message.content_items or ():
             medium = media_of(item)
@@ -69,5 +69,5 @@ def _paths(messages: Sequence[Message], origin: str) -> list[tuple[str, str]]:
                 continue
             content_id, place = content_id_of(medium.url), _PATH.fullmatch(medium.url)
             if content_id is not None and place is not None and place[1] in {None, origin}:
-                found.append((content_id, place[2]))
-    return found
+                paths.append((content_id, place[2]))
+    return paths

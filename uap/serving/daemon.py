@@ -99,7 +99,7 @@ class Daemon:
         self._address = address
         self._drain_seconds = drain_seconds
         self._report = report
-        registrations = {name: one.registration for name, one in agents.items()}
+        registrations = {name: agent.registration for name, agent in agents.items()}
         self._link = AgentLink(registrations, most_answers=most_answers, new_id=_new_id)
         self._free = asyncio.Semaphore(most_answers)
         self._stopping = asyncio.Event()
@@ -131,15 +131,17 @@ class Daemon:
         try:
             while not self._stopping.is_set():
                 self._was_registered = False
-                lost = await self._serve_once()
+                reason = await self._serve_once()
                 if self._stopping.is_set():
                     break
                 attempt = 1 if self._was_registered else attempt + 1
                 if attempt >= FIRST_ATTEMPTS and not self._has_been_registered:
-                    raise ConnectionLostError(f"{self._address.shown} was not reached: {lost}")
+                    raise ConnectionLostError(
+                        f"{self._address.shown} could not be reached: {reason}"
+                    )
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
                 pause *= random.uniform(0.5, 1.0)  # noqa: S311 not a secret
-                self._report(f"not connected ({lost}); connecting again in {pause:.1f} s")
+                self._report(f"not connected ({reason}); reconnecting in {pause:.1f} s")
                 await self._pause(pause)
         finally:
             await self._http.aclose()
@@ -178,9 +180,9 @@ class Daemon:
             await transport.close()
         if self._refusal is not None:
             raise self._refusal
-        return self._why(ended)
+        return self._reason_of(ended)
 
-    def _why(self, ended: Iterable[BaseException | None]) -> str:
+    def _reason_of(self, ended: Iterable[BaseException | None]) -> str:
         for error in ended:
             if isinstance(error, TransportClosed):
                 if error.error is not None:
@@ -203,8 +205,8 @@ class Daemon:
                 raise ConnectionError(str(refused)) from None
             if kind is NotPermittedError and await self._is_unknown(headers):
                 kind = UnauthorizedError
-            said = f"{self._address.shown} refused the connection: {refused}."
-            raise kind(said, code="refused", what_to_do=_WHAT_TO_DO[kind]) from None
+            message = f"{self._address.shown} refused the connection: {refused}."
+            raise kind(message, code="refused", what_to_do=_WHAT_TO_DO[kind]) from None
 
     async def _is_unknown(self, headers: Mapping[str, str]) -> bool:
         """Return whether the server does not know the token.
@@ -217,7 +219,7 @@ class Daemon:
                 f"{self._address.origin}/api/v1/me", headers=headers, timeout=CONNECT_SECONDS
             )
         except httpx2.HTTPError as error:
-            logger.info("the server does not say why it refused the connection: %s", error)
+            logger.info("the server gave no reason for refusing the connection: %s", error)
             return False
         return answer.status_code == httpx2.codes.UNAUTHORIZED
 
@@ -229,7 +231,7 @@ class Daemon:
             try:
                 event = decode(frame, sender="any")
             except RemoteProtocolError as error:
-                logger.warning("a frame of the server was not understood: %s", error)
+                logger.warning("ignored an invalid frame of the server: %s", error)
                 continue
             self._link.receive(event)
             self._do_work()
@@ -253,7 +255,7 @@ class Daemon:
         self._link.leave()
         await self._send_output()
         if self._runs:
-            self._report(f"stopping; {len(self._runs)} answers are under way")
+            self._report(f"stopping; {len(self._runs)} answers are in progress")
             finishing = asyncio.create_task(self._finish())
             await asyncio.wait(
                 {finishing, reader},
@@ -277,7 +279,9 @@ class Daemon:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self._finish()
         for response_id in self._runs:
-            logger.warning("the answer %s does not end: its code caught the cancel", response_id)
+            logger.warning(
+                "the answer %s does not end: its code swallowed the cancellation", response_id
+            )
 
     # --- Work ---
 
@@ -287,28 +291,28 @@ class Daemon:
                 case RequestedAnswer():
                     self._start(work)
                 case Cancel(response_id=response_id):
-                    if (one := self._runs.get(response_id)) is not None:
+                    if (run := self._runs.get(response_id)) is not None:
                         # A task cancelled before its first step would not run at all.
-                        asyncio.get_running_loop().call_soon(one[1].cancel)
+                        asyncio.get_running_loop().call_soon(run[1].cancel)
                 case ToolAnswered(response_id=response_id, result=result):
-                    if (one := self._runs.get(response_id)) is not None:
-                        one[0].take_result(result)
+                    if (run := self._runs.get(response_id)) is not None:
+                        run[0].take_result(result)
                 case Registered(agent=name):
                     self._was_registered = self._has_been_registered = True
                     self._report(f"@{name} is connected to {self._address.shown}")
                 case Refused():
-                    self._refused(work)
+                    self._handle_refusal(work)
 
     def _start(self, answer: RequestedAnswer) -> None:
-        served = self._agents[answer.agent]
+        agent = self._agents[answer.agent]
         contents = ServerContents(
-            self._http, self._address.origin, served.token, history_of(answer.input)
+            self._http, self._address.origin, agent.token, history_of(answer.input)
         )
 
         async def send(event: Event) -> None:
             await self._send_event(event, self._transport, session_id=answer.session_id)
 
-        run = ServedAnswer(served.bot, answer, media=contents, send=send)
+        run = ServedAnswer(agent.bot, answer, media=contents, send=send)
 
         async def work() -> None:
             try:
@@ -324,16 +328,16 @@ class Daemon:
 
         self._runs[answer.response_id] = (run, asyncio.create_task(work()))
 
-    def _refused(self, refused: Refused) -> None:
-        said = refused.error.message
-        if refused.again_after is None:
-            self._refusal = refused.error
+    def _handle_refusal(self, refusal: Refused) -> None:
+        reason = refusal.error.message
+        if refusal.again_after is None:
+            self._refusal = refusal.error
             return
-        self._report(f"@{refused.agent} is not registered ({said}); trying again")
+        self._report(f"@{refusal.agent} is not registered ({reason}); trying again")
 
         async def again() -> None:
-            await asyncio.sleep(refused.again_after or 0)
-            self._link.register(refused.agent)
+            await asyncio.sleep(refusal.again_after or 0)
+            self._link.register(refusal.agent)
             await self._send_output()
 
         task = asyncio.create_task(again())
@@ -364,7 +368,7 @@ def _new_id() -> str:
 
 
 _WHAT_TO_DO = {
-    UnauthorizedError: "Make a new token in the browser, under Connect your own agent.",
-    NotPermittedError: "Stop other daemons that use the token, or make a new one in the browser.",
-    NotFoundError: "Check the address: it is the one that the browser prints.",
+    UnauthorizedError: "Create a new token in the browser, under Connect your own agent.",
+    NotPermittedError: "Stop other daemons that use the token, or create a new one in the browser.",
+    NotFoundError: "Check the address against the one that the browser shows.",
 }

@@ -133,15 +133,15 @@ class AgentLink:
 
     def register(self, name: str) -> None:
         """Register one agent."""
-        of_agent = self._registrations[name]
+        registration = self._registrations[name]
         event_id = self._new_id()
         self._creating[event_id] = name
         self._events.append(
             SessionCreate(
                 event_id=event_id,
                 agent=name,
-                token=of_agent.token,
-                client_capabilities=of_agent.capabilities,
+                token=registration.token,
+                client_capabilities=registration.capabilities,
             )
         )
 
@@ -151,11 +151,11 @@ class AgentLink:
         self._sessions.clear()
         self._events.clear()
         self._work.clear()
-        self._work.extend(Cancel(response_id=one) for one in self._answers)
+        self._work.extend(Cancel(response_id=response_id) for response_id in self._answers)
 
     def leave(self) -> None:
         """End the sessions of all agents."""
-        self._events.extend(SessionEnd(session_id=one) for one in self._sessions)
+        self._events.extend(SessionEnd(session_id=session_id) for session_id in self._sessions)
         self._sessions.clear()
 
     def ended(self, response_id: str) -> None:
@@ -194,17 +194,17 @@ class AgentLink:
                 self._cancel(event.session_id, event.response_id)
             case ToolResult(session_id=session_id):
                 self._work.extend(
-                    ToolAnswered(response_id=one.response_id, result=event)
-                    for one in self._answers.values()
-                    if one.session_id == session_id
+                    ToolAnswered(response_id=answer.response_id, result=event)
+                    for answer in self._answers.values()
+                    if answer.session_id == session_id
                 )
             case Ping():
                 self._events.append(Pong(reply_to=event.event_id))
 
     def _created(self, event: SessionCreated) -> None:
-        named = event.agent or event.session.agent
+        agent_name = event.agent or event.session.agent
         cause = next(
-            (one for one, name in self._creating.items() if name == named),
+            (event_id for event_id, name in self._creating.items() if name == agent_name),
             next(iter(self._creating), None),
         )
         if cause is None:
@@ -221,31 +221,31 @@ class AgentLink:
         if name is None:
             return
         error = error_of(event.error)
-        passes = event.error.code in _PASSING
-        after = (error.retry_after or 5.0) if passes else None
+        is_temporary = event.error.code in _PASSING
+        after = (error.retry_after or 5.0) if is_temporary else None
         self._work.append(Refused(agent=name, error=error, again_after=after))
 
     def _ended(self, session_id: str) -> None:
         name = self._sessions.pop(session_id)
-        error = ClientError("The server ended the session of the agent.", code="session_ended")
+        error = ClientError("The server ended the agent's session.", code="session_ended")
         self._work.append(Refused(agent=name, error=error, again_after=5.0))
 
     def _input(self, event: InputText) -> None:
         session_id = event.session_id or ""
-        own = self._sessions.get(session_id)
-        name = event.agent if event.agent in self._registrations else own
+        session_agent = self._sessions.get(session_id)
+        name = event.agent if event.agent in self._registrations else session_agent
         response_id = f"resp_{self._new_id()}"
         if name is None:
-            said = "No agent of this daemon has that session or name."
-            self._refuse(event, response_id, ErrorCode.AGENT_NOT_FOUND, said)
+            message = "This daemon has no agent with that session or name."
+            self._refuse(event, response_id, ErrorCode.AGENT_NOT_FOUND, message)
         elif self.is_draining:
-            said = "The daemon of the agent is stopping."
-            self._refuse(event, response_id, ErrorCode.AGENT_OFFLINE, said)
+            message = "The agent's daemon is stopping."
+            self._refuse(event, response_id, ErrorCode.AGENT_OFFLINE, message)
         elif len(self._answers) >= self._most:
-            said = "The daemon of the agent has as many answers under way as it takes."
-            self._refuse(event, response_id, ErrorCode.BUSY, said)
+            message = "The agent's daemon has reached its limit of answers."
+            self._refuse(event, response_id, ErrorCode.BUSY, message)
         else:
-            if own is None:
+            if session_agent is None:
                 # The session has a single turn: a second input replaces the first.
                 self._cancel(session_id, None)
             self._answers[response_id] = answer = RequestedAnswer(
@@ -253,21 +253,21 @@ class AgentLink:
             )
             self._work.append(answer)
 
-    def _refuse(self, event: InputText, response_id: str, code: ErrorCode, said: str) -> None:
+    def _refuse(self, event: InputText, response_id: str, code: ErrorCode, message: str) -> None:
         self._events.append(
             ResponseError(
                 session_id=event.session_id,
                 response_id=response_id,
-                error=ErrorDetail(code=code, message=said),
+                error=ErrorDetail(code=code, message=message),
             )
         )
 
     def _cancel(self, session_id: str | None, response_id: str | None) -> None:
-        for one in self._answers.values():
-            if response_id == one.response_id or (
-                response_id is None and session_id == one.session_id
+        for answer in self._answers.values():
+            if response_id == answer.response_id or (
+                response_id is None and session_id == answer.session_id
             ):
-                self._work.append(Cancel(response_id=one.response_id))
+                self._work.append(Cancel(response_id=answer.response_id))
 
 
 def frame_of(event: Event, *, event_id: str, timestamp: int, session_id: str | None = None) -> str:

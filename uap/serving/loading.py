@@ -21,30 +21,34 @@ def load(place: str) -> Agent:
     module_name, _, attribute = place.partition(":")
     if not module_name or not attribute:
         raise AgentNotLoaded(f"{place!r} is not of the form module:agent, such as my_agent:agent.")
-    found = _imported(module_name)
+    value = _import(module_name)
     for name in attribute.split("."):
-        if not hasattr(found, name):
+        if not hasattr(value, name):
             raise AgentNotLoaded(f"{module_name} has no {attribute!r}.")
-        found = getattr(found, name)
-    if not isinstance(found, Agent) and callable(found):
+        value = getattr(value, name)
+    if not isinstance(value, Agent) and callable(value):
         try:
-            found = found()
+            value = value()
         except Exception as error:
             raise AgentNotLoaded(f"{place}() did not return an agent: {error!r}") from error
-    if not isinstance(found, Agent):
-        raise AgentNotLoaded(f"{place} is a {type(found).__name__}; uap.agent() makes an agent.")
-    return found
+    if not isinstance(value, Agent):
+        raise AgentNotLoaded(
+            f"{place} is a {type(value).__name__}; create an agent with uap.agent()."
+        )
+    return value
 
 
-def _imported(module_name: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+def _import(module_name: str) -> Any:
+    directory = str(Path.cwd())
+    if directory not in sys.path:
+        sys.path.insert(0, directory)
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as missing:
         if missing.name is not None and f"{module_name}.".startswith(f"{missing.name}."):
-            raise AgentNotLoaded(f"There is no module {missing.name!r} in {here}.") from missing
+            raise AgentNotLoaded(
+                f"There is no module {missing.name!r} in {directory}."
+            ) from missing
         raise AgentNotLoaded(
             f"{module_name} needs {missing.name}, which is not installed."
         ) from missing

@@ -37,7 +37,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def program() -> None:
-    """Agents of uap."""
+    """Tools for uap agents."""
 
 
 @program.command()
@@ -57,16 +57,16 @@ def program() -> None:
     envvar="UAMP_CONNECT_TOKEN",
     metavar="TOKEN",
     help="The connect token that the browser shows once. Other users of the machine can read the"
-    " options of a command: set UAMP_CONNECT_TOKEN instead. With several agents one token for all,"
-    " or one for each in their order, with spaces between them in the variable.",
+    " options of a command: set UAMP_CONNECT_TOKEN instead. With several agents, give one token"
+    " for all or one for each in order; separate them by spaces in the variable.",
 )
 @click.option(
     "--name",
     "names",
     multiple=True,
     metavar="NAME",
-    help="The name of the agent on the server; with several agents one for each, in their order."
-    "  [default: what AGENT is called]",
+    help="The name of the agent on the server; with several agents, one for each in order."
+    "  [default: the name of AGENT]",
 )
 @click.option(
     "--answers",
@@ -74,14 +74,14 @@ def program() -> None:
     type=click.IntRange(1, 1000),
     default=16,
     show_default=True,
-    help="How many answers are at work at once; as many more wait.",
+    help="How many answers may run at once; as many more may wait.",
 )
 @click.option(
     "--drain-seconds",
     type=click.FloatRange(0, 3600),
     default=20.0,
     show_default=True,
-    help="How long answers may go on after SIGTERM or Ctrl-C.",
+    help="How long running answers may take to finish after SIGTERM or Ctrl-C.",
 )
 @click.option("--verbose", is_flag=True, help="Log what the connection and the agents do.")
 def serve(
@@ -101,7 +101,7 @@ def serve(
         --connect wss://chat.example.org --name my-agent
 
     MODULE:AGENT is an agent that `uap.agent()` made, or a function that returns one. The machine
-    needs no address of its own: it connects to the server, and connects again when that is lost.
+    needs no public address: it connects to the server, and reconnects after a lost connection.
 
     Exit codes: 0 stopped by SIGTERM or Ctrl-C, 1 another error, 2 wrong usage, 3 the token is
     refused, 4 no such server path or agent, 7 the server was never reached, 130 Ctrl-C twice.
@@ -112,11 +112,11 @@ def serve(
         address = read_address(url)
     except NotAnAddress as error:
         raise click.BadParameter(str(error), param_hint="--connect") from None
-    served = _served(agents, tokens, names)
+    agents_by_name = _load_agents(agents, tokens, names)
     if address.is_exposed:
-        _say(f"{address.shown} is not encrypted: others on the way can read the token")
+        _say(f"{address.shown} is not encrypted: others on the network can read the token")
     try:
-        code = asyncio.run(_serve(served, address, most_answers, drain_seconds))
+        code = asyncio.run(_serve(agents_by_name, address, most_answers, drain_seconds))
     except ClientError as error:
         _say(error.message)
         if error.what_to_do:
@@ -127,32 +127,32 @@ def serve(
     click.get_current_context().exit(code)
 
 
-def _served(
+def _load_agents(
     places: Sequence[str], tokens: Sequence[str], names: Sequence[str]
 ) -> dict[str, ServedAgent]:
     if not tokens or not all(tokens):
-        raise click.UsageError("Set UAMP_CONNECT_TOKEN to the connect token, or give --token.")
+        raise click.UsageError("Set UAMP_CONNECT_TOKEN to the connect token, or use --token.")
     if len(tokens) not in {1, len(places)}:
         raise click.UsageError("Give one token for all agents, or one for each.")
     if names and len(names) != len(places):
         raise click.UsageError("Give a name for each agent, or none.")
     every = tokens if len(tokens) > 1 else [*tokens] * len(places)
-    served: dict[str, ServedAgent] = {}
+    agents: dict[str, ServedAgent] = {}
     for place, name, token in zip(places, names or map(default_name, places), every, strict=True):
-        if name in served:
+        if name in agents:
             raise click.UsageError(f"Two agents have the name {name}.")
         try:
-            served[name] = ServedAgent(name=name, token=token, bot=load(place))
+            agents[name] = ServedAgent(name=name, token=token, bot=load(place))
         except AgentNotLoaded as error:
             raise click.UsageError(str(error)) from error
-    return served
+    return agents
 
 
 async def _serve(
-    served: dict[str, ServedAgent], address: ServerAddress, most_answers: int, drain_seconds: float
+    agents: dict[str, ServedAgent], address: ServerAddress, most_answers: int, drain_seconds: float
 ) -> int:
     daemon = Daemon(
-        served, address, most_answers=most_answers, drain_seconds=drain_seconds, report=_say
+        agents, address, most_answers=most_answers, drain_seconds=drain_seconds, report=_say
     )
     running = asyncio.create_task(daemon.run())
 

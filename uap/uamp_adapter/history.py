@@ -65,8 +65,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 def attachments_of(message: ModelMessage) -> list[dict[str, Any]]:
     """Return the media of a converted message as {content_id, kind, filename, mime_type}."""
-    found: list[dict[str, Any]] = message.metadata.get("uamp", {}).get("attachments", [])
-    return found
+    attachments: list[dict[str, Any]] = message.metadata.get("uamp", {}).get("attachments", [])
+    return attachments
 
 
 async def to_conversation(
@@ -119,27 +119,27 @@ def open_ended(
     `resumes` means that those words were cut off. A script gets no prompt; its words are marked as
     an unfinished answer.
     """
-    last = messages[-1] if messages else None
-    if not isinstance(last, AssistantMessage) or last.tool_calls:
+    message = messages[-1] if messages else None
+    if not isinstance(message, AssistantMessage) or message.tool_calls:
         return tuple(messages)
     if scripted:
-        mark = {**last.metadata, "uap": {"unfinished": True}}
-        return (*messages[:-1], msgspec.structs.replace(last, metadata=mark))
+        mark = {**message.metadata, "uap": {"unfinished": True}}
+        return (*messages[:-1], msgspec.structs.replace(message, metadata=mark))
     return (*messages, UserMessage(content=CONTINUE if resumes else NOTHING_NEW))
 
 
 def _plain(message: Message, agent_name: str) -> ModelMessage | None:
     """Convert a message that is plain text of the user or the agent itself; None for others."""
-    sent = message.sent if isinstance(message, RememberedMessage) else {}
-    if (known := sent.get(agent_name)) is not None:
-        return known
+    converted = message.sent if isinstance(message, RememberedMessage) else {}
+    if (cached := converted.get(agent_name)) is not None:
+        return cached
     plain: ModelMessage | None = None
     if message.content and message.role == "user":
         plain = UserMessage(content=(TextBlock(text=message.content),))
     elif message.content and message.role == "assistant" and message.name in (None, agent_name):
         plain = AssistantMessage(content=(TextBlock(text=message.content),))
     if plain is not None:
-        sent[agent_name] = plain
+        converted[agent_name] = plain
     return plain
 
 
@@ -244,11 +244,11 @@ def _complete(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     def close() -> None:
         missing = unanswered_calls(complete)
         if missing:
-            said = "The call was interrupted and has no result."
+            text = "The call was interrupted and has no result."
             complete.append(
                 ToolResultMessage(
                     results=tuple(
-                        ToolResult(tool_call_id=c.tool_call_id, result=said, is_error=True)
+                        ToolResult(tool_call_id=c.tool_call_id, result=text, is_error=True)
                         for c in missing
                     )
                 )
@@ -256,8 +256,8 @@ def _complete(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
 
     for message in messages:
         if isinstance(message, ToolResultMessage):
-            wanted = {call.tool_call_id for call in unanswered_calls(complete)}
-            results = tuple(r for r in message.results if r.tool_call_id in wanted)
+            open_ids = {call.tool_call_id for call in unanswered_calls(complete)}
+            results = tuple(r for r in message.results if r.tool_call_id in open_ids)
             if results:
                 complete.append(ToolResultMessage(results=results))
         else:

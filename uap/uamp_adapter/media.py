@@ -92,13 +92,13 @@ class RequestMedia:
         """Load the media that fit, newest first."""
         if self._loader is None:
             return
-        left = MEDIA_BYTES
+        remaining = MEDIA_BYTES
         for message in reversed(history):
             for item in reversed(message.content_items or ()):
                 if message.role == "user" and isinstance(item, self._kinds):
                     data, mime_type = await self._load(self._loader, item)
-                    if 0 < len(data) <= left:
-                        left -= len(data)
+                    if 0 < len(data) <= remaining:
+                        remaining -= len(data)
                         # Encoding megabytes as base64 would block everything else in this process.
                         self._blocks[id(item)] = await asyncio.to_thread(
                             _sound if isinstance(item, AudioContent) else _block,
@@ -128,8 +128,8 @@ class RequestMedia:
         """Return a label for an item and, if it was accepted, its data."""
         if not self.active:
             return []
-        named = ", ".join(f"{key}={value}" for key, value in description_of(item).items() if value)
-        name = TextBlock(text=f"[attachment: {named}]")
+        fields = ", ".join(f"{key}={value}" for key, value in description_of(item).items() if value)
+        name = TextBlock(text=f"[attachment: {fields}]")
         block = self._blocks.get(id(item))
         if isinstance(block, AudioBlock) and not self._names_audio:
             return [block]

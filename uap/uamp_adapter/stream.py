@@ -135,8 +135,10 @@ class Translator:
             sound = b64encode(data).decode()
             return (self._delta(Delta(type="audio", audio=sound, format=self._sound_format)),)
         if received:
-            done = TranscriptDone(response_id=self._response_id, transcript=received, role="user")
-            return (done,)
+            transcript = TranscriptDone(
+                response_id=self._response_id, transcript=received, role="user"
+            )
+            return (transcript,)
         return ()
 
     def _thought(self, text: str, stage: str | None) -> Thinking:
@@ -157,7 +159,7 @@ class Translator:
                 self._stage = ""
             case "step_end" if self._stage == "planning":
                 self._stage = ""
-                return (self._thought(_listed(data["plan"]), "planning"),)
+                return (self._thought(_plan_text(data["plan"]), "planning"),)
             case "subagent_start":
                 return (self._delegated(data, stage="delegating"),)
             case "subagent_event":
@@ -212,22 +214,24 @@ class Translator:
         presented = items if outcome and outcome.is_presented else ()
         # People read the tool's own text, without the labels for the model.
         result = pure(outcome.result) if outcome else delta.result
-        began = self._began.pop(call_id, None)
+        started_at = self._began.pop(call_id, None)
         data = ToolResultData(
             call_id=call_id,
             result=msgspec.json.encode(result).decode(),
             is_error=bool(delta.is_error),
             status="error" if delta.is_error else "success",
-            duration_ms=None if began is None else round(1000 * (time.monotonic() - began)),
+            duration_ms=None
+            if started_at is None
+            else round(1000 * (time.monotonic() - started_at)),
             content_items=None if presented else (items or None),
         )
         return (
             self._delta(Delta(type="tool_result", tool_result=data)),
             ToolCallDone(call_id=call_id, response_id=self._response_id),
             *(
-                self._delta(shown)
+                self._delta(medium)
                 for item in presented
-                if (shown := medium_delta(item)) is not None
+                if (medium := medium_delta(item)) is not None
             ),
         )
 
@@ -235,7 +239,7 @@ class Translator:
         return ResponseDelta(response_id=self._response_id, delta=delta)
 
 
-def _listed(plan: Sequence[PlanStep]) -> str:
+def _plan_text(plan: Sequence[PlanStep]) -> str:
     return "".join(f"{n}. {storable(step.description)}\n" for n, step in enumerate(plan, 1))
 
 
@@ -254,8 +258,8 @@ def usage_stats(usage: TokenUsage) -> UsageStats:
     )
 
 
-def _tokens(counted: int) -> int:
-    return min(max(counted, 0), TOKENS_AT_MOST)
+def _tokens(count: int) -> int:
+    return min(max(count, 0), TOKENS_AT_MOST)
 
 
 def _audio_usage(received: int, spoken: int) -> AudioUsage | None:

@@ -26,7 +26,7 @@ class RoundRobinKeys:
 
     def __init__(self, keys: Sequence[str]) -> None:
         if not keys:
-            raise ValueError("There is no key to take turns with.")
+            raise ValueError("RoundRobinKeys needs at least one key.")
         self._keys = cycle(tuple(keys))
 
     def get_key(self) -> str:
@@ -41,7 +41,9 @@ class WeightedKeys:
         self, weights: Mapping[str, float], *, draw: Callable[[], float] = random.random
     ) -> None:
         if not weights or min(weights.values()) < 0 or not sum(weights.values()):
-            raise ValueError("There is no key with a weight above nothing.")
+            raise ValueError(
+                "WeightedKeys needs non-negative weights, at least one of them positive."
+            )
         self._keys = tuple(weights)
         self._bounds = tuple(accumulate(weights.values()))
         self._draw = draw
@@ -66,8 +68,8 @@ async def resolve_key(key: Key) -> str:
     """Return the key for one request."""
     if isinstance(key, str):
         return key
-    given = key() if callable(key) else key.get_key()
-    return await given if inspect.isawaitable(given) else given
+    result = key() if callable(key) else key.get_key()
+    return await result if inspect.isawaitable(result) else result
 
 
 _SHOWN = 4

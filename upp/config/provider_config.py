@@ -42,7 +42,7 @@ class ProviderConfig:
         if over is None:
             return self
         values = {
-            one.name: getattr(self if getattr(over, one.name) is None else over, one.name)
-            for one in fields(self)
+            option.name: getattr(self if getattr(over, option.name) is None else over, option.name)
+            for option in fields(self)
         }
         return ProviderConfig(**{**values, "headers": {**self.headers, **over.headers}})

@@ -57,10 +57,10 @@ class _Backoff(RetryStrategy):
         self.max_delay = max_delay
 
     def on_retry(self, error: UPPError, attempt: int) -> float | None:
-        asked = error.retry_after or 0.0
-        if attempt > self.max_attempts or error.code not in RETRYABLE or asked > self.max_delay:
+        requested = error.retry_after or 0.0
+        if attempt > self.max_attempts or error.code not in RETRYABLE or requested > self.max_delay:
             return None
-        return max(min(self.delay(attempt), self.max_delay), asked)
+        return max(min(self.delay(attempt), self.max_delay), requested)
 
     def delay(self, attempt: int) -> float:
         """Return the wait after an attempt, before it is capped."""

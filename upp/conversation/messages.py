@@ -51,20 +51,20 @@ class TextSource(_Tagged, frozen=True, kw_only=True, tag="text"):
     data: str
 
 
-class _Worded(_Tagged, frozen=True, kw_only=True):
+class _TextHolder(_Tagged, frozen=True, kw_only=True):
     text: str
 
     def __post_init__(self) -> None:
-        given: Any = self.text
-        if not isinstance(given, str):
-            raise TypeError(_wrong(self, "text", given, "a str"))
+        value: Any = self.text
+        if not isinstance(value, str):
+            raise TypeError(_type_error_text(self, "text", value, "a str"))
 
 
-class TextBlock(_Worded, frozen=True, kw_only=True, tag="text"):
+class TextBlock(_TextHolder, frozen=True, kw_only=True, tag="text"):
     """Plain text."""
 
 
-class ReasoningBlock(_Worded, frozen=True, kw_only=True, tag="reasoning"):
+class ReasoningBlock(_TextHolder, frozen=True, kw_only=True, tag="reasoning"):
     """A model's reasoning before it answers; signatures are in the message's metadata."""
 
 
@@ -77,10 +77,10 @@ class ImageBlock(_Tagged, frozen=True, kw_only=True, tag="image"):
     height: int | None = None
 
     def __post_init__(self) -> None:
-        given: Any = self.source
-        if not isinstance(given, Base64Source | UrlSource | BytesSource):
-            expected = "a Base64Source, UrlSource or BytesSource; Image.from_path() makes a block"
-            raise TypeError(_wrong(self, "source", given, expected))
+        value: Any = self.source
+        if not isinstance(value, Base64Source | UrlSource | BytesSource):
+            expected = "a Base64Source, UrlSource or BytesSource (see Image.from_path())"
+            raise TypeError(_type_error_text(self, "source", value, expected))
 
 
 class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
@@ -91,29 +91,29 @@ class DocumentBlock(_Tagged, frozen=True, kw_only=True, tag="document"):
     title: str | None = None
 
     def __post_init__(self) -> None:
-        given: Any = self.source
-        if not isinstance(given, Base64Source | UrlSource | TextSource):
-            expected = "a Base64Source, UrlSource or TextSource; Document.from_path() makes a block"
-            raise TypeError(_wrong(self, "source", given, expected))
+        value: Any = self.source
+        if not isinstance(value, Base64Source | UrlSource | TextSource):
+            expected = "a Base64Source, UrlSource or TextSource (see Document.from_path())"
+            raise TypeError(_type_error_text(self, "source", value, expected))
 
 
-class _Recorded(_Tagged, frozen=True, kw_only=True):
+class _DataBlock(_Tagged, frozen=True, kw_only=True):
     data: bytes
     mime_type: str
 
     def __post_init__(self) -> None:
-        given: Any = self.data
-        if not isinstance(given, bytes):
-            raise TypeError(_wrong(self, "data", given, "bytes"))
+        value: Any = self.data
+        if not isinstance(value, bytes):
+            raise TypeError(_type_error_text(self, "data", value, "bytes"))
 
 
-class AudioBlock(_Recorded, frozen=True, kw_only=True, tag="audio"):
+class AudioBlock(_DataBlock, frozen=True, kw_only=True, tag="audio"):
     """Audio; duration in seconds."""
 
     duration: float | None = None
 
 
-class VideoBlock(_Recorded, frozen=True, kw_only=True, tag="video"):
+class VideoBlock(_DataBlock, frozen=True, kw_only=True, tag="video"):
     """A video; duration in seconds, width and height in pixels."""
 
     duration: float | None = None
@@ -121,7 +121,7 @@ class VideoBlock(_Recorded, frozen=True, kw_only=True, tag="video"):
     height: int | None = None
 
 
-class BinaryBlock(_Recorded, frozen=True, kw_only=True, tag="binary"):
+class BinaryBlock(_DataBlock, frozen=True, kw_only=True, tag="binary"):
     """Any other data."""
 
     metadata: dict[str, Any] | None = None
@@ -147,12 +147,12 @@ class _Message(_Tagged, frozen=True, kw_only=True):
     metadata: dict[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
-        given: Any = self.metadata
-        if given is EMPTY:
+        value: Any = self.metadata
+        if value is EMPTY:
             return
-        if not isinstance(given, Mapping):
-            raise TypeError(_wrong(self, "metadata", given, "a mapping"))
-        force_setattr(self, "metadata", freeze(given))
+        if not isinstance(value, Mapping):
+            raise TypeError(_type_error_text(self, "metadata", value, "a mapping"))
+        force_setattr(self, "metadata", freeze(value))
 
 
 class _Speech(_Message, frozen=True, kw_only=True):
@@ -246,7 +246,7 @@ class AssistantMessage(_Speech, frozen=True, kw_only=True, tag="assistant"):
         if not _is_one_text(self.content):
             force_setattr(self, "content", _blocks(self, self.content, AssistantContent))
         if self.tool_calls != ():
-            calls = _several(self, "tool_calls", self.tool_calls, ToolCall)
+            calls = _items_of(self, "tool_calls", self.tool_calls, ToolCall)
             force_setattr(self, "tool_calls", calls)
 
     @property
@@ -267,14 +267,16 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="tool_result"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        force_setattr(self, "results", _several(self, "results", self.results, ToolResult))
+        force_setattr(self, "results", _items_of(self, "results", self.results, ToolResult))
 
     @property
     def text(self) -> str:
         """The results, joined by blank lines; results that are not text are shown as JSON."""
         return "\n\n".join(
-            one.result if isinstance(one.result, str) else msgspec.json.encode(one.result).decode()
-            for one in self.results
+            result.result
+            if isinstance(result.result, str)
+            else msgspec.json.encode(result.result).decode()
+            for result in self.results
         )
 
 
@@ -298,36 +300,38 @@ def _is_one_text(content: Any) -> bool:
     return type(content) is tuple and len(content) == 1 and type(content[0]) is TextBlock
 
 
-def _blocks(message: Any, given: Any, kinds: Any) -> tuple[Any, ...]:
+def _blocks(message: Any, value: Any, kinds: Any) -> tuple[Any, ...]:
     """Normalize content to a tuple of blocks."""
-    if type(given) is tuple and all(isinstance(block, kinds) for block in given):
-        return given
-    if isinstance(given, str | kinds):
-        given = (given,)
-    if isinstance(given, Iterable) and not isinstance(given, bytes | bytearray | Mapping):
-        blocks = tuple(TextBlock(text=one) if isinstance(one, str) else one for one in given)
-        wrong = [one for one in blocks if not isinstance(one, kinds)]
+    if type(value) is tuple and all(isinstance(block, kinds) for block in value):
+        return value
+    if isinstance(value, str | kinds):
+        value = (value,)
+    if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping):
+        blocks = tuple(TextBlock(text=item) if isinstance(item, str) else item for item in value)
+        wrong = [item for item in blocks if not isinstance(item, kinds)]
         if not wrong:
             return blocks
-        given = wrong[0]
+        value = wrong[0]
     names = ", ".join(kind.__name__ for kind in kinds.__args__)
-    raise TypeError(_wrong(message, "content", given, f"a str, or blocks in a sequence ({names})"))
+    raise TypeError(
+        _type_error_text(message, "content", value, f"a str, or blocks in a sequence ({names})")
+    )
 
 
 _ItemT = TypeVar("_ItemT", ToolCall, ToolResult)
 
 
-def _several(message: Any, name: str, given: Any, kind: type[_ItemT]) -> tuple[_ItemT, ...]:
+def _items_of(message: Any, name: str, value: Any, kind: type[_ItemT]) -> tuple[_ItemT, ...]:
     """Normalize calls or results to a tuple."""
-    items = tuple(given) if isinstance(given, Iterable) else (given,)
+    items = tuple(value) if isinstance(value, Iterable) else (value,)
     for item in items:
         if not isinstance(item, kind):
-            raise TypeError(_wrong(message, name, item, f"a sequence of {kind.__name__}"))
+            raise TypeError(_type_error_text(message, name, item, f"a sequence of {kind.__name__}"))
     return items
 
 
-def _wrong(owner: Any, name: str, given: Any, wanted: str) -> str:
-    return f"{type(owner).__name__}.{name} is {wanted}; a {type(given).__name__} was given."
+def _type_error_text(owner: Any, name: str, value: Any, expected: str) -> str:
+    return f"{type(owner).__name__}.{name} must be {expected}, not {type(value).__name__}."
 
 
 def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
@@ -335,12 +339,12 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
 
     Only the last assistant message counts, and only if nothing but results follows it.
     """
-    answered: set[str] = set()
+    answered_ids: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, ToolResultMessage):
-            answered.update(result.tool_call_id for result in message.results)
+            answered_ids.update(result.tool_call_id for result in message.results)
         elif isinstance(message, AssistantMessage):
-            return tuple(c for c in message.tool_calls if c.tool_call_id not in answered)
+            return tuple(c for c in message.tool_calls if c.tool_call_id not in answered_ids)
         else:
             break
     return ()
@@ -355,19 +359,19 @@ def with_joined_results(messages: Sequence[Message]) -> tuple[Message, ...]:
     if ToolResultMessage not in map(type, messages):
         # Most conversations have no results.
         return tuple(messages)
-    joined: list[Message] = []
+    merged: list[Message] = []
     calls: Sequence[ToolCall] = ()
     for message in messages:
         if not isinstance(message, ToolResultMessage):
             calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-        elif calls and isinstance(last := joined[-1], ToolResultMessage):
-            joined[-1] = _joined(last, message, calls)
+        elif calls and isinstance(previous := merged[-1], ToolResultMessage):
+            merged[-1] = _merge(previous, message, calls)
             continue
-        joined.append(message)
-    return tuple(joined)
+        merged.append(message)
+    return tuple(merged)
 
 
-def _joined(
+def _merge(
     first: ToolResultMessage, second: ToolResultMessage, calls: Sequence[ToolCall]
 ) -> ToolResultMessage:
     places = {call.tool_call_id: place for place, call in enumerate(calls)}

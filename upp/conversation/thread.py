@@ -57,13 +57,13 @@ class Thread(msgspec.Struct, kw_only=True, rename="camel"):
 
     def push(self, *messages: Message) -> "Thread":
         """Add messages; return the thread. Raises TypeError for anything but messages."""
-        given: tuple[Any, ...] = messages
-        for one in given:
-            if not isinstance(one, Message):
-                kind = type(one).__name__
+        values: tuple[Any, ...] = messages
+        for value in values:
+            if not isinstance(value, Message):
+                kind = type(value).__name__
                 raise TypeError(
-                    f"A thread holds messages, and a {kind} is none: "
-                    "user(...) and assistant(...) make them."
+                    f"A thread holds messages, not {kind}: "
+                    "add them with user(...) and assistant(...)."
                 )
         self.messages.extend(messages)
         self.updated_at = _now()

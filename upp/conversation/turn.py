@@ -41,21 +41,22 @@ class TokenUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     def within(self, *, read: int, written: int) -> "TokenUsage":
         """Return counts between 0 and these bounds, for a server whose counts are not trusted."""
-        taken, said = _between(self.input_tokens, read), _between(self.output_tokens, written)
+        input_tokens = _clamp(self.input_tokens, read)
+        output_tokens = _clamp(self.output_tokens, written)
         return TokenUsage(
-            input_tokens=taken,
-            output_tokens=said,
-            total_tokens=taken + said,
-            cache_read_tokens=_between(self.cache_read_tokens, read),
-            cache_write_tokens=_between(self.cache_write_tokens, read),
-            reasoning_tokens=_between(self.reasoning_tokens, said),
-            audio_input_tokens=_between(self.audio_input_tokens, taken),
-            audio_output_tokens=_between(self.audio_output_tokens, said),
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            total_tokens=input_tokens + output_tokens,
+            cache_read_tokens=_clamp(self.cache_read_tokens, read),
+            cache_write_tokens=_clamp(self.cache_write_tokens, read),
+            reasoning_tokens=_clamp(self.reasoning_tokens, output_tokens),
+            audio_input_tokens=_clamp(self.audio_input_tokens, input_tokens),
+            audio_output_tokens=_clamp(self.audio_output_tokens, output_tokens),
         )
 
 
-def _between(count: int, most: int) -> int:
-    return min(max(count, 0), most)
+def _clamp(count: int, maximum: int) -> int:
+    return min(max(count, 0), maximum)
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -89,10 +90,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
         """
         if isinstance(shape, Mapping):
             messages = shape.get("messages")
-            said = [
+            answers = [
                 message
                 for message in (messages if isinstance(messages, list) else ())
                 if isinstance(message, Mapping) and message.get("type") == "assistant"
             ]
-            shape = {"stopReason": "", "response": said[-1] if said else None, **shape}
+            shape = {"stopReason": "", "response": answers[-1] if answers else None, **shape}
         return msgspec.convert(shape, cls)

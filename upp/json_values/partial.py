@@ -25,35 +25,35 @@ _CLOSERS = {"{": "}", "[": "]"}
 def parse_partial(text: str) -> Any:
     """Return the value of JSON text that may be cut off anywhere, or None if there is none yet."""
     try:
-        return msgspec.json.decode(_closed(text))
+        return msgspec.json.decode(_close(text))
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _closed(text: str) -> str:
+def _close(text: str) -> str:
     """Return the longest prefix that can be completed, with its closing brackets."""
     closers: list[str] = []
-    whole = (0, "", list[str]())
-    last = ""
+    complete = (0, "", list[str]())
+    previous = ""
     for token in _TOKEN.finditer(text):
-        kind, said = token.lastgroup, token[0]
-        is_name = closers[-1:] == ["}"] and last in "{,"
-        last = said
+        kind, lexeme = token.lastgroup, token[0]
+        is_name = closers[-1:] == ["}"] and previous in "{,"
+        previous = lexeme
         if kind == "begin":
-            closers.append(_CLOSERS[said])
+            closers.append(_CLOSERS[lexeme])
         elif kind == "end" and closers:
             closers.pop()
         elif kind == "scalar" and token.end() == len(text):
-            said = _cut_scalar(said)
+            lexeme = _cut_scalar(lexeme)
         elif kind == "cut_text":
-            said = _CUT_ESCAPE.sub(r"\1", said) + '"'
-        if kind and said and not (is_name and kind.endswith("text")):
-            whole = (token.start(), said, closers[:])
-    start, said, open_then = whole
-    return text[:start] + said + "".join(reversed(open_then))
+            lexeme = _CUT_ESCAPE.sub(r"\1", lexeme) + '"'
+        if kind and lexeme and not (is_name and kind.endswith("text")):
+            complete = (token.start(), lexeme, closers[:])
+    start, lexeme, open_then = complete
+    return text[:start] + lexeme + "".join(reversed(open_then))
 
 
-def _cut_scalar(said: str) -> str:
+def _cut_scalar(text: str) -> str:
     """Return the certain part of the last scalar."""
-    number = said.rstrip("+-.eE")
-    return number if number[-1:].isdigit() else said * (said in _LITERALS)
+    number = text.rstrip("+-.eE")
+    return number if number[-1:].isdigit() else text * (text in _LITERALS)

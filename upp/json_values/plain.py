@@ -24,4 +24,4 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, str):
         return str.__str__(value)
-    raise TypeError(f"{type(value).__name__} has no word in JSON.")
+    raise TypeError(f"{type(value).__name__} cannot be represented in JSON.")

@@ -104,65 +104,65 @@ class Chain:
 
     async def begin(self) -> None:
         """Call `on_start`, then `on_request`."""
-        for one in self._middleware:
-            await maybe_await(one.on_start(self.context))
-        for one in self._middleware:
-            await maybe_await(one.on_request(self.context))
+        for middleware in self._middleware:
+            await maybe_await(middleware.on_start(self.context))
+        for middleware in self._middleware:
+            await maybe_await(middleware.on_request(self.context))
 
     async def end(self, turn: Turn) -> Turn:
         """Call the hooks at the end; return the turn as changed by the middleware."""
         context = self.context
         context.response, context.end_time = turn, _now()
         if context.streaming:
-            for one in self._middleware:
-                await maybe_await(one.on_stream_end(context))
-        for one in reversed(self._middleware):
-            await maybe_await(one.on_response(context))
-        for one in reversed(self._middleware):
-            await maybe_await(one.on_end(context))
+            for middleware in self._middleware:
+                await maybe_await(middleware.on_stream_end(context))
+        for middleware in reversed(self._middleware):
+            await maybe_await(middleware.on_response(context))
+        for middleware in reversed(self._middleware):
+            await maybe_await(middleware.on_end(context))
         return context.response
 
     async def fail(self, error: Exception) -> None:
         """Call `on_error`; errors of the hooks are logged."""
         self.context.end_time = _now()
-        for one in self._middleware:
+        for middleware in self._middleware:
             try:
-                await maybe_await(one.on_error(self.context, error))
+                await maybe_await(middleware.on_error(self.context, error))
             except Exception:
-                _logger.exception("Middleware %s broke in on_error", one.name)
+                _logger.exception("Middleware %s raised an error in on_error", middleware.name)
 
     async def abort(self) -> None:
         """Call `on_abort`; errors of the hooks are logged."""
         self.context.end_time = _now()
-        for one in self._middleware:
+        for middleware in self._middleware:
             try:
-                await maybe_await(one.on_abort(self.context))
+                await maybe_await(middleware.on_abort(self.context))
             except Exception:
-                _logger.exception("Middleware %s broke in on_abort", one.name)
+                _logger.exception("Middleware %s raised an error in on_abort", middleware.name)
 
     def transform(self, event: StreamEvent) -> Sequence[StreamEvent]:
         """Return the events into which the middleware turns an event."""
         events: Sequence[StreamEvent] = (event,)
-        for one in self._middleware:
-            made: list[StreamEvent] = []
-            for given in events:
-                result = one.on_stream_event(given, self.context)
+        for middleware in self._middleware:
+            output: list[StreamEvent] = []
+            for item in events:
+                result = middleware.on_stream_event(item, self.context)
                 if isinstance(result, StreamEvent):
-                    made.append(result)
+                    output.append(result)
                 elif result is not None:
-                    made.extend(result)
-            events = made
+                    output.extend(result)
+            events = output
         return events
 
     async def tool_call(self, call: ToolCall) -> None:
         """Call `on_tool_call` before the call runs."""
-        for one in self._middleware:
-            await maybe_await(one.on_tool_call(call, self.context))
+        for middleware in self._middleware:
+            await maybe_await(middleware.on_tool_call(call, self.context))
 
     async def tool_result(self, execution: ToolExecution) -> None:
         """Call `on_tool_result` in reverse order."""
-        for one in reversed(self._middleware):
-            await maybe_await(one.on_tool_result(execution, self.context))
+        for middleware in reversed(self._middleware):
+            await maybe_await(middleware.on_tool_result(execution, self.context))
 
 
 async def maybe_await(given: Any) -> Any:

@@ -34,34 +34,39 @@ class LoggingMiddleware(Middleware):
     def on_start(self, context: MiddlewareContext) -> None:
         """Log the model."""
         messages = context.request.messages
-        said = f": {messages[-1].text!r}" if self._include_messages and messages else ""
+        text = f": {messages[-1].text!r}" if self._include_messages and messages else ""
         count = len(messages)
-        self._logger.log(self._level, "%s started with %d messages%s", _who(context), count, said)
+        self._logger.log(
+            self._level, "%s started with %d messages%s", _model_name(context), count, text
+        )
 
     def on_end(self, context: MiddlewareContext) -> None:
         """Log the time and the tokens."""
         turn = context.response
         if turn is not None:
-            said = f": {turn.response.text!r}" if self._include_messages else ""
+            text = f": {turn.response.text!r}" if self._include_messages else ""
             self._logger.log(
                 self._level,
                 "%s ended in %.0f ms with %d cycles, %d tokens%s",
-                _who(context),
+                _model_name(context),
                 _milliseconds(context),
                 turn.cycles,
                 turn.usage.total_tokens,
-                said,
+                text,
             )
 
     def on_error(self, context: MiddlewareContext, error: Exception) -> None:
         """Log the error."""
-        spent = _milliseconds(context)
-        self._logger.warning("%s failed after %.0f ms: %s", _who(context), spent, error)
+        duration = _milliseconds(context)
+        self._logger.warning("%s failed after %.0f ms: %s", _model_name(context), duration, error)
 
     def on_abort(self, context: MiddlewareContext) -> None:
         """Log the abort."""
         self._logger.log(
-            self._level, "%s was aborted after %.0f ms", _who(context), _milliseconds(context)
+            self._level,
+            "%s was aborted after %.0f ms",
+            _model_name(context),
+            _milliseconds(context),
         )
 
 
@@ -85,7 +90,7 @@ class ParsedObjectMiddleware(Middleware):
         return msgspec.structs.replace(event, delta=delta)
 
 
-def _who(context: MiddlewareContext) -> str:
+def _model_name(context: MiddlewareContext) -> str:
     return f"{context.provider}/{context.model_id}"
 
 

@@ -102,7 +102,7 @@ class _AnthropicBlockSoFar:
     signature: list[str] = field(default_factory=list)
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return "".join(self.pieces)
 
 
@@ -166,10 +166,10 @@ class MessageAnswer:
 
     def _end(self, index: int) -> list[StreamEvent]:
         block = self._blocks.get(index)
-        if block is None or not block.start.input or block.said:
+        if block is None or not block.start.input or block.text:
             return []
-        whole = msgspec.json.encode(block.start.input).decode()
-        return self._piece(index, _AnthropicDelta(type="input_json_delta", partial_json=whole))
+        arguments = msgspec.json.encode(block.start.input).decode()
+        return self._piece(index, _AnthropicDelta(type="input_json_delta", partial_json=arguments))
 
     def _piece(self, index: int, delta: _AnthropicDelta) -> list[StreamEvent]:
         block = self._blocks[index]
@@ -220,19 +220,19 @@ class MessageAnswer:
             start = block.start
             match start.type:
                 case "text":
-                    content.append(TextBlock(text=block.said))
+                    content.append(TextBlock(text=block.text))
                     layout.append({"type": "text"})
                 case "thinking":
-                    content.append(ReasoningBlock(text=block.said))
+                    content.append(ReasoningBlock(text=block.text))
                     layout.append({"type": "thinking", "signature": "".join(block.signature)})
                 case "redacted_thinking":
                     layout.append({"type": start.type, "data": start.data or ""})
                 case "tool_use" if start.name == ANSWER_TOOL:
-                    answer = block.said or "{}"
+                    answer = block.text or "{}"
                     content.append(TextBlock(text=answer))
                     layout.append({"type": "text"})
                 case "tool_use":
-                    calls.append(parse_call(start.id or "", start.name or "", block.said))
+                    calls.append(parse_call(start.id or "", start.name or "", block.text))
                     layout.append({"type": "tool_use"})
         message = AssistantMessage(
             content=tuple(content),
@@ -250,8 +250,8 @@ class MessageAnswer:
     def _data(self, message: AssistantMessage, answer: str | None) -> Any:
         # Text next to the answering call is not part of the object.
         alone = (TextBlock(text=message.text if answer is None else answer),)
-        whole = msgspec.structs.replace(message, content=alone)
-        return structured_data(whole, self._request.structure)
+        answer_only = msgspec.structs.replace(message, content=alone)
+        return structured_data(answer_only, self._request.structure)
 
     def _token_usage(self) -> TokenUsage:
         usage = TokenUsage(**self._usage)

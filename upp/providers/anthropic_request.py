@@ -73,12 +73,12 @@ def answers_by_tool(request: LLMRequest) -> bool:
 
 
 def _system(request: LLMRequest) -> str | list[Any]:
-    given: str | list[Any] = request.system or request.params.get("system") or ""
+    system: str | list[Any] = request.system or request.params.get("system") or ""
     if request.structure is None or answers_by_tool(request):
-        return given
-    if isinstance(given, list):
-        return [*given, {"type": "text", "text": _ANY_OBJECT}]
-    return f"{given}\n\n{_ANY_OBJECT}".lstrip()
+        return system
+    if isinstance(system, list):
+        return [*system, {"type": "text", "text": _ANY_OBJECT}]
+    return f"{system}\n\n{_ANY_OBJECT}".lstrip()
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
@@ -105,9 +105,9 @@ def _turns(messages: Sequence[Message], provider: str) -> list[dict[str, Any]]:
 
 def _content(message: Message, provider: str) -> list[dict[str, Any]]:
     if isinstance(message, UserMessage):
-        return _spoken(_block(block, provider) for block in message.content)
+        return _without_empty_text(_block(block, provider) for block in message.content)
     if isinstance(message, AssistantMessage):
-        return _said(message)
+        return _assistant_content(message)
     return [
         {
             "type": "tool_result",
@@ -119,19 +119,19 @@ def _content(message: Message, provider: str) -> list[dict[str, Any]]:
     ]
 
 
-def _said(message: AssistantMessage) -> list[dict[str, Any]]:
+def _assistant_content(message: AssistantMessage) -> list[dict[str, Any]]:
     """Return a model's message, in its original layout if that is known."""
     thoughts = iter([block for block in message.content if isinstance(block, ReasoningBlock)])
     texts = iter([block for block in message.content if isinstance(block, TextBlock)])
     calls = iter(message.tool_calls)
     blocks: list[dict[str, Any]] = []
-    for kept in layout_of(message, NAMESPACE):
-        kind = kept.get("type")
+    for part in layout_of(message, NAMESPACE):
+        kind = part.get("type")
         if kind == "thinking" and (thought := next(thoughts, None)):
             # The API rejects thinking without a signature, which is worthless to the model.
-            if signature := kept.get("signature"):
+            if signature := part.get("signature"):
                 blocks.append({"type": kind, "thinking": thought.text, "signature": signature})
-        elif kind == "redacted_thinking" and (data := kept.get("data")):
+        elif kind == "redacted_thinking" and (data := part.get("data")):
             blocks.append({"type": kind, "data": data})
         elif kind == "text" and (text := next(texts, None)):
             blocks.append({"type": kind, "text": text.text})
@@ -139,10 +139,10 @@ def _said(message: AssistantMessage) -> list[dict[str, Any]]:
             blocks.append(_call(call))
     blocks += [{"type": "text", "text": text.text} for text in texts]
     blocks += [_call(call) for call in calls]
-    return _spoken(blocks)
+    return _without_empty_text(blocks)
 
 
-def _spoken(blocks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_empty_text(blocks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Drop empty text blocks, which the API rejects."""
     return [block for block in blocks if block["type"] != "text" or block["text"].strip()]
 

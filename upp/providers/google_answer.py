@@ -120,7 +120,7 @@ class GeminiAnswer:
                 events += self._part(part)
             self._finish_reason = candidate.finish_reason or self._finish_reason
         if self._finish_reason in _MALFORMED:
-            message = f"The model's call was no call: {self._finish_reason}."
+            message = f"The model's tool call was malformed: {self._finish_reason}."
             raise self._failures.error(message, ErrorCode.INVALID_RESPONSE)
         return events
 

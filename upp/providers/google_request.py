@@ -44,10 +44,10 @@ def request_body(request: LLMRequest, *, provider: str) -> dict[str, Any]:
     if tools:
         body["tools"] = tools
     if request.structure is not None:
-        wanted: dict[str, Any] = {"responseMimeType": "application/json"}
+        generation: dict[str, Any] = {"responseMimeType": "application/json"}
         if not wants_any_object(request.structure):
-            wanted["responseJsonSchema"] = request.structure
-        body["generationConfig"] = wanted | (params.get("generationConfig") or {})
+            generation["responseJsonSchema"] = request.structure
+        body["generationConfig"] = generation | (params.get("generationConfig") or {})
     return body
 
 
@@ -63,15 +63,15 @@ def _tool(tool: Tool) -> dict[str, Any]:
 def _contents(messages: Sequence[Message], provider: str) -> list[dict[str, Any]]:
     """Return contents with alternating roles."""
     contents: list[dict[str, Any]] = []
-    known: dict[str, _Known] = {}
+    calls: dict[str, _CallName] = {}
     for message in messages:
         role = "model" if isinstance(message, AssistantMessage) else "user"
         if isinstance(message, AssistantMessage):
-            parts = _said(message, known)
+            parts = _model_parts(message, calls)
         elif isinstance(message, UserMessage):
             parts = [_part(block, provider) for block in message.content]
         else:
-            parts = _results(message, known)
+            parts = _results(message, calls)
         if contents and contents[-1]["role"] == role:
             contents[-1]["parts"] += parts
         elif parts:
@@ -80,46 +80,46 @@ def _contents(messages: Sequence[Message], provider: str) -> list[dict[str, Any]
 
 
 # A call's name, and the id that the API itself assigned.
-_Known = tuple[str, str | None]
+_CallName = tuple[str, str | None]
 
 
-def _results(message: ToolResultMessage, known: dict[str, _Known]) -> list[dict[str, Any]]:
+def _results(message: ToolResultMessage, calls: dict[str, _CallName]) -> list[dict[str, Any]]:
     parts = []
     for result in message.results:
-        name, call_id = known.get(result.tool_call_id, ("unknown", None))
-        said = {"error" if result.is_error else "result": result.result}
-        parts.append({"functionResponse": _named(name, call_id) | {"response": said}})
+        name, call_id = calls.get(result.tool_call_id, ("unknown", None))
+        response = {"error" if result.is_error else "result": result.result}
+        parts.append({"functionResponse": _function_name(name, call_id) | {"response": response}})
     return parts
 
 
-def _said(message: AssistantMessage, known: dict[str, _Known]) -> list[dict[str, Any]]:
+def _model_parts(message: AssistantMessage, known: dict[str, _CallName]) -> list[dict[str, Any]]:
     """Return a model's message without thoughts, in its original layout if that is known."""
     texts = iter([block for block in message.content if isinstance(block, TextBlock)])
     calls = iter(message.tool_calls)
     parts: list[dict[str, Any]] = []
-    for kept in layout_of(message, NAMESPACE):
-        kind = kept.get("type")
+    for layout_part in layout_of(message, NAMESPACE):
+        kind = layout_part.get("type")
         part: dict[str, Any] = {}
         if kind == "text" and (text := next(texts, None)):
             part = {"text": text.text}
         elif kind == "call" and (call := next(calls, None)):
-            part = _call(call, kept.get("id"), known)
+            part = _call(call, layout_part.get("id"), known)
         elif kind == "signature":
             part = {"text": ""}
         if part:
-            signature = kept.get("signature")
+            signature = layout_part.get("signature")
             parts.append(part | ({"thoughtSignature": signature} if signature else {}))
     parts += [{"text": text.text} for text in texts]
     parts += [_call(call, None, known) for call in calls]
     return parts
 
 
-def _call(call: ToolCall, call_id: str | None, known: dict[str, _Known]) -> dict[str, Any]:
+def _call(call: ToolCall, call_id: str | None, known: dict[str, _CallName]) -> dict[str, Any]:
     known[call.tool_call_id] = (call.tool_name, call_id)
-    return {"functionCall": _named(call.tool_name, call_id) | {"args": call.arguments}}
+    return {"functionCall": _function_name(call.tool_name, call_id) | {"args": call.arguments}}
 
 
-def _named(name: str, call_id: str | None) -> dict[str, Any]:
+def _function_name(name: str, call_id: str | None) -> dict[str, Any]:
     return {"name": name} | ({"id": call_id} if call_id else {})
 
 

@@ -149,11 +149,11 @@ class CompletionAnswer:
             if choice.delta is None:
                 continue
             events.extend(self._thought(choice.delta))
-            events.extend(self._said(choice.delta))
+            events.extend(self._answer_text(choice.delta))
             events.extend(self._call(piece) for piece in choice.delta.tool_calls or ())
         return events
 
-    def _said(self, delta: _OpenAIDelta) -> list[StreamEvent]:
+    def _answer_text(self, delta: _OpenAIDelta) -> list[StreamEvent]:
         content = delta.content or delta.refusal
         if not content:
             return []
@@ -206,8 +206,8 @@ class CompletionAnswer:
         if piece.index is not None:
             place = self._at_index.get(piece.index)
             # Some servers number every call 0 and distinguish them by id.
-            known = "" if place is None else self._calls[place].vendor_id
-            return None if piece.id and known and known != piece.id else place
+            vendor_id = "" if place is None else self._calls[place].vendor_id
+            return None if piece.id and vendor_id and vendor_id != piece.id else place
         # Others do not number them: a piece that names nothing new belongs to the last call.
         if piece.id:
             ids = [call.vendor_id for call in self._calls]
@@ -216,13 +216,13 @@ class CompletionAnswer:
 
     def _call_id(self, vendor_id: str) -> str:
         """Return a unique call id: some servers restart their numbering, or send no ids."""
-        used = {
+        used_ids = {
             call.tool_call_id
             for message in self._request.messages
             if isinstance(message, AssistantMessage)
             for call in message.tool_calls
         } | {call.call_id for call in self._calls}
-        return vendor_id if vendor_id and vendor_id not in used else f"call_{uuid4().hex}"
+        return vendor_id if vendor_id and vendor_id not in used_ids else f"call_{uuid4().hex}"
 
     def response(self) -> LLMResponse:
         """Return the complete answer."""
@@ -233,14 +233,14 @@ class CompletionAnswer:
             content.append(TextBlock(text="".join(self._text)))
         # Many servers report "stop" even if they stop for calls.
         stop = self._stop_reason or "end_turn"
-        kept = {"id": self._id, **self._kept, "reasoning_details": self._reasoning_details}
-        kept = {name: value for name, value in kept.items() if value}
+        metadata = {"id": self._id, **self._kept, "reasoning_details": self._reasoning_details}
+        metadata = {name: value for name, value in metadata.items() if value}
         message = AssistantMessage(
             content=tuple(content),
             tool_calls=tuple(
                 parse_call(call.call_id, call.name, "".join(call.arguments)) for call in self._calls
             ),
-            metadata={NAMESPACE: kept} if kept else {},
+            metadata={NAMESPACE: metadata} if metadata else {},
         )
         return LLMResponse(
             message=message,

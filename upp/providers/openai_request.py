@@ -25,7 +25,7 @@ from upp.conversation.messages import (
     UserMessage,
 )
 from upp.errors import ErrorCode, UPPError
-from upp.model import LLMRequest, kept_of, wants_any_object
+from upp.model import LLMRequest, metadata_entry, wants_any_object
 from upp.tools import Tool
 
 NAMESPACE = "openai"
@@ -42,11 +42,11 @@ def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[s
     messages: list[dict[str, Any]] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
-    asked = max(
+    question_index = max(
         (i for i, m in enumerate(request.messages) if isinstance(m, UserMessage)), default=-1
     )
     for index, message in enumerate(request.messages):
-        messages.extend(_messages(message, provider, thinking=index > asked))
+        messages.extend(_messages(message, provider, thinking=index > question_index))
     body: dict[str, Any] = {
         **request.params,
         "model": model_id,
@@ -149,11 +149,11 @@ def _thoughts(message: AssistantMessage) -> dict[str, Any]:
     Servers that think between calls need them back until the question is answered; some reject them
     afterwards.
     """
-    kept = kept_of(message, NAMESPACE)
+    entry = metadata_entry(message, NAMESPACE)
     thoughts: dict[str, Any] = {}
-    if isinstance(name := kept.get("reasoning_field"), str):
+    if isinstance(name := entry.get("reasoning_field"), str):
         thoughts[name] = "".join(block.text for block in message.reasoning)
-    if details := kept.get("reasoning_details"):
+    if details := entry.get("reasoning_details"):
         thoughts["reasoning_details"] = details
     return thoughts
 

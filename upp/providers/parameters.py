@@ -48,39 +48,39 @@ _BUDGETS: Final[Mapping[str, int]] = MappingProxyType(
 """The thinking budget per effort, for vendors that count tokens."""
 
 
-def unknown_parameters(provider: str, wanted: Mapping[str, Any]) -> list[str]:
+def unknown_parameters(provider: str, parameters: Mapping[str, Any]) -> list[str]:
     """Return those of these parameters that a vendor does not support, sorted by name.
 
     A provider outside this library supports none. Parallel calls are every vendor's default.
     """
-    known = _KNOWN.get(provider, frozenset())
+    supported = _KNOWN.get(provider, frozenset())
     return sorted(
         name
-        for name, value in wanted.items()
-        if name not in known and (name, value) != ("parallel_tool_calls", True)
+        for name, value in parameters.items()
+        if name not in supported and (name, value) != ("parallel_tool_calls", True)
     )
 
 
-def vendor_parameters(provider: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def vendor_parameters(provider: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters under a vendor's names, without those of tools and unknown ones.
 
     Google's belong in its `generationConfig`.
     """
-    known, names = _KNOWN.get(provider, frozenset()), _NAMES.get(provider, {})
-    named = {
+    supported, names = _KNOWN.get(provider, frozenset()), _NAMES.get(provider, {})
+    translated = {
         names.get(name, name): value
-        for name, value in wanted.items()
-        if name in known and name not in _ABOUT_TOOLS
+        for name, value in parameters.items()
+        if name in supported and name not in _ABOUT_TOOLS
     }
     if provider == "openai_compat":
-        return named
-    if provider == "google" and "seed" in named:
-        named["seed"] = _int32(named["seed"])
+        return translated
+    if provider == "google" and "seed" in translated:
+        translated["seed"] = _int32(translated["seed"])
     stops = names.get("stop", "stop")
-    if isinstance(named.get(stops), str):
-        named[stops] = [named[stops]]
-    effort = named.pop("reasoning_effort", None)
-    return named | ({} if effort is None else _thinking(provider, _BUDGETS.get(effort, 0)))
+    if isinstance(translated.get(stops), str):
+        translated[stops] = [translated[stops]]
+    effort = translated.pop("reasoning_effort", None)
+    return translated | ({} if effort is None else _thinking(provider, _BUDGETS.get(effort, 0)))
 
 
 def _int32(seed: int) -> int:
@@ -100,8 +100,8 @@ def tool_parameters(
     match provider:
         case "openai_compat":
             chosen = None if choice == "auto" else choice
-            given = {"tool_choice": chosen, "parallel_tool_calls": parallel}
-            return {key: value for key, value in given.items() if value is not None}
+            options = {"tool_choice": chosen, "parallel_tool_calls": parallel}
+            return {key: value for key, value in options.items() if value is not None}
         case "openai_realtime" if choice is not None:
             return {"tool_choice": choice if name is None else {"type": "function", "name": name}}
         case "anthropic":
@@ -119,12 +119,12 @@ def _anthropic_choice(
 ) -> dict[str, Any]:
     if choice == "none":
         return {"tool_choice": {"type": "none"}}
-    one = {"disable_parallel_tool_use": True} if one_at_a_time else {}
+    serial = {"disable_parallel_tool_use": True} if one_at_a_time else {}
     if name is not None:
-        return {"tool_choice": {"type": "tool", "name": name, **one}}
+        return {"tool_choice": {"type": "tool", "name": name, **serial}}
     if choice == "required":
-        return {"tool_choice": {"type": "any", **one}}
-    return {"tool_choice": {"type": "auto", **one}} if one else {}
+        return {"tool_choice": {"type": "any", **serial}}
+    return {"tool_choice": {"type": "auto", **serial}} if serial else {}
 
 
 def _thinking(provider: str, tokens: int) -> dict[str, Any]:

@@ -200,13 +200,13 @@ class _Played:
         message = AssistantMessage(content=tuple(content), tool_calls=tuple(self._calls))
         return LLMResponse(
             message=message,
-            usage=self.usage or _counted(request, message),
+            usage=self.usage or _word_usage(request, message),
             stop_reason=self.stop_reason or ("tool_use" if self._calls else "end_turn"),
             data=structured_data(message, request.structure),
         )
 
 
-def _counted(request: LLMRequest, answer: AssistantMessage) -> TokenUsage:
+def _word_usage(request: LLMRequest, answer: AssistantMessage) -> TokenUsage:
     read = len((request.system or "").split())
     for message in request.messages:
         if isinstance(message, ToolResultMessage):

@@ -23,7 +23,7 @@ def test_weights_that_choose_nothing_are_refused(weights: dict[str, float]) -> N
 
 
 def test_no_keys_cannot_take_turns() -> None:
-    with pytest.raises(ValueError, match="no key"):
+    with pytest.raises(ValueError, match="at least one key"):
         RoundRobinKeys([])
 
 

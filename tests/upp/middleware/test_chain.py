@@ -268,7 +268,7 @@ async def test_an_abort_is_reported_once_and_is_no_error(caplog: pytest.LogCaptu
         await result
     assert caught.value.code == ErrorCode.CANCELLED
     assert log[2:] == ["a event a", "a abort"]
-    assert "broke in on_abort" in caplog.text
+    assert "raised an error in on_abort" in caplog.text
 
 
 async def test_middleware_that_overrides_nothing_changes_nothing() -> None:

@@ -49,27 +49,29 @@ class Sessions:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[asyncio.AbstractEventLoop, MakeConnector | None], HttpSession] = {}
+        self._sessions: dict[
+            tuple[asyncio.AbstractEventLoop, MakeConnector | None], HttpSession
+        ] = {}
 
     def session(self, make: MakeConnector | None = None) -> "HttpSession":
         """Return the running loop's session with a connector made by `make`."""
         key = (asyncio.get_running_loop(), make)
-        if key not in self._kept:
+        if key not in self._sessions:
             # A session references its loop, which would otherwise never be freed.
-            for kept in [kept for kept in list(self._kept) if kept[0].is_closed()]:
-                _abandon(kept[0], self._kept.pop(kept))
+            for stale in [stale for stale in list(self._sessions) if stale[0].is_closed()]:
+                _abandon(stale[0], self._sessions.pop(stale))
             connector = connector_with() if make is None else make()
-            self._kept[key] = HttpSession(connector, uses_proxies=make is None)
-        return self._kept[key]
+            self._sessions[key] = HttpSession(connector, uses_proxies=make is None)
+        return self._sessions[key]
 
     async def aclose(self) -> None:
         """Close the connections of the running loop."""
         loop = asyncio.get_running_loop()
-        for key in [key for key in list(self._kept) if key[0] is loop]:
-            await self._kept.pop(key).aclose()
+        for key in [key for key in list(self._sessions) if key[0] is loop]:
+            await self._sessions.pop(key).aclose()
 
     def __del__(self) -> None:
-        for (loop, _), session in self._kept.items():
+        for (loop, _), session in self._sessions.items():
             _abandon(loop, session)
 
 
@@ -132,7 +134,7 @@ class HttpSession:
         return await self.client.request(
             method,
             _without_user(address),
-            headers=_checked(headers, address),
+            headers=_checked_headers(headers, address),
             allow_redirects=False,
             proxy=self._proxy(address),
             timeout=aiohttp.ClientTimeout(
@@ -176,7 +178,7 @@ class HttpSession:
         async with asyncio.timeout(min(silent, 4 * CONNECT_SECONDS)):
             return await self._sockets.ws_connect(
                 _without_user(address),
-                headers=_checked(headers, address),
+                headers=_checked_headers(headers, address),
                 proxy=self._proxy(address),
                 max_msg_size=MESSAGE_BYTES,
                 protocols=protocols,
@@ -206,8 +208,8 @@ class HttpSession:
 
 def _proxy_for(scheme: str, netloc: str) -> str | None:
     """Return the proxy from the environment for a host, with its credentials."""
-    named = getproxies()
-    url = named.get(scheme) or named.get("all")
+    proxies = getproxies()
+    url = proxies.get(scheme) or proxies.get("all")
     if not url or proxy_bypass(netloc):
         return None
     return _split(url if "://" in url else f"http://{url}").geturl()
@@ -217,10 +219,10 @@ def _split(url: str) -> SplitResult:
     """Split a URL; raises aiohttp.InvalidURL."""
     try:
         parts = urlsplit(url)
-        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_one = False
-    if not is_one:
+        is_valid = False
+    if not is_valid:
         raise aiohttp.InvalidURL("")
     return parts
 
@@ -229,22 +231,24 @@ def _without_user(address: SplitResult) -> str:
     return address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()
 
 
-def _checked(headers: Mapping[str, str], address: SplitResult) -> dict[str, str]:
+def _checked_headers(headers: Mapping[str, str], address: SplitResult) -> dict[str, str]:
     """Return a request's headers with the credentials in its URL; raises HeaderError."""
-    sent = dict(headers)
+    checked = dict(headers)
     if address.username is not None:
-        sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
-        sent["Authorization"] = _basic(address)
-    for name, value in sent.items():
+        checked = {
+            name: value for name, value in checked.items() if name.lower() != "authorization"
+        }
+        checked["Authorization"] = _basic(address)
+    for name, value in checked.items():
         if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
             raise HeaderError
-    return sent
+    return checked
 
 
 async def _refuse_redirect(
-    _session: aiohttp.ClientSession, _context: object, answered: aiohttp.TraceRequestRedirectParams
+    _session: aiohttp.ClientSession, _context: object, redirect: aiohttp.TraceRequestRedirectParams
 ) -> None:
-    response = answered.response
+    response = redirect.response
     raise aiohttp.WSServerHandshakeError(
         response.request_info, (), status=response.status, headers=response.headers
     )
@@ -286,8 +290,8 @@ def _abandon(loop: asyncio.AbstractEventLoop, session: HttpSession) -> None:
             # The sockets are closed along with their objects, so there is nothing to wait for.
             connector.close().__await__().send(None)
         else:
-            loop.call_soon_threadsafe(lambda: loop.create_task(_closed(connector)))
+            loop.call_soon_threadsafe(lambda: loop.create_task(_close(connector)))
 
 
-async def _closed(connector: aiohttp.BaseConnector) -> None:
+async def _close(connector: aiohttp.BaseConnector) -> None:
     await connector.close()

@@ -96,7 +96,7 @@ class Failures:
 
     def of_stream(self, facts: Any) -> UPPError:
         """Return the error that a server sent in the middle of its stream."""
-        message, words, retry_after = _read(facts)
+        message, words, retry_after = _parse(facts)
         return self.error(message, _code(message, words, _status(words)), retry_after=retry_after)
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> UPPError:
@@ -106,13 +106,13 @@ class Failures:
             facts = facts[0]
         if isinstance(facts, dict):
             facts = facts.get("error") or facts
-        message, words, retry_after = _read(facts)
-        asked = _retry_after(headers)
+        message, words, retry_after = _parse(facts)
+        header_delay = _retry_after(headers)
         error = self.error(
             f"HTTP {status}: {message}",
             _code(message, words, status),
             status_code=status,
-            retry_after=retry_after if asked is None else asked,
+            retry_after=retry_after if header_delay is None else header_delay,
         )
         error.request_id = request_id_of(headers)
         return error
@@ -126,7 +126,7 @@ class Failures:
         if isinstance(facts, dict) and facts.get("error"):
             return self.of_stream(facts["error"])
         text = body.decode(errors="replace")
-        message = f"The server did not stream an answer, but said: {text}"
+        message = f"The server did not stream an answer but sent: {text}"
         return self.error(message, ErrorCode.INVALID_RESPONSE)
 
     @contextmanager
@@ -143,10 +143,12 @@ class Failures:
         match error:
             case HeaderError():
                 # Headers contain keys.
-                message = "A header of the request has characters that no header may have."
+                message = "A header of the request has invalid characters."
                 raise self.error(message, ErrorCode.INVALID_REQUEST) from None
             case TimeoutError():
-                message = f"The server{_at(self.url)} was silent too long: {type(error).__name__}"
+                message = (
+                    f"The server{_at(self.url)} was silent for too long: {type(error).__name__}"
+                )
                 raise self.error(message, ErrorCode.TIMEOUT) from error
             case aiohttp.ClientError() | OSError():
                 message = f"The connection to the server{_at(self.url)} failed: {_reason(error)}"
@@ -155,14 +157,14 @@ class Failures:
                 message = "The server sent an event without an end."
                 raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
             case msgspec.DecodeError() | UnicodeDecodeError() | RecursionError():
-                message = f"The server sent no piece of an answer: {error}"
+                message = f"The server sent an invalid piece of an answer: {error}"
                 raise self.error(message, ErrorCode.INVALID_RESPONSE) from error
 
 
 def request_id_of(headers: Mapping[str, str]) -> str:
     """Return the id that a server gave a request, or "" if it sent none that can be stored."""
-    found = (headers.get(name, "") for name in _REQUEST_ID_HEADERS)
-    return next((value for value in found if _REQUEST_ID.fullmatch(value)), "")
+    values = (headers.get(name, "") for name in _REQUEST_ID_HEADERS)
+    return next((value for value in values if _REQUEST_ID.fullmatch(value)), "")
 
 
 def _at(url: str) -> str:
@@ -192,7 +194,7 @@ def _reason(error: Exception) -> str:
     return f"{kind}: {text}"
 
 
-def _read(facts: Any) -> tuple[str, list[str], float | None]:
+def _parse(facts: Any) -> tuple[str, list[str], float | None]:
     """Return an error's message, codes and retry time, in all formats that servers use."""
     if not isinstance(facts, dict):
         return str(facts), [], None

@@ -32,9 +32,9 @@ class VendorServer(ABC):
         name: str | None = None,
         config: ProviderConfig | None = None,
     ) -> None:
-        given = ProviderConfig(base_url=base_url, api_key=api_key)
+        own = ProviderConfig(base_url=base_url, api_key=api_key)
         self.name = name or self.default_name
-        self.config = (config or ProviderConfig()).merged(given)
+        self.config = (config or ProviderConfig()).merged(own)
         self._sessions = Sessions()
 
     @abstractmethod
@@ -44,8 +44,8 @@ class VendorServer(ABC):
     @property
     def address(self) -> str:
         """The default server, used by requests that set no other."""
-        named = self.config.base_url or self.environment()[0] or self.default_base_url
-        return named.rstrip("/")
+        url = self.config.base_url or self.environment()[0] or self.default_base_url
+        return url.rstrip("/")
 
     async def aclose(self) -> None:
         """Close the connections of the running loop."""
@@ -74,26 +74,26 @@ class VendorServer(ABC):
             raise Failures(provider=self.name).error(message, ErrorCode.AUTHENTICATION_FAILED)
         return replace(config, base_url=self.address), key
 
-    async def _key(self, given: Key) -> str | None:
+    async def _key(self, source: Key) -> str | None:
         failures = Failures(provider=self.name)
         try:
             # Keys are pasted from files and messages, with stray whitespace.
-            key = (await resolve_key(given) or "").strip()
+            key = (await resolve_key(source) or "").strip()
         except UPPError:
             raise
         except Exception as error:
-            message = f"There was no getting the key for {self.name}: {type(error).__name__}."
+            message = f"The key for {self.name} could not be obtained: {type(error).__name__}."
             raise failures.error(message, ErrorCode.AUTHENTICATION_FAILED) from error
         if not (key.isascii() and key.isprintable()):
-            message = f"The key for {self.name} has characters that no key has."
+            message = f"The key for {self.name} has invalid characters."
             raise failures.error(message, ErrorCode.AUTHENTICATION_FAILED)
         return key or None
 
 
-def believed(
+def with_bounded_usage(
     response: LLMResponse, config: ProviderConfig, *, sent: int, received: int
 ) -> LLMResponse:
-    """Return a response; of a server that is not trusted, with counts that its bytes bear out."""
+    """Return a response; limit the token counts of an untrusted server to what its bytes allow."""
     if config.hidden_tokens is None:
         return response
     usage = response.usage.within(read=sent, written=received + config.hidden_tokens)

@@ -66,8 +66,8 @@ class EventReader:
             self._size += len(value) + 1
         return None
 
-    def _bound(self, more: int) -> None:
-        if self._size + more > MAX_EVENT_BYTES:
+    def _bound(self, size: int) -> None:
+        if self._size + size > MAX_EVENT_BYTES:
             raise EventTooLongError
 
 

@@ -25,7 +25,7 @@ from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.http.failures import Failures, request_id_of
-from upp.providers.http.server import VendorServer, believed
+from upp.providers.http.server import VendorServer, with_bounded_usage
 from upp.providers.http.sse import EventReader, TextReader
 from upp.stream import Emit, EventDelta, StreamEvent
 
@@ -122,8 +122,8 @@ class HttpModel(EmittingModel):
         """
         inference = _Inference(self, request, emit)
         strategy = self.server.config.merged(request.config).retry or NoRetry()
-        response, failed = await retrying(inference.attempt, strategy, inference.has_begun)
-        return replace(response, earlier=failed) if failed else response
+        response, errors = await retrying(inference.attempt, strategy, inference.has_begun)
+        return replace(response, earlier=errors) if errors else response
 
 
 class _Inference:
@@ -172,7 +172,7 @@ class _Inference:
             await reading.drain()
             if not self._began:
                 raise failures.no_stream(reading.head)
-            finished = believed(
+            finished = with_bounded_usage(
                 _finished(answer, failures), config, sent=len(body), received=reading.received
             )
         except UPPError as error:
@@ -191,8 +191,8 @@ def _finished(answer: Answer, failures: Failures) -> LLMResponse:
         message = "The answer was cut off before its end."
         raise failures.error(message, ErrorCode.NETWORK_ERROR)
     finished = answer.response()
-    said = finished.message.text or finished.message.tool_calls
-    if finished.stop_reason == "content_filter" and not said:
+    has_output = finished.message.text or finished.message.tool_calls
+    if finished.stop_reason == "content_filter" and not has_output:
         raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
     return finished
 
@@ -201,19 +201,19 @@ def _content(post: Post, failures: Failures) -> bytes:
     try:
         return plain.encode(post.body)
     except TypeError as error:
-        message = f"The request is no JSON: {error}"
+        message = f"The request is not JSON: {error}"
         raise failures.error(message, ErrorCode.INVALID_REQUEST) from error
 
 
 def _headers(post: Post, config: ProviderConfig) -> dict[str, str]:
     """Merge the headers of a request, ignoring case; later ones win."""
-    own = {"Accept": "text/event-stream", "Content-Type": "application/json"}
-    named = {
+    defaults = {"Accept": "text/event-stream", "Content-Type": "application/json"}
+    by_name = {
         name.lower(): (name, value)
-        for given in (own, post.headers, config.headers)
-        for name, value in given.items()
+        for headers in (defaults, post.headers, config.headers)
+        for name, value in headers.items()
     }
-    return dict(named.values())
+    return dict(by_name.values())
 
 
 async def _error_body(response: aiohttp.ClientResponse) -> bytes:
@@ -260,7 +260,7 @@ class _Reading:
                     return self._rest()
                 self._waiting.extend(self._reader.feed(chunk))
             await self._count(EVENT_BYTES)
-            events = _added(self._answer, self._waiting.popleft())
+            events = _add(self._answer, self._waiting.popleft())
         except Exception as error:
             self._failures.raise_for(error)
             raise
@@ -307,22 +307,22 @@ class _Reading:
     def _rest(self) -> list[StreamEvent] | None:
         # Not every server ends its last event with an empty line; an incomplete event is ignored.
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            found = [_added(self._answer, data) for data in self._reader.end()]
-            return [event for events in found for event in events] if found else None
+            groups = [_add(self._answer, data) for data in self._reader.end()]
+            return [event for events in groups for event in events] if groups else None
         return None
 
 
-def _added(answer: Answer, data: bytes) -> list[StreamEvent]:
+def _add(answer: Answer, data: bytes) -> list[StreamEvent]:
     try:
         return answer.add(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        mended = _mended(data)
+        mended = _without_surrogates(data)
         if mended is None:
             raise
         return answer.add(mended)
 
 
-def _mended(data: bytes) -> bytes | None:
+def _without_surrogates(data: bytes) -> bytes | None:
     """Replace lone surrogates in JSON with a mark: some servers split pairs between events."""
     try:
         value = json.loads(data.decode(errors="replace"))

@@ -137,11 +137,11 @@ class RealtimeAnswer:
         return []
 
     def _transcript(self, event: _ServerEvent) -> list[StreamEvent]:
-        how = event.type.removeprefix(_TRANSCRIPT)
-        if self.transcripts <= 0 or how not in {"completed", "failed"}:
+        outcome = event.type.removeprefix(_TRANSCRIPT)
+        if self.transcripts <= 0 or outcome not in {"completed", "failed"}:
             return []
         self.transcripts -= 1
-        if how == "failed":
+        if outcome == "failed":
             return []
         self._usage += _token_usage(event.usage)
         delta = EventDelta(text=event.transcript or "")
@@ -151,7 +151,7 @@ class RealtimeAnswer:
         try:
             data = base64.b64decode(text, validate=True)
         except binascii.Error as error:
-            message = "The server sent sound that is not base64."
+            message = "The server sent audio that is not base64."
             raise self._failures.error(message, ErrorCode.INVALID_RESPONSE) from error
         return StreamEvent(type="audio_delta", delta=EventDelta(data=data))
 

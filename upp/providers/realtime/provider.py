@@ -20,7 +20,7 @@ from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
 from upp.providers.http.connections import CLOSE_SECONDS
 from upp.providers.http.failures import Failures
-from upp.providers.http.server import VendorServer, believed
+from upp.providers.http.server import VendorServer, with_bounded_usage
 from upp.providers.http.transport import SILENT_SECONDS
 from upp.providers.realtime.answer import RealtimeAnswer
 from upp.providers.realtime.request import SPEECH, Sent, events_of, transcripts_of
@@ -77,8 +77,8 @@ class RealtimeModel(EmittingModel):
         """
         inference = _RealtimeInference(self, request, emit)
         strategy = self.server.config.merged(request.config).retry or NoRetry()
-        response, failed = await retrying(inference.attempt, strategy, inference.has_begun)
-        return replace(response, earlier=failed) if failed else response
+        response, errors = await retrying(inference.attempt, strategy, inference.has_begun)
+        return replace(response, earlier=errors) if errors else response
 
 
 class _RealtimeInference:
@@ -112,8 +112,8 @@ class _RealtimeInference:
             try:
                 socket = await server.session(config).dial(url, headers=headers, silent=silent)
             except aiohttp.WSServerHandshakeError as error:
-                said = b"the WebSocket was refused"
-                raise failures.refused(error.status, error.headers or {}, said) from error
+                has_output = b"the WebSocket was refused"
+                raise failures.refused(error.status, error.headers or {}, has_output) from error
         talk = _VendorSocket(socket, answer, failures, silent=silent)
         try:
             await talk.send(events_of(request, provider=server.name))
@@ -125,7 +125,9 @@ class _RealtimeInference:
                     await self._emit(event)
         finally:
             await talk.close()
-        finished = believed(answer.response(), config, sent=talk.sent, received=talk.received)
+        finished = with_bounded_usage(
+            answer.response(), config, sent=talk.sent, received=talk.received
+        )
         if finished.stop_reason == "content_filter" and not finished.message.text:
             raise failures.error("The answer was filtered out.", ErrorCode.CONTENT_FILTERED)
         await self._emit(StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage)))
@@ -196,11 +198,11 @@ class _VendorSocket:
     def _ended(self, message: aiohttp.WSMessage) -> UPPError:
         code = self._socket.close_code
         if message.type is aiohttp.WSMsgType.BINARY:
-            text = "The server sent a message that is no event."
+            text = "The server sent a message that is not an event."
             return self._failures.error(text, ErrorCode.INVALID_RESPONSE)
         if code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG:
             text = "The server sent an event without an end."
             return self._failures.error(text, ErrorCode.INVALID_RESPONSE)
-        said = f": {message.extra}" if message.extra else ""
-        text = f"The server closed the socket before the end of its answer ({code}{said})."
+        extra = f": {message.extra}" if message.extra else ""
+        text = f"The server closed the socket before the end of its answer ({code}{extra})."
         return self._failures.error(text, ErrorCode.NETWORK_ERROR)

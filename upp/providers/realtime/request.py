@@ -46,11 +46,11 @@ def events_of(request: LLMRequest, *, provider: str) -> Iterator[Sent]:
 
     They are generated one at a time: a conversation may contain megabytes of audio.
     """
-    earlier, newest = _parted(request.messages)
+    earlier, newest = _split_audio(request.messages)
     received = [_sound(block, provider) for block in newest]
     kind = received[-1].format if received else PCM16
     if any(sound.format != kind for sound in received):
-        raise _refusal("The sounds of a message have one format.", provider)
+        raise _refusal("All audio of a message must have the same format.", provider)
     yield {"type": "session.update", "session": _session(request, kind)}
     for message in earlier:
         for item in _items(message, kind, provider):
@@ -65,17 +65,17 @@ def events_of(request: LLMRequest, *, provider: str) -> Iterator[Sent]:
 
 def transcripts_of(request: LLMRequest) -> int:
     """Return how many audio transcripts the server will send for a request."""
-    return len(_parted(request.messages)[1]) if request.params.get(TRANSCRIPTION) else 0
+    return len(_split_audio(request.messages)[1]) if request.params.get(TRANSCRIPTION) else 0
 
 
-def _parted(messages: Sequence[Message]) -> tuple[list[Message], list[AudioBlock]]:
+def _split_audio(messages: Sequence[Message]) -> tuple[list[Message], list[AudioBlock]]:
     """Return the conversation without the audio of its last message, and that audio."""
-    last = messages[-1] if messages else None
-    if not isinstance(last, UserMessage) or not last.audio:
+    newest = messages[-1] if messages else None
+    if not isinstance(newest, UserMessage) or not newest.audio:
         return [*messages], []
-    rest = tuple(block for block in last.content if not isinstance(block, AudioBlock))
-    said = [msgspec.structs.replace(last, content=rest)] if rest else []
-    return [*messages[:-1], *said], [*last.audio]
+    other_blocks = tuple(block for block in newest.content if not isinstance(block, AudioBlock))
+    text_message = [msgspec.structs.replace(newest, content=other_blocks)] if other_blocks else []
+    return [*messages[:-1], *text_message], [*newest.audio]
 
 
 def _session(request: LLMRequest, received: str) -> Sent:
@@ -133,11 +133,11 @@ def _items(message: Message, kind: str, provider: str) -> Iterator[Sent]:
             }
     else:
         for result in message.results:
-            said = result.result if isinstance(result.result, str) else _json(result.result)
+            output = result.result if isinstance(result.result, str) else _json(result.result)
             yield {
                 "type": "function_call_output",
                 "call_id": result.tool_call_id,
-                "output": said,
+                "output": output,
             }
 
 
@@ -168,7 +168,7 @@ def _sound(block: AudioBlock, provider: str) -> Sound:
     sound = read_wave(block.data) if block.mime_type in _WAVE else None
     if sound is None or not sound.samples:
         raise _refusal(
-            "A sound is a WAV file of one channel: PCM of 16 bits at 24 kHz, or G.711 at 8 kHz.",
+            "Audio must be a mono WAV file: 16-bit PCM at 24 kHz, or G.711 at 8 kHz.",
             provider,
         )
     return sound

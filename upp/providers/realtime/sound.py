@@ -32,15 +32,15 @@ def read_wave(data: bytes) -> Sound | None:
     """
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         return None
-    found: str | None = None
+    format_name: str | None = None
     at = 12
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         body = data[at + 8 : at + 8 + size]
         if name == b"fmt " and len(body) >= _FACTS_BYTES:
-            found = _FORMATS.get(_facts(body))
+            format_name = _FORMATS.get(_facts(body))
         elif name == b"data":
-            return None if found is None else Sound(found, body)
+            return None if format_name is None else Sound(format_name, body)
         at += 8 + size + size % 2
     return None
 
