@@ -186,7 +186,7 @@ def _problems_of_model(agent: Agent) -> dict[str, str]:
             "Enter a key as `key`, or name an environment variable that ends in _API_KEY."
         )
     elif unknown := unknown_options(provider, options):
-        found["options"] = f"There are no such options: {', '.join(unknown)}."
+        found["options"] = f"Unknown options: {', '.join(unknown)}."
     else:
         found["options"] = problem_of(provider, options)
     if provider != ModelProvider.SCRIPTED and not agent.model:

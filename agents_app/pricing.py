@@ -132,7 +132,7 @@ def read_pricing(value: Any) -> Pricing:
     for price in pricing.amounts:
         if not _AMOUNT.fullmatch(price):
             raise ValueError(
-                f'{price!r} is no price. Write it as "0.01", with nine places at most.'
+                f'{price!r} is not a price. Write it as "0.01", with nine places at most.'
             )
     if (pricing.unfinished == "share") != (pricing.expected_tokens is not None):
         raise ValueError(

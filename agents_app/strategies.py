@@ -56,4 +56,4 @@ def make_strategy(name: str, options: Mapping[str, Any], *, max_steps: int) -> E
     try:
         return msgspec.convert(options, kind).strategy(max_steps)
     except msgspec.ValidationError as error:
-        raise ValueError(f"The strategy {name} does not take this: {error}.") from error
+        raise ValueError(f"The strategy {name} does not accept this: {error}.") from error

@@ -103,9 +103,9 @@ def _check_address(request: HttpRequest, agent: str) -> None:
     That is one with NUL in its path or query, or an agent name longer than any agent's.
     """
     if len(agent) > AGENT_CHARS:
-        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "There is no agent of such a name.")
+        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "There is no agent with that name.")
     if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
-        raise RemoteProtocolError(ErrorCode.INVALID_TEXT, "The address of the request has NUL.")
+        raise RemoteProtocolError(ErrorCode.INVALID_TEXT, "The URL of the request contains NUL.")
 
 
 def dialect_view(

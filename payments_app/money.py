@@ -63,7 +63,7 @@ class Money:
 
     def __post_init__(self) -> None:
         if type(self.amount) is not int:
-            raise InvalidAmount("An amount is a whole number of smallest units.")
+            raise InvalidAmount("An amount must be a whole number of smallest units.")
         if not -_LIMIT < self.amount < _LIMIT:
             raise InvalidAmount(f"An amount has at most {MAX_DIGITS} digits.")
         asset_named(self.asset)
@@ -86,7 +86,7 @@ class Money:
             raise InvalidAmount('An amount is written as digits with a point, like "12.50".')
         sign, whole, places = found[1], found[2], found[3] or ""
         if sign and not signed:
-            raise InvalidAmount("An amount has no sign.")
+            raise InvalidAmount("An amount must not have a sign.")
         if len(whole) + len(places) > MAX_DIGITS:
             raise InvalidAmount(f"An amount has at most {MAX_DIGITS} digits.")
         if len(places) > scale:
@@ -97,7 +97,7 @@ class Money:
     def share(self, part: int, whole: int) -> Money:
         """Return part/whole of this, rounded half to even: the one place where money is rounded."""
         if part < 0 or whole <= 0:
-            raise InvalidAmount("A share is a part of a positive whole.")
+            raise InvalidAmount("A share must be part of a positive whole.")
         quotient, rest = divmod(self.amount * part, whole)
         if 2 * rest > whole or (2 * rest == whole and quotient % 2):
             quotient += 1
@@ -121,7 +121,7 @@ class Money:
 
     def __mul__(self, times: int) -> Money:
         if type(times) is not int:
-            raise InvalidAmount("Money is multiplied by whole numbers; see Money.share.")
+            raise InvalidAmount("Money can only be multiplied by whole numbers; see Money.share.")
         return Money(self.amount * times, self.asset)
 
     __rmul__ = __mul__
@@ -134,7 +134,7 @@ class Money:
 
     def _same(self, other: Money) -> int:
         if not isinstance(other, Money):
-            raise InvalidAmount("Money is added to and compared with money only.")
+            raise InvalidAmount("Money can only be added to and compared with money.")
         if other.asset != self.asset:
             raise AssetMismatch(f"{self.asset} and {other.asset} do not mix.")
         return other.amount

@@ -126,7 +126,7 @@ async def _part_with_daemons(process: Process) -> None:
         await process.connected.begin_closing()
     except Exception:
         # Other processes may assign responses to this one until its lease ends; it claims none.
-        logger.exception("other processes may take the daemons of this one for open")
+        logger.exception("other processes may consider this process's daemons connected")
     for connection in list(process.connections):
         link = connection.agent_socket
         if link is not None and link.daemons and not link.is_busy and not connection.sessions:

@@ -202,7 +202,8 @@ def _check_chat(principal: Principal, chat_id: str | None) -> None:
     if chat_id is None:
         if principal.rights.chats is not None:
             raise RemoteProtocolError(
-                ErrorCode.FORBIDDEN, "This credential is for certain chats. Name one in `chat`."
+                ErrorCode.FORBIDDEN,
+                "This credential is restricted to certain chats. Name one in `chat`.",
             )
         return
     if not principal.rights.sees_chat(chat_id) or not membership.is_member(

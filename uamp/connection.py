@@ -209,7 +209,9 @@ class Connection:
             return None
         if event.session_id is not None:
             if event.session_id not in self._sessions and event.session_id not in self._turns:
-                raise self._refusal(event, ErrorCode.UNKNOWN_SESSION, "no such session here")
+                raise self._refusal(
+                    event, ErrorCode.UNKNOWN_SESSION, "this connection has no such session"
+                )
             return event.session_id
         if not self._sessions:
             raise self._refusal(

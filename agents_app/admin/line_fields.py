@@ -71,6 +71,6 @@ class PairsField(_LineField):
                     f"Write each line as {form}. This one is not: {line[:80]!r}"
                 )
             if name in pairs:
-                raise forms.ValidationError(f"{name!r} is there twice.")
+                raise forms.ValidationError(f"{name!r} is given twice.")
             pairs[name] = text.strip()
         return pairs

@@ -259,7 +259,7 @@ class TrialBroker:
 
     async def client_tool(self, call: ToolCallData) -> ToolOutcome:
         """Refuse: there is no client."""
-        return _refused(f"{call.name} is not run in a trial: no client is there.")
+        return _refused(f"{call.name} is not run in a trial: there is no client.")
 
     async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
         """Refuse: a long tool needs a worker, and a chat for its files."""
@@ -314,7 +314,7 @@ async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
         else:
             status = 429
             most = settings.UAMP_TRIALS_PER_MINUTE
-            form.add_error(None, f"That were {most} trials in a minute. Wait a little.")
+            form.add_error(None, f"You have run {most} trials in a minute. Wait a moment.")
     return await sync_to_async(_page)(request, agent, form, trial, status)
 
 

@@ -162,7 +162,7 @@ async def _listing(client: Client) -> Listing:
         if not cursor:
             break
     info = client.server_info
-    known = f"{info.name} {info.version}".strip() if info else "a server that names itself not"
+    known = f"{info.name} {info.version}".strip() if info else "an unnamed server"
     return Listing(tools=tools, server=f"{known}, MCP {client.protocol_version}")
 
 
@@ -282,7 +282,7 @@ def _words(opened: _McpSession, cause: BaseException) -> str:
     if isinstance(cause, MCPError):
         return _words_of_answer(opened, cause)
     if isinstance(cause, _NOT_ALLOWED):
-        return f"{source} answered what the protocol does not allow."
+        return f"{source} sent an answer that violates the protocol."
     if isinstance(cause, OSError) and not opened.is_connected:
         return f"The program of {source} cannot be started: {cause.strerror}."
     return f"The connection to {source} broke."
@@ -300,7 +300,7 @@ def _words_of_answer(opened: _McpSession, cause: MCPError) -> str:
 
 def _too_slow(opened: _McpSession) -> SourceFailed:
     place = opened.place
-    noise = " It wrote what is no JSON-RPC." if opened.life.noise else ""
+    noise = " It wrote output that is not JSON-RPC." if opened.life.noise else ""
     if opened.is_calling:
         text = f"{place.source} took longer than {place.seconds:g} seconds and was stopped.{noise}"
         return SourceFailed(text, is_unsure=True)

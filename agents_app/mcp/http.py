@@ -155,8 +155,8 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 refused = error
-        self._talk.unreachable = f"no address of {host} took a connection"
-        raise httpcore2.ConnectError("no address took a connection") from refused
+        self._talk.unreachable = f"no address of {host} accepted a connection"
+        raise httpcore2.ConnectError("no address accepted a connection") from refused
 
     async def _addresses(self, host: str, port: int, seconds: float) -> Sequence[str]:
         if (host.rstrip("."), port) != (self._target.host, self._target.port):

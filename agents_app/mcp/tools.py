@@ -220,7 +220,7 @@ def _outcome(
         parts.add(block)
     if not parts.texts and result.structured_content is not None:
         parts.texts.append(msgspec.json.encode(result.structured_content).decode())
-    text = "\n\n".join(parts.texts) or "The tool is done and said nothing."
+    text = "\n\n".join(parts.texts) or "The tool finished without output."
     return ToolOutcome(
         result=place.hide(text), is_error=result.is_error, content_items=tuple(parts.items)
     )
@@ -249,7 +249,7 @@ class _Parts:
                 self._keep(block.resource.blob, mime_type, "file")
             case _:
                 # The resource is at the tool's server; its address is of no use in a chat.
-                self.texts.append(f"[The tool names a resource that is not here: {block.name}]")
+                self.texts.append(f"[The tool refers to a missing resource: {block.name}]")
 
     def _keep(self, data: str, mime_type: str, kind: str) -> None:
         if len(self.items) >= MEDIA_ITEMS:

@@ -276,7 +276,7 @@ def _joined(base: httpx.URL, location: bytes) -> str:
         # A Location may have a fragment, which is not part of the request.
         return str(base.join(location.decode("utf-8", "replace")).copy_with(fragment=None))
     except (httpx.InvalidURL, ValueError) as error:
-        raise Unreachable(f"a redirect leads to no URL: {error}") from error
+        raise Unreachable(f"a redirect leads to an invalid URL: {error}") from error
 
 
 def _content_type(header: bytes) -> tuple[str, str | None]:
@@ -317,11 +317,11 @@ class _PinnedBackend(httpcore.NetworkBackend):
                     socket_options,
                 )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                logger.info("%s at %s took no connection: %s", host, address, error)
+                logger.info("%s at %s accepted no connection: %s", host, address, error)
                 waiting -= 1
             else:
                 return _TimedStream(stream, self._deadline)
-        raise httpcore.ConnectError("no address took a connection")
+        raise httpcore.ConnectError("no address accepted a connection")
 
 
 class _TimedStream(httpcore.NetworkStream):

@@ -90,7 +90,7 @@ def check_url(text: str, policy: Policy) -> Target:
         url = httpx.URL(text)
         host = url.raw_host.decode("ascii").rstrip(".")
     except (httpx.InvalidURL, ValueError) as error:
-        raise Unreachable(f"this is no URL: {error}") from error
+        raise Unreachable(f"this is not a URL: {error}") from error
     port = {"https": 443, "http": 80}.get(url.scheme, 0) if url.port is None else url.port
     is_allowed = not policy.allowed.isdisjoint((f"{host}:{port}", f"{host}:*"))
     if not host:

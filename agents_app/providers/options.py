@@ -112,7 +112,7 @@ def problem_of(provider: str, options: Mapping[str, Any]) -> str | None:
         return f"{error}."
     base_url = read.base_url if isinstance(read, _OfModel) else None
     if base_url is not None and not _is_address(base_url):
-        return f'{base_url[:200]!r} is no address. Write it as "http://127.0.0.1:11434/v1".'
+        return f'{base_url[:200]!r} is not an address. Write it as "http://127.0.0.1:11434/v1".'
     return None
 
 

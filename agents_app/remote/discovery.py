@@ -79,7 +79,7 @@ def discover(url: str, key: str = "") -> FoundAgent:
     with ThreadPoolExecutor(len(asked), thread_name_prefix="discovery") as threads:
         merged = _merged([found for found in threads.map(ask, asked) if found is not None])
     if not merged.ways:
-        raise Unreachable("nothing there answers as an agent does")
+        raise Unreachable("nothing at that address answers as an agent")
     return merged
 
 

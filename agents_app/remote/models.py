@@ -119,7 +119,7 @@ def called_of(
         message = f"its address may not be called ({error.reason})"
         raise _refused(spec, message, ErrorCode.INVALID_REQUEST) from error
     except Undecipherable as error:
-        message = "its key cannot be read, because SECRET_KEY is another one"
+        message = "its key cannot be read, because SECRET_KEY has changed"
         raise _refused(spec, message, ErrorCode.AUTHENTICATION_FAILED) from error
     return Called(
         agent=spec.name,

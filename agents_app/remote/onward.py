@@ -60,7 +60,9 @@ class OnwardPayments:
         """Reserve a payment before it is submitted; raises OverBudget."""
         wanted = amount_of(amount)
         if currency != CURRENCY or wanted is None:
-            raise OverBudget(f"it asks for {amount[:40]} {currency[:20]}, which is no amount here")
+            raise OverBudget(
+                f"it asks for {amount[:40]} {currency[:20]}, which is not a valid amount here"
+            )
         if _ledger is None or self._left <= 0:
             raise OverBudget("its owner has set no budget for that")
         if wanted > self._left:

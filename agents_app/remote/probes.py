@@ -14,7 +14,7 @@ from agents_app.selectors import forget
 
 AT_ONCE = 20
 """The most agents probed in one round."""
-ERROR = "Its address does not say any more what it is."
+ERROR = "Its address no longer describes an agent."
 
 
 async def probe_due() -> None:

@@ -38,18 +38,18 @@ def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
     if protocol not in RemoteProtocol.values:
         found["protocol"] = "Choose how the agent is called."
     if protocol in _NAMED and not values.get("model"):
-        found["model"] = "Write the name that the agent has over there."
+        found["model"] = "Enter the agent's name on its own server."
     found |= _problems_of_peer(values)
     if unknown := unknown_options(OPTIONS, options):
-        found["options"] = f"There are no such options: {', '.join(unknown)}."
+        found["options"] = f"Unknown options: {', '.join(unknown)}."
     else:
         found["options"] = problem_of(OPTIONS, options)
     if values.get("strategy") not in {None, "loop"}:
-        found["strategy"] = "A remote agent comes to its answer by itself: choose loop."
+        found["strategy"] = "A remote agent has its own strategy: choose loop."
     if protocol in _WITHOUT_TOOLS:
         for field in ("tools", "delegates"):
             if values.get(field):
-                found[field] = "Its protocol carries no tools of this server."
+                found[field] = "Its protocol cannot offer this server's tools."
     if (key := values.get("key")) and "key" not in found and not is_key(key):
         found["key"] = NO_KEY
     return {name: words for name, words in found.items() if words}
@@ -63,7 +63,7 @@ def _problems_of_peer(values: Mapping[str, Any]) -> dict[str, str]:
     if not str(values.get("model") or "").startswith(_DID):
         found["model"] = f"Write the name of the agent that signs, as {_DID}host:agents:echo."
     if values.get("key"):
-        found["key"] = "An agent of a peer takes no key: this server signs what it asks."
+        found["key"] = "An agent of a peer needs no key: this server signs its requests."
     return found
 
 

@@ -13,10 +13,10 @@ _PROBLEM: Final = {
 }
 # The limits are also sent under their older X- names.
 _HEADERS: Final = {
-    "X-Request-ID": "The request's own id, or a new one; logs have it.",
+    "X-Request-ID": "The request's own id, or a new one; it is in the logs.",
     "RateLimit-Limit": "Requests in the window.",
-    "RateLimit-Remaining": "Requests that are left in it.",
-    "RateLimit-Reset": "Seconds until it begins anew.",
+    "RateLimit-Remaining": "Requests left in the window.",
+    "RateLimit-Reset": "Seconds until it resets.",
 }
 _IF_MATCH: Final = {
     "in": "header",

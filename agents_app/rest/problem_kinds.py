@@ -19,7 +19,9 @@ class ProblemKind(NamedTuple):
 PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "invalid": ProblemKind(400, "The request is not valid.", "See `errors` for each field."),
     "malformed_body": ProblemKind(
-        400, "The body cannot be read.", "Send what Content-Type says, whole and in UTF-8."
+        400,
+        "The body cannot be read.",
+        "Send a complete body of the declared Content-Type, in UTF-8.",
     ),
     "malformed_request": ProblemKind(
         400,
@@ -40,26 +42,24 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "unauthorized": ProblemKind(
         401, "Sign in first.", "Send `Authorization: Bearer <API key>` or sign in."
     ),
-    "token_expired": ProblemKind(401, "The key has expired.", "Make a new key."),
+    "token_expired": ProblemKind(401, "The key has expired.", "Create a new key."),
     "insufficient_balance": ProblemKind(
-        402, "There is not enough money.", "Top up, then ask again with the same key."
+        402, "The balance is too low.", "Top up, then ask again with the same key."
     ),
     "payment_token_invalid": ProblemKind(
-        402, "The payment token is not good here.", "Pay with another one."
+        402, "The payment token is not valid here.", "Pay with another one."
     ),
     "payment_token_expired": ProblemKind(
         402, "The payment token has expired.", "Pay with a new one."
     ),
     "spending_limit": ProblemKind(
-        402, "A spending limit is reached.", "`payment` says which, and when it begins anew."
+        402, "A spending limit is reached.", "`payment` says which, and when it resets."
     ),
-    "payment_failed": ProblemKind(402, "The payment was not carried out.", "See `detail`."),
+    "payment_failed": ProblemKind(402, "The payment failed.", "See `detail`."),
     "forbidden": ProblemKind(
         403, "This is not allowed.", "With a session cookie, writes need the X-CSRFToken header."
     ),
-    "not_found": ProblemKind(
-        404, "There is no such thing.", "It does not exist, or it is not for you."
-    ),
+    "not_found": ProblemKind(404, "Not found.", "It does not exist, or you may not see it."),
     "method_not_allowed": ProblemKind(
         405, "The method is not allowed here.", "The Allow header lists the methods."
     ),
@@ -69,7 +69,7 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "idempotency_key_in_use": ProblemKind(
         409,
         "The same request is being answered.",
-        "Send it again after `retry_after`: it has one effect.",
+        "Send it again after `retry_after`: it takes effect only once.",
     ),
     "secret_shown_once": ProblemKind(
         409,
@@ -77,38 +77,42 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         "Its answer had a secret, which is not stored. `location` is where it is.",
     ),
     "message_conflict": ProblemKind(
-        409, "The message was changed meanwhile.", "Take its revision, then edit that one."
+        409,
+        "The message was changed in the meantime.",
+        "Read its current revision, then edit that one.",
     ),
     "response_running": ProblemKind(
         409, "The answer has not ended.", "Wait for its end, or cancel it."
     ),
     "wrong_offset": ProblemKind(
-        409, "The upload does not end there.", "Go on from `offset`, or ask for it with HEAD."
+        409, "The upload has another offset.", "Continue from `offset`, which HEAD returns too."
     ),
     "too_many_links": ProblemKind(
-        409, "The chat has as many links as it may have.", "Revoke one, then make another."
+        409, "The chat has reached its limit of links.", "Revoke one, then create another."
     ),
     "too_many_keys": ProblemKind(
-        409, "You have as many keys as you may have.", "Revoke one, then make another."
+        409, "You have reached the limit of keys.", "Revoke one, then create another."
     ),
     "too_many_agents": ProblemKind(
-        409, "You have as many agents as you may have.", "Connect one of those that you have."
+        409, "You have reached the limit of agents.", "Connect one of your existing agents."
     ),
     "too_many_webhooks": ProblemKind(
-        409, "You have as many webhooks as you may have.", "Delete one, then make another."
+        409, "You have reached the limit of webhooks.", "Delete one, then create another."
     ),
     "webhook_stopped": ProblemKind(
         409, "Nothing is sent to the webhook.", "Enable it, then ask again."
     ),
     "too_many_unsent": ProblemKind(
-        409, "The webhook has too much that is still to be sent.", "Wait until it was sent."
+        409, "The webhook has too many pending deliveries.", "Wait until it has been sent."
     ),
     "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
     "range_not_satisfiable": ProblemKind(
         416, "The file has no such bytes.", "Content-Range has its size."
     ),
     "precondition_failed": ProblemKind(
-        412, "It was changed meanwhile.", "Read it again, then send If-Match with its new ETag."
+        412,
+        "It was changed in the meantime.",
+        "Read it again, then send If-Match with its new ETag.",
     ),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
     "log_changed": ProblemKind(
@@ -117,13 +121,13 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         "The server signs no further head of it. Ask its operator.",
     ),
     "quota_exceeded": ProblemKind(
-        413, "There is no more storage for you.", "Delete files, or ask the operator for more."
+        413, "Your storage limit is reached.", "Delete files, or ask the operator for more."
     ),
     "unsupported_media_type": ProblemKind(
         415, "The body's type is not supported.", "Send JSON, or multipart for an upload."
     ),
     "invalid_media": ProblemKind(
-        422, "The file cannot be kept.", "Send it whole, with its real type."
+        422, "The file cannot be stored.", "Send it whole, with its real type."
     ),
     "rate_limit_exceeded": ProblemKind(
         429, "Too many requests.", "Wait for `retry_after` seconds."
@@ -132,6 +136,6 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         503, "The server cannot do this now.", "Send it again after `retry_after` seconds."
     ),
     "internal_error": ProblemKind(
-        500, "The server failed.", "Try again; tell the operator the `request_id`."
+        500, "Internal server error.", "Try again; tell the operator the `request_id`."
     ),
 }

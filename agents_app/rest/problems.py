@@ -142,7 +142,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
-    instance = serializers.CharField(help_text="The path that was asked for.")
+    instance = serializers.CharField(help_text="The requested path.")
     code = serializers.CharField()
     request_id = serializers.CharField()
     retry_after = serializers.IntegerField(required=False, help_text="Seconds.")

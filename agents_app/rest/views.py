@@ -97,7 +97,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         body = getattr(self, "initial_data", None)
         if isinstance(body, dict) and (unknown := set(body) - set(self.fields)):
             raise serializers.ValidationError(
-                {str(name): "This member is not known." for name in sorted(unknown)}
+                {str(name): "Unknown member." for name in sorted(unknown)}
             )
         return attrs
 
@@ -110,7 +110,7 @@ def json_object(body: bytes, *, bytes_max: int) -> dict[str, Any]:
     except uamp.RemoteProtocolError as error:
         raise ParseError(f"The body cannot be read: {error.message}.") from error
     if not isinstance(value, dict):
-        raise ParseError("The body is a JSON object.")
+        raise ParseError("The body must be a JSON object.")
     return value
 
 

@@ -190,7 +190,7 @@ async def _run_model(
     turn = result.turn
     if turn.stop_reason == "content_filter":
         raise AgentError(
-            "The model's provider filtered the rest of the answer out.",
+            "The model's provider filtered the rest of the answer.",
             code=ErrorCode.CONTENT_FILTERED,
         )
     traces = result.state.subagent_traces[len(state.subagent_traces) :]

@@ -215,7 +215,7 @@ class _Relay:
             case UsageDelta(delta=usage):
                 await self._use(usage)
             case _:
-                self._claims.fail(f"{type(event).__name__} is no part of an answer")
+                self._claims.fail(f"{type(event).__name__} is not part of an answer")
 
     async def _delta(self, delta: Delta, offset: int | None) -> None:
         match delta:
@@ -241,7 +241,7 @@ class _Relay:
                 )
                 await self._show(Delta(type="tool_progress", tool_progress=shown_progress))
             case _:
-                self._claims.fail(f"a delta of the type {delta.type[:40]}, which is not taken")
+                self._claims.fail(f"a delta of the type {delta.type[:40]}, which is not accepted")
 
     async def _text(self, text: str, offset: int | None) -> None:
         claims = self._claims

@@ -67,7 +67,7 @@ class DaemonTools:
         try:
             arguments = msgspec.json.decode(call.arguments, type=dict)
         except msgspec.MsgspecError:
-            raise ValueError("The arguments are no JSON object.") from None
+            raise ValueError("The arguments are not a JSON object.") from None
         current_tool_call.set(
             ToolCall(tool_call_id=call.id, tool_name=call.name, arguments=arguments)
         )

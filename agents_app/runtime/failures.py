@@ -100,7 +100,7 @@ _FAILURES = {
     ),
     ProviderErrorCode.RATE_LIMITED: (
         ErrorCode.RATE_LIMIT_EXCEEDED,
-        "The model gets too many requests. Try again later.",
+        "The model is receiving too many requests. Try again later.",
     ),
     ProviderErrorCode.CONTEXT_LENGTH_EXCEEDED: (
         ErrorCode.CONTEXT_LENGTH_EXCEEDED,
@@ -116,7 +116,7 @@ _FAILURES = {
     ),
     ProviderErrorCode.CONTENT_FILTERED: (
         ErrorCode.CONTENT_FILTERED,
-        "The model's provider filtered the answer out.",
+        "The model's provider filtered the answer.",
     ),
     ProviderErrorCode.QUOTA_EXCEEDED: (
         ErrorCode.PROVIDER_ERROR,
@@ -137,7 +137,7 @@ _REMOTE_FAILURES = {
     ),
     ProviderErrorCode.RATE_LIMITED: (
         ErrorCode.RATE_LIMIT_EXCEEDED,
-        "{name} is a remote agent and gets too many requests. Try again later.",
+        "{name} is a remote agent and is receiving too many requests. Try again later.",
     ),
     ProviderErrorCode.CONTEXT_LENGTH_EXCEEDED: (
         ErrorCode.CONTEXT_LENGTH_EXCEEDED,
@@ -145,7 +145,7 @@ _REMOTE_FAILURES = {
     ),
     ProviderErrorCode.MODEL_NOT_FOUND: (
         ErrorCode.AGENT_OFFLINE,
-        "{name} is not at its address any more. Its owner has to correct it.",
+        "{name} is no longer at its address. Its owner has to correct it.",
     ),
     ProviderErrorCode.INVALID_REQUEST: (
         ErrorCode.PROVIDER_ERROR,
@@ -153,7 +153,7 @@ _REMOTE_FAILURES = {
     ),
     ProviderErrorCode.INVALID_RESPONSE: (
         ErrorCode.PROVIDER_ERROR,
-        "{name} is a remote agent and sent what is no answer.",
+        "{name} is a remote agent and sent an invalid answer.",
     ),
     ProviderErrorCode.CONTENT_FILTERED: (
         ErrorCode.CONTENT_FILTERED,
@@ -256,7 +256,7 @@ def fail(
 
 def _step_error(error: PlanStepError, declined: Collection[str], cause: str) -> AgentError:
     if error.calls.isdisjoint(declined):
-        text = "A step of the agent's plan failed, because its tool did."
+        text = "A step of the agent's plan failed because its tool failed."
         return AgentError(text, code=ErrorCode.PROVIDER_ERROR, cause=cause)
     return AgentError(
         "A step of the agent's plan failed: its call was not allowed, or the client's tool failed.",

@@ -170,7 +170,7 @@ class RunTools:
         call = current_tool_call.get()
         if call.tool_call_id in self.surplus:
             raise ToolFailedError(
-                f"Only {CALLS_AT_ONCE} calls are run at once, and this one was not. Make it again."
+                f"Only {CALLS_AT_ONCE} calls are run at once, and this one was not. Call it again."
             )
         arguments = msgspec.json.encode(call.arguments).decode()
         return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)
@@ -249,9 +249,9 @@ class RunTools:
             # The broker, not the tool, ended the run: the model is not called again.
             raise UPPError(error.message, code=ProviderErrorCode.CANCELLED) from error
         except Exception:
-            logger.exception("Agent %s: a tool broke", self._spec.name)
+            logger.exception("Agent %s: a tool failed", self._spec.name)
             metrics.TOOL_CALLS.labels(kind, "broken").inc()
-            raise ToolFailedError("The tool broke inside the server.") from None
+            raise ToolFailedError("The tool failed inside the server.") from None
         metrics.TOOL_SECONDS.labels(kind).observe(time.monotonic() - began)
         metrics.TOOL_CALLS.labels(kind, "failed" if outcome.is_error else "done").inc()
         call_id = current_tool_call.get().tool_call_id

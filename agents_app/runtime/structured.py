@@ -85,15 +85,15 @@ class Form:
             async with asyncio.timeout(QUEUE_SECONDS):
                 return await asyncio.get_running_loop().run_in_executor(_QUICK, check)
         except NoSchemaError as error:
-            text = "The schema of response_format is no JSON Schema, or refers to another one."
+            text = "The schema of response_format is not a JSON Schema, or refers to another one."
             raise AgentError(text, code=ErrorCode.INVALID_OUTPUT) from error
         except (TooMuchWorkError, TimeoutError) as error:
-            text = "It takes too long to check an answer by the schema of response_format."
+            text = "Checking an answer against the schema of response_format takes too long."
             raise AgentError(text, code=ErrorCode.INVALID_OUTPUT) from error
 
     def misfit_error(self, problem: str) -> AgentError:
         """Return the error of a run whose answer does not fit."""
-        text = f"The answer of {self._agent} does not fit the response_format. {problem}"
+        text = f"The answer of {self._agent} does not match the response_format. {problem}"
         return AgentError(text, code=ErrorCode.INVALID_OUTPUT)
 
 

@@ -146,7 +146,7 @@ class _Work:
 
 def _opened(content: ReadContent) -> tuple[Image.Image, str]:
     """Return the picture, upright and in a mode that all changes support, and its file format."""
-    message = f"{content.filename or 'The content'} is no picture that can be read."
+    message = f"{content.filename or 'The content'} is not a readable picture."
     try:
         with Image.open(io.BytesIO(content.data)) as picture:
             if picture.width * picture.height > _MAX_PIXELS:

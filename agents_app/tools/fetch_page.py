@@ -86,7 +86,7 @@ def _read(fetched: guard.Fetched) -> PageText:
     if is_html:
         return read_page(text, base=fetched.url, limit=TEXT_CHARS)
     if "\0" in text:
-        raise ToolError("The address leads to a file that is no text.")
+        raise ToolError("The address leads to a file that is not text.")
     return PageText(title="", text=text[:TEXT_CHARS], is_cut=len(text) > TEXT_CHARS)
 
 
@@ -96,6 +96,6 @@ def _labelled(url: str, page: PageText) -> str:
     if page.is_cut:
         notes += f" Only the first {TEXT_CHARS} characters are shown."
     if not page.text.strip():
-        notes += " The page has no readable text; it may be made by a script in the browser."
+        notes += " The page has no readable text; a script may create it in the browser."
     title = f"\n\nTitle: {page.title}" if page.title else ""
     return f"{notes}{title}\n\n{page.text}".rstrip()

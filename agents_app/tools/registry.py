@@ -126,12 +126,10 @@ class ServerTool:
 
     def __post_init__(self) -> None:
         if self.needs_approval and not self.long_running:
-            raise TypeError(
-                f"The tool {self.name} needs approval, so that it has to be a long one."
-            )
+            raise TypeError(f"The tool {self.name} needs approval, so it has to be a long tool.")
         if not self.idempotent and not self.long_running:
             raise TypeError(
-                f"The tool {self.name} must not run twice, so that it has to be a long one."
+                f"The tool {self.name} must not run twice, so it has to be a long tool."
             )
 
 
@@ -270,7 +268,7 @@ def _load(paths: tuple[str, ...]) -> Mapping[str, ServerTool]:
         except ImportError as error:
             raise ImproperlyConfigured(f"UAMP_SERVER_TOOLS: {error}") from error
         if not isinstance(tool, ServerTool):
-            raise ImproperlyConfigured(f"UAMP_SERVER_TOOLS: {path} is no ServerTool.")
+            raise ImproperlyConfigured(f"UAMP_SERVER_TOOLS: {path} is not a ServerTool.")
         if tool.name in tools:
             raise ImproperlyConfigured(f"UAMP_SERVER_TOOLS: two tools are named {tool.name}.")
         tools[tool.name] = tool

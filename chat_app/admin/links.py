@@ -28,7 +28,7 @@ class LinkAdmin(HistoryAdmin):
 
     list_select_related = ("chat", "created_by")
     search_fields = ("chat__id__exact", "created_by__username__exact")
-    search_help_text = "The id of a chat, or the name of who made it."
+    search_help_text = "The id of a chat, or the creator's name."
     ordering = ("-id",)
     actions = ("revoke",)
 

@@ -34,7 +34,7 @@ def log_state(chat: Chat) -> SafeString | str:
     heads = format_html('<a href="{}?q={}">Checkpoints</a>', url, chat.pk)
     read = f"{summary.entries} of {chat.last_seq} entries were checked"
     if summary.is_intact:
-        outside = f", {summary.unchained} are in no chain" if summary.unchained else ""
+        outside = f", {summary.unchained} are outside the chain" if summary.unchained else ""
         return format_html("Not changed: {}{}. {}", read, outside, heads)
     listed = ", ".join(f"{one.kind} at {one.seq}" for one in summary.problems[:SHOWN])
     return format_html("<strong>Changed: {}.</strong> {}. {}", listed, read, heads)

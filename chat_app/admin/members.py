@@ -74,7 +74,7 @@ class ProfileAdmin(HistoryAdmin):
     ordering = ("-user_id",)
     actions = ("clear",)
 
-    @admin.action(description="Take away name, status and picture", permissions=["clear"])
+    @admin.action(description="Remove name, status and picture", permissions=["clear"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Profile]) -> None:
         """Clear the profiles of the chosen people."""
         chosen = list(queryset)
@@ -82,7 +82,7 @@ class ProfileAdmin(HistoryAdmin):
             self.log_act(request, profile, AuditAction.PROFILE_CLEARED, "Taken away.")
             profiles.clear_profile(user_id=profile.pk)
             notify_of_profile(User.objects.get(pk=profile.pk))
-        self.message_user(request, f"{len(chosen)} profiles were taken away.")
+        self.message_user(request, f"{len(chosen)} profiles were cleared.")
 
     def has_clear_permission(self, request: HttpRequest) -> bool:
         """Let operators who may change people clear profiles."""

@@ -38,7 +38,7 @@ class PersonAdmin(ColumnSearch, AuditedAdmin, _UserAdmin):
     """People, as in Django's admin, but without counting and searching all of them."""
 
     search_fields = ("username__startswith", "email__exact")
-    search_help_text = "The beginning of a user name, or a whole e-mail address."
+    search_help_text = "The beginning of a username, or a complete email address."
     find_by = ("username",)
     show_full_result_count = False
     paginator = CappedPaginator

@@ -22,7 +22,7 @@ class PushSubscriptionAdmin(HistoryAdmin):
     list_display = ("device", "user", "push_service", "created_at", "sent_at", "failures")
     list_select_related = ("user",)
     search_fields = ("user__username__exact",)
-    search_help_text = "A whole user name."
+    search_help_text = "A complete username."
     ordering = ("-created_at", "-id")
     fields = list_display
 
@@ -59,6 +59,6 @@ class UnreadMailAdmin(HistoryAdmin):
     list_display = ("user", "mailed_at", "looked_until")
     list_select_related = ("user",)
     search_fields = ("user__username__exact",)
-    search_help_text = "A whole user name."
+    search_help_text = "A complete username."
     ordering = ("-user",)
     fields = list_display

@@ -24,7 +24,7 @@ class SiteForm(_SiteForm):
     """The name, cleaned as on the setup page."""
 
     name = SiteNameField(
-        help_text="In page titles, on the sign-in page, in mails and in authenticator apps."
+        help_text="Shown in page titles, on the sign-in page, in emails and in authenticator apps."
     )
 
 

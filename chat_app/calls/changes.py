@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SWEEP_MOST: Final = 100
 """The most chats that one sweep visits."""
-NO_CALLS: Final = "This chat belongs to another server, and calls do not reach its people."
+NO_CALLS: Final = "This chat belongs to another server, whose people cannot be called."
 
 
 class NoOther(LookupError):
@@ -48,7 +48,7 @@ class CallRuns(Exception):
     """The chat already has a call in progress: `call_id`."""
 
     def __init__(self, call_id: str) -> None:
-        super().__init__(f"A call goes on in this chat: {call_id}. Join it.")
+        super().__init__(f"A call is in progress in this chat: {call_id}. Join it.")
         self.call_id = call_id
 
 

@@ -128,7 +128,7 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
     label = canonical(declared)
     proven = _proven(data, label)
     if label in _PROVEN_PICTURES and not proven.startswith("image/"):
-        raise InvalidMedia("The data is not an image that can be read.")
+        raise InvalidMedia("The image cannot be read.")
     if proven in _PILLOW_FORMATS:
         return _picture(data, proven, label)
     if proven:
@@ -167,7 +167,7 @@ def picture_type(data: bytes) -> str:
     if proven in _PILLOW_FORMATS:
         check_picture(data, proven)
     elif not proven.startswith("image/"):
-        raise InvalidMedia("The data is not an image that can be read.")
+        raise InvalidMedia("The image cannot be read.")
     return proven
 
 
@@ -184,7 +184,7 @@ def check_picture(data: bytes, mime_type: str) -> None:
                 raise InvalidMedia("The image has more than 50 megapixels.")
             image.verify()
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise InvalidMedia("The data is not an image that can be read.") from error
+        raise InvalidMedia("The image cannot be read.") from error
     except Image.DecompressionBombError as error:
         raise InvalidMedia("The image has too many pixels.") from error
 

@@ -182,7 +182,9 @@ def _ingest_item(item: uamp.ContentItem, how: _Ingestion) -> uamp.ContentItem:
         return _checked(item, content_id, how)
     if isinstance(medium, uamp.MediaUrl) and not is_data_url(url):
         if not re.match(r"https?://[^\s/]", url, re.IGNORECASE):
-            raise InvalidMedia("A medium is base64 data, an http(s) URL or /api/content/<uuid>.")
+            raise InvalidMedia(
+                "A medium must be base64 data, an http(s) URL or /api/content/<uuid>."
+            )
         _as_uuid(getattr(item, "content_id", None))
         return item
     return _stored(item, url, how)

@@ -49,7 +49,7 @@ def begin(*, user_id: int, length: int, filename: str, mime_type: str) -> Upload
         check_quota(ContentOwner(user_id=user_id), 0)
         unfinished = Upload.objects.filter(owner_id=user_id, content__isnull=True)
         if unfinished.count() >= OPEN_UPLOADS:
-            raise QuotaExceeded(f"At most {OPEN_UPLOADS} uploads are under way at once.")
+            raise QuotaExceeded(f"At most {OPEN_UPLOADS} uploads may be in progress at once.")
         promised = unfinished.aggregate(bytes=Sum("length"))["bytes"] or 0
         check_quota(ContentOwner(user_id=user_id), promised + length)
         return Upload.objects.create(
@@ -86,7 +86,7 @@ def add_part(upload_id: uuid.UUID, *, offset: int, data: bytes) -> Upload:
 
 def _keep(upload: Upload, data: bytes) -> None:
     if upload.parts.count() >= PARTS:
-        raise InvalidMedia(f"An upload has at most {PARTS} parts. Begin again with larger ones.")
+        raise InvalidMedia(f"An upload has at most {PARTS} parts. Start again with larger ones.")
     part = UploadPart(upload=upload, start=upload.offset)
     part.blob.save(uuid.uuid4().hex, ContentFile(data), save=False)
     try:

@@ -12,7 +12,7 @@ class ThreadNested(Exception):
 
 
 class NotTheAuthor(Exception):
-    """The message is another member's."""
+    """The message belongs to another member."""
 
 
 class RevisionConflict(Exception):
@@ -38,7 +38,7 @@ class PinsAreTheOwners(Exception):
     """Only owners may pin messages in this chat."""
 
     def __init__(self) -> None:
-        super().__init__("Only owners of this chat pin messages.")
+        super().__init__("Only owners of this chat may pin messages.")
 
 
 class TooManyPins(Exception):

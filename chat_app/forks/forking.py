@@ -83,7 +83,9 @@ def fork_chat(
     messages, ForkTooLarge, and OperationalError if messages of the history keep being deleted.
     """
     if rights.chats is not None:
-        raise MissingRight("This credential is for certain chats, and makes no others.")
+        raise MissingRight(
+            "This credential is restricted to certain chats and cannot create others."
+        )
     digest = None if key is None else _digest(message_id, key)
     for attempt in range(ATTEMPTS):
         if (known := _known(forked_by, digest)) is not None:

@@ -32,13 +32,13 @@ def use_avatar(chat_id: str, avatar: str, *, setter: ContentOwner) -> str | None
         return avatar
     picture = _PICTURE.fullmatch(avatar)
     if picture is None:
-        raise InvalidAvatar("An avatar is one emoji, a colour as #rrggbb, or content:<id>.")
+        raise InvalidAvatar("An avatar must be one emoji, a colour as #rrggbb, or content:<id>.")
     try:
         content = reading_rights.readable(picture[1], owner=setter)
     except reading_rights.ContentNotFound:
-        raise InvalidAvatar("There is no such picture that you may read.") from None
+        raise InvalidAvatar("There is no such picture, or you may not read it.") from None
     if content.mime_type not in PICTURES:
-        raise InvalidAvatar("The picture of a chat is a PNG, JPEG, WebP or GIF file.")
+        raise InvalidAvatar("The picture of a chat must be a PNG, JPEG, WebP or GIF file.")
     reading_rights.use(chat_id, [str(content.pk)])
     return f"content:{content.pk}"
 

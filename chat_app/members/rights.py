@@ -56,17 +56,17 @@ class NotAllowed(NotAnOwner):
 
 
 _REASONS: Final[Mapping[Right, str]] = {
-    Right.ADD_MEMBERS: "Members add people and agents.",
-    Right.QUIET_AGENTS: "Members let the agents be quiet.",
-    Right.DESCRIBE: "Only owners and admins change the name, description and picture of a chat.",
-    Right.REMOVE_MEMBERS: "Only owners and admins remove members, and only owners remove those.",
-    Right.MANAGE_AGENTS: "Only owners and admins set how an agent answers. Where the owner or the"
-    " pool pays, only owners add and set agents.",
-    Right.CHANGE_ROLES: "Only owners can change roles.",
-    Right.MANAGE_MONEY: "Only owners choose the payer and set budgets.",
-    Right.RULE: "Only owners change the rules of a chat.",
-    Right.DELETE: "Only owners delete a chat.",
-    Right.SHARE: "Only owners and admins make links that show a chat to others.",
+    Right.ADD_MEMBERS: "Only members may add people and agents.",
+    Right.QUIET_AGENTS: "Only members may pause the agents.",
+    Right.DESCRIBE: "Only owners and admins may change a chat's name, description and picture.",
+    Right.REMOVE_MEMBERS: "Only owners and admins may remove members, and only owners those two.",
+    Right.MANAGE_AGENTS: "Only owners and admins may set how an agent answers. If the owner or"
+    " the pool pays, only owners may add and set agents.",
+    Right.CHANGE_ROLES: "Only owners may change roles.",
+    Right.MANAGE_MONEY: "Only owners may choose the payer and set budgets.",
+    Right.RULE: "Only owners may change the rules of a chat.",
+    Right.DELETE: "Only owners may delete a chat.",
+    Right.SHARE: "Only owners and admins may create links that show a chat to others.",
 }
 
 
@@ -111,6 +111,6 @@ def check_may_manage_money(chat: Chat, member: Participant, rights: Rights) -> N
     payer = payers_of([chat.pk])[chat.pk]
     if payer.rule == PayerRule.OWNER and payer.owner_id != member.user_id:
         raise NotAllowed(
-            Right.MANAGE_MONEY, "Only the owner who pays changes the payer and budgets."
+            Right.MANAGE_MONEY, "Only the owner who pays may change the payer and budgets."
         )
     rights.check_commits()

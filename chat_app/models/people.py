@@ -74,7 +74,7 @@ class PersonSettings(models.Model):
     updated_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        """Quiet hours have a beginning and an end."""
+        """Quiet hours need a start and an end."""
 
         constraints: ClassVar = [
             models.CheckConstraint(

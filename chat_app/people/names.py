@@ -73,10 +73,10 @@ def clean_name(text: str) -> str:
     if not name:
         return ""
     if not any(unicodedata.category(character)[0] in "LN" for character in name):
-        raise InvalidName("A name has a letter or a digit.")
+        raise InvalidName("A name needs a letter or a digit.")
     scripts = {script for script, pattern in _SCRIPT_OF.items() if pattern.search(name)}
     if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
-        raise InvalidName("Write the name with the letters of one script.")
+        raise InvalidName("Use the letters of only one script in the name.")
     return name
 
 

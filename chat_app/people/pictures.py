@@ -47,7 +47,7 @@ def square_of(data: bytes) -> Square:
             # A photograph is decoded at a fraction of its size.
             image.draft("RGB", (2 * PICTURE_PIXELS, 2 * PICTURE_PIXELS))
             if image.width * image.height > DECODED_PIXELS_MAX:
-                raise InvalidPicture("A picture that is no JPEG has at most 16 megapixels.")
+                raise InvalidPicture("A picture other than a JPEG may have at most 16 megapixels.")
             mode = "RGBA" if image.has_transparency_data else "RGB"
             # Averaged before rotating and fitting, each of which copies the picture.
             times = max(1, min(image.size) // (2 * PICTURE_PIXELS))
@@ -58,11 +58,11 @@ def square_of(data: bytes) -> Square:
                 Image.Resampling.LANCZOS,
             )
     except (UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise InvalidPicture("A picture is a PNG, JPEG, WebP or GIF file.") from error
+        raise InvalidPicture("A picture must be a PNG, JPEG, WebP or GIF file.") from error
     except (OSError, SyntaxError, ValueError) as error:
         if isinstance(error, InvalidPicture):
             raise
-        raise InvalidPicture("The picture cannot be read: its file is not whole.") from error
+        raise InvalidPicture("The picture cannot be read: its file is incomplete.") from error
     encoded = io.BytesIO()
     small.save(encoded, "WEBP", quality=_QUALITY)
     stored = encoded.getvalue()

@@ -165,7 +165,7 @@ def finish(claimed: PushClaim, status: int | None) -> None:
         if rows.update(finished_at=now, http_status=status):
             subscription.update(failures=F("failures") + 1)
             subscription.filter(failures__gte=FAILURES_MAX).delete()
-        logger.warning("a push service did not take a message: %s", status or "no response")
+        logger.warning("a push service did not accept a message: %s", status or "no response")
     else:
         pause = BACKOFF_SECONDS * 2 ** (claimed.number - 1) * random.uniform(1, 1.25)  # noqa: S311 not a secret
         again = now + timedelta(seconds=pause)

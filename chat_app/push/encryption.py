@@ -43,7 +43,7 @@ def public_bytes(key: EllipticCurvePublicKey) -> bytes:
 def public_key(data: bytes) -> EllipticCurvePublicKey:
     """Return the key of an uncompressed point on P-256; raises ValueError."""
     if len(data) != PUBLIC_KEY_BYTES:
-        raise ValueError("A public key has 65 bytes.")
+        raise ValueError("A public key must have 65 bytes.")
     return EllipticCurvePublicKey.from_encoded_point(SECP256R1(), data)
 
 

@@ -57,7 +57,7 @@ def check(*, endpoint: str, p256dh: str, auth: str) -> None:
     try:
         check_url(endpoint, current_policy())
     except Unreachable:
-        text = "The address of a push service is an https URL on the internet."
+        text = "The address of a push service must be an https URL on the internet."
         raise InvalidSubscription("endpoint", text) from None
     try:
         public_key(from_base64url(p256dh))

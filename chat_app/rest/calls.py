@@ -66,7 +66,7 @@ class CurrentCallSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(), help_text="RTCIceServer objects for RTCPeerConnection."
     )
     speech_seconds = serializers.IntegerField(
-        help_text="How long what is said to an agent at once may be."
+        help_text="The maximum length of one spoken turn to an agent."
     )
 
 

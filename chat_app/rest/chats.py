@@ -66,7 +66,9 @@ class ChatsView(RestView):
     def post(self, request: Request) -> Response:
         """Create a group chat with the caller as its owner."""
         if rights_of(request).chats is not None:
-            raise MissingRight("This credential is for certain chats, and makes no others.")
+            raise MissingRight(
+                "This credential is restricted to certain chats and cannot create others."
+            )
         body = NewChatSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         user = caller(request)

@@ -121,7 +121,7 @@ def check_match(request: Request, current: HttpResponseBase) -> None:
     body = JSONRenderer().render(current.data, JSONRenderer.media_type, {})
     etag = quote_etag(md5(body, usedforsecurity=False).hexdigest())
     if wanted.strip() != "*" and etag not in parse_etags(wanted):
-        raise Problem("precondition_failed", "It was changed since you read it. Read it again.")
+        raise Problem("precondition_failed", "It has changed since you read it. Read it again.")
 
 
 class UnknownPathView(RestView):

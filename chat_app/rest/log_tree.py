@@ -82,7 +82,7 @@ def cosign(request: HttpRequest) -> HttpResponse:
     except UnknownCheckpoint:
         raise Http404 from None
     except NotAWitness:
-        text = "No line is the cosignature of a witness of this server.\n"
+        text = "None of the lines is a cosignature by one of this server's witnesses.\n"
         return HttpResponse(text, status=403, content_type=TEXT)
     return _public(proofs.published(row))
 

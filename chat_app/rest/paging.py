@@ -60,10 +60,10 @@ class ListQuery(serializers.Serializer[Any]):
     """The query parameters of every list."""
 
     limit = serializers.IntegerField(
-        min_value=1, max_value=LIMIT_MAX, default=LIMIT_DEFAULT, help_text="Rows in a page."
+        min_value=1, max_value=LIMIT_MAX, default=LIMIT_DEFAULT, help_text="Rows per page."
     )
     cursor = serializers.CharField(
-        required=False, help_text="`next_cursor` of the page before, unchanged."
+        required=False, help_text="The `next_cursor` of the previous page, unchanged."
     )
 
 
@@ -94,7 +94,7 @@ def read_query(request: Request, query: type[serializers.Serializer[Any]]) -> di
     if not serializer.is_valid():
         raise Problem(
             "invalid",
-            "A query parameter has a value that is not valid; see errors.",
+            "A query parameter has an invalid value; see errors.",
             errors=[
                 {"parameter": pointer.lstrip("/"), "detail": detail}
                 for pointer, detail in flatten(serializer.errors)

@@ -61,7 +61,7 @@ class PricingSerializer(serializers.Serializer[Any]):
     cache_write_per_1k = serializers.CharField(allow_null=True)
     tools = serializers.DictField(child=serializers.CharField())
     unfinished = serializers.CharField(
-        help_text="What of per_answer a stopped answer costs: whole, or share of expected_tokens."
+        help_text="What a stopped answer costs of per_answer: whole, or share of expected_tokens."
     )
     expected_tokens = serializers.IntegerField(allow_null=True)
 
@@ -88,14 +88,16 @@ class ParticipantSerializer(serializers.Serializer[Any]):
         required=False, help_text="When an agent answers: mention, always, keyword or never."
     )
     keywords = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="What the trigger keyword finds."
+        child=serializers.CharField(),
+        required=False,
+        help_text="The keywords of the trigger `keyword`.",
     )
     context = serializers.CharField(  # type: ignore[assignment]  # its name on the wire
-        required=False, help_text="What an agent is shown: chat, last or addressed."
+        required=False, help_text="What an agent sees: chat, last or addressed."
     )
     context_messages = serializers.IntegerField(required=False, allow_null=True)
     budget = serializers.CharField(
-        required=False, allow_null=True, help_text="What its answers may cost here, in `currency`."
+        required=False, allow_null=True, help_text="The budget of its answers here, in `currency`."
     )
     budget_period = serializers.CharField(required=False, allow_null=True, help_text="day or total")
     online = serializers.BooleanField(
@@ -103,7 +105,7 @@ class ParticipantSerializer(serializers.Serializer[Any]):
         help_text="Whether a person has a page or program open, or an agent is switched on.",
     )
     display_name = serializers.CharField(
-        required=False, help_text="Of a person; empty where the username is shown."
+        required=False, help_text="Of a person; empty if the username is shown."
     )
     status_text = serializers.CharField(required=False)
     avatar_emoji = serializers.CharField(required=False)
@@ -112,7 +114,7 @@ class ParticipantSerializer(serializers.Serializer[Any]):
     pricing = PricingSerializer(required=False, allow_null=True)
     takes_calls = serializers.BooleanField(
         required=False,
-        help_text="Of an agent: whether its model takes sound and speaks, and it can join a call.",
+        help_text="Of an agent: whether its model supports speech, so that it can join a call.",
     )
 
 
@@ -126,10 +128,10 @@ class PreviewSerializer(serializers.Serializer[Any]):
 class OriginSerializer(serializers.Serializer[Any]):
     """The origin of a forked chat; `seq` is the log entry after the copied messages."""
 
-    chat_id = serializers.CharField(allow_null=True, help_text="Null where it was deleted.")
+    chat_id = serializers.CharField(allow_null=True, help_text="Null if it was deleted.")
     message_id = serializers.CharField()
-    title = serializers.CharField(help_text="What the source was called then.")
-    messages = serializers.IntegerField(help_text="How many were copied.")
+    title = serializers.CharField(help_text="The title of the source at the time.")
+    messages = serializers.IntegerField(help_text="The number of copied messages.")
     seq = serializers.IntegerField()
     agents_left_out = serializers.ListField(
         child=serializers.CharField(),
@@ -147,7 +149,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     kind = serializers.CharField(help_text="group or session")
     home = serializers.CharField(
-        allow_null=True, help_text="The server that owns the chat's log, where that is another one."
+        allow_null=True, help_text="The server that owns the chat's log, if it is another one."
     )
     payer = serializers.CharField(help_text="The payer: asker, owner, pool, or sponsor.")
     only_owners_pin = serializers.BooleanField(help_text="Otherwise all members pin messages.")
@@ -156,10 +158,10 @@ class ChatSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="An emoji, a colour as #rrggbb, or content:<id> of a picture."
     )
     avatar_url = serializers.CharField(allow_null=True, help_text="Of a picture.")
-    agents_quiet = serializers.BooleanField(help_text="Whether no agent answers for now.")
+    agents_quiet = serializers.BooleanField(help_text="Whether the agents are paused.")
     agent_hops = serializers.IntegerField(help_text="How often in a row agents may ask each other.")
     budget = serializers.CharField(
-        allow_null=True, help_text="What the answers of all agents may cost."
+        allow_null=True, help_text="The budget of the answers of all agents."
     )
     budget_period = serializers.CharField(allow_null=True, help_text="day or total")
     role = serializers.CharField(help_text="The caller's: owner, admin or member.")
@@ -181,10 +183,10 @@ class ChatSerializer(serializers.Serializer[Any]):
     epoch = serializers.CharField()
     unread = serializers.IntegerField()
     unread_replies = serializers.IntegerField(
-        help_text="In threads that the caller follows; it stops counting at 100."
+        help_text="In threads that the caller follows, counted up to 100."
     )
     unread_mentions = serializers.IntegerField(
-        help_text="Unread messages that mention the caller; it stops counting at 100."
+        help_text="Unread messages that mention the caller, counted up to 100."
     )
     forked_from = OriginSerializer(allow_null=True)
     preview = PreviewSerializer(allow_null=True)

@@ -67,7 +67,7 @@ def parse_search(text: str) -> SearchTerms:
     if len(words) > WORDS_MAX:
         raise InvalidSearch(f"Search for at most {WORDS_MAX} words at once.")
     if not words and not given:
-        raise InvalidSearch("Write which words to look for, or a filter.")
+        raise InvalidSearch("Enter words to search for, or a filter.")
     if given.get("has", "file") not in _HAS:
         raise InvalidSearch("has: takes the value file.")
     return SearchTerms(

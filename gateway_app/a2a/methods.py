@@ -125,7 +125,7 @@ async def list_tasks(call: MethodCall) -> dict[str, Any]:
     """Return a page of tasks; raises TaskRefused for an unknown state or an invalid time."""
     params: ListParams = call.read(ListParams)
     if params.status not in _STANDINGS:
-        raise TaskRefused(TaskErrorReason.INVALID_PARAMS, "`status` is no state of tasks here.")
+        raise TaskRefused(TaskErrorReason.INVALID_PARAMS, "`status` is not a state of tasks here.")
     tasks, page = await _service(call).page(
         history_length=params.history_length,
         with_artifacts=params.include_artifacts,

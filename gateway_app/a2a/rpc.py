@@ -160,7 +160,7 @@ def _read(request: HttpRequest) -> dict[str, Any]:
     if isinstance(body, list):
         raise TaskRefused(TaskErrorReason.INVALID_REQUEST, "Send one call: there are no batches.")
     if not isinstance(body, dict):
-        raise TaskRefused(TaskErrorReason.INVALID_REQUEST, "A call is an object.")
+        raise TaskRefused(TaskErrorReason.INVALID_REQUEST, "A call must be an object.")
     return body
 
 
@@ -168,12 +168,12 @@ def _called(
     request: HttpRequest, agent: str, call_id: Id, body: dict[str, Any]
 ) -> tuple[_RpcCall, Method]:
     if body.get("jsonrpc") != "2.0":
-        raise TaskRefused(TaskErrorReason.INVALID_REQUEST, 'A call has `"jsonrpc": "2.0"`.')
+        raise TaskRefused(TaskErrorReason.INVALID_REQUEST, 'A call needs `"jsonrpc": "2.0"`.')
     method, given = body.get("method"), body.get("id")
     if not isinstance(method, str) or (given is not None and call_id is None):
         raise TaskRefused(
             TaskErrorReason.INVALID_REQUEST,
-            "A call has a `method`, and an `id` that is a string or a whole number.",
+            "A call needs a `method`, and an `id` that is a string or a whole number.",
         )
     check_version(request)
     if method not in METHODS:

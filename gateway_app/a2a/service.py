@@ -300,13 +300,13 @@ class TaskService:
     ) -> TaskWriter:
         stored = await self._found(reader, sent.task_id)
         if sent.context_id and sent.context_id != stored.thread:
-            raise invalid("`contextId` is not that of the task.")
+            raise invalid("`contextId` does not match the task.")
         if stored.has_ended or not stored.asked:
             raise TaskRefused(
                 TaskErrorReason.UNSUPPORTED_OPERATION,
-                "The task has ended. Begin another one in its context."
+                "The task has ended. Start a new one in its context."
                 if stored.has_ended
-                else "The task is at work and waits for no message.",
+                else "The task is running and is not waiting for a message.",
             )
         answers = answers_of(sent, stored.asked, task_id=stored.id)
         writer = TaskWriter(

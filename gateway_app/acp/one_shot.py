@@ -186,7 +186,7 @@ async def _messages(exchange: Exchange, prompt: Prompt) -> AsyncIterator[dict[st
         for message in prompt.fail(error):
             yield message
     waits = RemoteProtocolError(
-        ErrorCode.FORBIDDEN, "A person has to allow a call first. The answer goes on then."
+        ErrorCode.FORBIDDEN, "A person has to allow a call first. The answer then continues."
     )
     for message in prompt.fail(waits):
         yield message

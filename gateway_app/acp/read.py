@@ -162,7 +162,7 @@ def read_rpc(frame: str | bytes) -> Rpc:
         raise RpcError(INVALID_REQUEST, f"{error}.") from None
     named = set(value) if isinstance(value, dict) else set()
     if message.method is None and ("method" in named or not _ANSWERS & named):
-        raise RpcError(INVALID_REQUEST, "A message has a method, a result or an error.")
+        raise RpcError(INVALID_REQUEST, "A message needs a method, a result or an error.")
     return message
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from uamp.events import Event
 
 ALLOW: Final = "allow"
-REPLACED: Final = "The answer was interrupted. It is written anew."
+REPLACED: Final = "The answer was interrupted and is being rewritten."
 _OPTIONS: Final = [
     {"optionId": ALLOW, "name": "Allow", "kind": "allow_once"},
     {"optionId": "reject", "name": "Reject", "kind": "reject_once"},

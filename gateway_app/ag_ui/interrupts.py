@@ -92,7 +92,7 @@ def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
             raise invalid("The answer to payment_required has a payload with `token`.")
         payment = uamp.Payment(scheme="token", token=token)
         return waiting, uamp.PaymentSubmit(response_id=waiting, payment=payment)
-    raise invalid("`interruptId` is not that of an interrupt of this server.")
+    raise invalid("`interruptId` is not an interrupt of this server.")
 
 
 def shown(value: Any) -> dict[str, Any]:

@@ -148,7 +148,7 @@ async def _frames(
         if not writer.has_ended:
             yield _joined(writer.interrupt(exchange.asked.values(), exchange.response_id))
     except TextReplacedError:
-        yield _joined(writer.fail(ErrorCode.INTERRUPTED, "The answer was written anew."))
+        yield _joined(writer.fail(ErrorCode.INTERRUPTED, "The answer was rewritten."))
     except RemoteProtocolError as error:
         yield _joined(writer.fail(error.code, error.message))
 

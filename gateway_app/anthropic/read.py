@@ -40,7 +40,7 @@ class ToolParam(msgspec.Struct, frozen=True, kw_only=True):
                 f"{place}.type", f"{self.type!r} is Anthropic's. Agents bring their own tools."
             )
         if self.input_schema is None:
-            raise refused(f"{place}.input_schema", "A tool has a schema of its input.")
+            raise refused(f"{place}.input_schema", "A tool needs a schema of its input.")
         return uamp.ToolDefinition(
             function=uamp.FunctionDefinition(
                 name=self.name,
@@ -126,7 +126,7 @@ _REFUSED: Final[Refused] = {
     "mcp_servers": (([],), "Agents bring their own tools. Leave it out."),
     "service_tier": (("auto", "standard_only"), "There is one tier. Leave it out."),
     "speed": (("standard",), "There is one speed. Leave it out."),
-    "top_k": ((), "No agent takes it. Use temperature or top_p."),
+    "top_k": ((), "No agent supports it. Use temperature or top_p."),
 }
 
 
@@ -189,7 +189,7 @@ def _choice(choice: ToolChoiceParam) -> str | uamp.ToolChoice:
     if choice.type != "tool":
         return {"any": "required"}.get(choice.type, choice.type)
     if choice.name is None:
-        raise refused("tool_choice.name", "A choice of one tool has its name.")
+        raise refused("tool_choice.name", "A choice of one tool needs its name.")
     return uamp.ToolChoice(function=uamp.ChosenFunction(name=choice.name))
 
 

@@ -90,7 +90,7 @@ async def _frames(exchange: Exchange, writer: MessagesWriter) -> AsyncIterator[b
         if not writer.has_ended:
             raise unanswered(exchange)
     except TextReplacedError:
-        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was written anew.")
+        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         yield _joined([error_body(again)])
     except RemoteProtocolError as error:
         yield _joined([error_body(error)])

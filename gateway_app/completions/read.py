@@ -145,5 +145,5 @@ def _format_of(body: CompletionRequest) -> uamp.ResponseFormat | None:
     if wanted is None or wanted.type == "text":
         return None
     if wanted.type == "json_schema" and wanted.json_schema is None:
-        raise refused("response_format.json_schema", "A json_schema format has its schema here.")
+        raise refused("response_format.json_schema", "A json_schema format needs its schema here.")
     return uamp.ResponseFormat(type=wanted.type, json_schema=wanted.json_schema)

@@ -73,7 +73,7 @@ async def _chunks(exchange: Exchange, writer: CompletionWriter) -> AsyncIterator
         if not exchange.has_ended:
             raise unanswered(exchange)
     except TextReplacedError:
-        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was written anew.")
+        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         yield data_frame(error_body(again))
     except RemoteProtocolError as error:
         yield data_frame(error_body(error))

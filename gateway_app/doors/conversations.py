@@ -65,7 +65,8 @@ class Conversations:
         check_scope(self._principal, "chats:write")
         if self._principal.rights.chats is not None:
             raise RemoteProtocolError(
-                ErrorCode.FORBIDDEN, "This credential is for certain chats, and makes no others."
+                ErrorCode.FORBIDDEN,
+                "This credential is restricted to certain chats and cannot create others.",
             )
         return await database.run(partial(self._create, metadata, agent, key))
 
@@ -224,7 +225,7 @@ def _refused(conversation_id: str) -> Iterator[None]:
         raise RemoteProtocolError(ErrorCode.FORBIDDEN, str(error)) from None
     except NotTheAuthor:
         raise RemoteProtocolError(
-            ErrorCode.FORBIDDEN, "Only its author or an owner deletes it."
+            ErrorCode.FORBIDDEN, "Only its author or an owner may delete it."
         ) from None
 
 

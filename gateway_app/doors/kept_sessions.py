@@ -162,6 +162,7 @@ def _read_cursor(cursor: str, listed: Sequence[str]) -> tuple[datetime, str]:
     moment = parse_datetime(at) if named == list(listed) else None
     if moment is None:
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "The cursor is not of this list. Begin again without."
+            ErrorCode.INVALID_EVENT,
+            "The cursor does not belong to this list. Start again without one.",
         )
     return moment, pk

@@ -339,6 +339,7 @@ def _read_cursor(cursor: str, listed: Sequence[str]) -> tuple[datetime, str]:
         named, at, pk = [], "", ""
     if named != list(listed):
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "The page token is not of this list. Begin again without."
+            ErrorCode.INVALID_EVENT,
+            "The page token does not belong to this list. Start again without one.",
         )
     return datetime.fromisoformat(at), pk

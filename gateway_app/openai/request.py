@@ -67,7 +67,7 @@ def document_of(
     if file_id is not None:
         return media.file_item(content_of(f"{place}.file_id", file_id), filename)
     if file_data is None:
-        raise refused(f"{place}.file_data", "A file has file_data or a file_id.")
+        raise refused(f"{place}.file_data", "A file needs file_data or a file_id.")
     return media.file_item(file_data, filename)
 
 
@@ -75,7 +75,7 @@ def content_of(place: str, file_id: str) -> str:
     """Return the URL of the content that a file id names, or raise RemoteProtocolError."""
     kept = media.content_of(file_id)
     if kept is None:
-        raise refused(place, "A file_id is the id of a content of this server.")
+        raise refused(place, "A file_id must be the id of a content of this server.")
     return kept
 
 
@@ -86,7 +86,7 @@ def chat_inputs(place: str, messages: Sequence[uamp.Message]) -> tuple[InputEven
     """
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     if last is None:
-        raise refused(place, "A chat is sent the last message of a user: there is none.")
+        raise refused(place, "A chat is sent the last user message, and there is none.")
     return inputs_of(last)
 
 

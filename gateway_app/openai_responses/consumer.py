@@ -142,7 +142,7 @@ class ResponsesDialect(ForeignDialect):
         try:
             yield from running.writer.feed(event)
         except TextReplacedError:
-            again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was written anew.")
+            again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
             yield from running.writer.fail(again)
             running.writer.has_ended = True
         if running.writer.has_ended:

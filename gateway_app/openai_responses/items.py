@@ -198,7 +198,7 @@ def _item(part: ItemPart, place: str) -> uamp.ContentItem:
         elif part.image_url:
             medium = media.medium_of(part.image_url)
         else:
-            raise refused(f"{place}.image_url", "A picture has an image_url or a file_id.")
+            raise refused(f"{place}.image_url", "A picture needs an image_url or a file_id.")
         return uamp.ImageContent(image=medium, detail=part.detail)
     if part.type == "input_file":
         return document_of(

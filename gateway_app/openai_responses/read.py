@@ -54,7 +54,7 @@ class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
                 f"{place}.type", f"{self.type!r} runs at OpenAI. Agents bring their own tools."
             )
         if self.name is None:
-            raise refused(f"{place}.name", "A function has a name.")
+            raise refused(f"{place}.name", "A function needs a name.")
         return uamp.ToolDefinition(
             function=uamp.FunctionDefinition(
                 name=self.name,
@@ -156,7 +156,7 @@ _REFUSED: Final[Refused] = {
     "access_programs": ((), "There are no access programs. Leave it out."),
     "background_options": (
         ({}, {"completion_window": "soonest"}),
-        "Work in the background begins at once. Leave it out.",
+        "Background work starts at once. Leave it out.",
     ),
     "context_management": (([],), "Conversations are not compacted. Leave it out."),
     "max_tool_calls": ((), "An agent has its own limit of steps. Leave it out."),
@@ -180,9 +180,9 @@ def check(body: ResponsesRequest) -> None:
     if thinking.mode not in {None, "standard"} or thinking.context not in {None, "auto"}:
         raise unsupported("reasoning", "Use effort alone: mode and context have no other values.")
     if body.background and not body.is_stored:
-        raise refused("background", "Work in the background is stored: leave out `store`.")
+        raise refused("background", "Background work is always stored: leave out `store`.")
     if body.input is None and body.previous_response_id is None:
-        raise refused("input", "A request has an input.")
+        raise refused("input", "A request needs an input.")
 
 
 def turn_of(
@@ -255,7 +255,7 @@ def _conversation_before(previous: StoredResponse | None) -> tuple[uamp.Message,
     if conversation is None:
         raise refused(
             "previous_response_id",
-            f"It was given in a chat: send `conversation` {previous.chat_id!r} instead.",
+            f"It belongs to a chat: send `conversation` {previous.chat_id!r} instead.",
         )
     return conversation
 
@@ -292,7 +292,7 @@ def _choice_of(body: ResponsesRequest) -> Any:
     if chosen.type != "function":
         raise unsupported("tool_choice.type", f"{chosen.type!r} cannot be chosen here.")
     if chosen.name is None:
-        raise refused("tool_choice.name", "A function has a name.")
+        raise refused("tool_choice.name", "A function needs a name.")
     return uamp.ToolChoice(function=uamp.ChosenFunction(name=chosen.name))
 
 
@@ -304,7 +304,7 @@ def _format_of(body: ResponsesRequest) -> uamp.ResponseFormat | None:
         return uamp.ResponseFormat(type="json_object")
     if wanted.schema is None or wanted.name is None:
         missing = "schema" if wanted.schema is None else "name"
-        raise refused(f"text.format.{missing}", "A json_schema format has a name and its schema.")
+        raise refused(f"text.format.{missing}", "A json_schema format needs a name and a schema.")
     return uamp.ResponseFormat(
         type="json_schema",
         json_schema=uamp.JsonSchemaFormat(

@@ -112,7 +112,7 @@ class ResponsesService:
         end = await self._reader.end_of(stored)
         if end is None:
             raise RemoteProtocolError(
-                ErrorCode.UNKNOWN_SESSION, f"The words of {stored.id!r} are kept no more."
+                ErrorCode.UNKNOWN_SESSION, f"The words of {stored.id!r} are no longer kept."
             )
         return end
 

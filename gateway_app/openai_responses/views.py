@@ -159,7 +159,7 @@ async def _stream_again(
 
 
 def _undeletable(request: HttpRequest) -> HttpResponse:
-    message = "A response is part of its chat's log. Ask with `store` false for one that goes."
+    message = "A response is part of its chat's log. Use `store` false for one that is not kept."
     answer = refusal(request, RemoteProtocolError(ErrorCode.INVALID_EVENT, message))
     answer.status_code = 405
     answer["Allow"] = "GET, HEAD"
@@ -202,7 +202,7 @@ async def items(request: HttpRequest, response_id: str, name: str = "") -> HttpR
         shown.reverse()
     ids = [item["id"] for item in shown]
     if query.after and query.after not in ids:
-        raise refused("after", "The response has no input item of this id.")
+        raise refused("after", "The response has no input item with this id.")
     first = ids.index(query.after) + 1 if query.after else 0
     page = shown[first : first + query.limit]
     return _json(
@@ -229,7 +229,7 @@ async def _frames(
         if not writer.has_ended:
             raise unanswered(exchange)
     except TextReplacedError:
-        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was written anew.")
+        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         yield _joined(writer.fail(again))
     except RemoteProtocolError as error:
         yield _joined(writer.fail(error))

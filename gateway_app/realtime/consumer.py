@@ -289,7 +289,7 @@ class RealtimeDialect(ForeignDialect):
             # The secret's holder is a visitor of the page, not the owner of the balance.
             raise RemoteProtocolError(
                 ErrorCode.FORBIDDEN,
-                "A client secret spends no balance. Pay with a payment token.",
+                "A client secret cannot spend a balance. Pay with a payment token.",
                 details={"param": "payment.scheme"},
             )
         submit = ev.PaymentSubmit(payment=frame.payment, response_id=frame.response_id)
@@ -300,7 +300,7 @@ class RealtimeDialect(ForeignDialect):
             # The issuer of the secret approves tool calls, and does so elsewhere.
             raise RemoteProtocolError(
                 ErrorCode.FORBIDDEN,
-                "A client secret allows no tool call. The person who issued it decides.",
+                "A client secret cannot allow a tool call. The person who issued it decides.",
                 details={"param": "type"},
             )
         approve = ev.ToolApprove(

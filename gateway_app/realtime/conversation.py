@@ -53,7 +53,7 @@ class RealtimeConversation:
         and a full conversation.
         """
         if any(known.id == item.id for known in self._items):
-            raise refused("item.id", "The conversation has an item of this id.")
+            raise refused("item.id", "The conversation already has an item with this id.")
         check_results((item,), self._items, "item.call_id")
         self.check_room("item", more=item.size)
         if after is None:
@@ -107,11 +107,11 @@ class RealtimeConversation:
         ):
             raise refused(
                 "item_id",
-                "Only sound of the agent can be truncated.",
+                "Only the agent's audio can be truncated.",
                 ErrorCode.UNSUPPORTED_MODALITY,
             )
         if item.status != "in_progress" and at_ms > self.spoken_ms.get(item_id, 0):
-            raise refused("audio_end_ms", "The sound is shorter.")
+            raise refused("audio_end_ms", "The audio is shorter.")
         self._cut_at[item_id] = at_ms
         if item.status != "in_progress":
             self.replace(item)
@@ -192,7 +192,7 @@ class RealtimeConversation:
         for index, item in enumerate(self._items):
             if item.id == item_id:
                 return index
-        raise refused(place, "The conversation has no item of this id.")
+        raise refused(place, "The conversation has no item with this id.")
 
 
 def _answer_of(item: RealtimeItem) -> str:

@@ -80,7 +80,7 @@ class ItemSounds:
         if size > self._most:
             raise refused(
                 place,
-                "There is too much sound that no response has read. Ask for one, or delete some.",
+                "Too much audio is waiting for a response. Request one, or delete some.",
                 ErrorCode.EVENT_TOO_LARGE,
             )
 

@@ -95,7 +95,7 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
 def check_item(item: RealtimeItem, place: str, *, takes_sound: bool) -> None:
     """Raise RemoteProtocolError for a missing member, or for sound if the agent accepts none."""
     if item.type == "item_reference":
-        raise refused(f"{place}.type", "A reference stands in response.input alone.")
+        raise refused(f"{place}.type", "A reference is allowed only in response.input.")
     for name in _NEEDED[item.type]:
         if getattr(item, name) is None:
             raise refused(f"{place}.{name}", f"A {item.type} has this member.")
@@ -106,16 +106,16 @@ def check_item(item: RealtimeItem, place: str, *, takes_sound: bool) -> None:
 def _check_part(part: RealtimePart, role: str | None, at: str, *, takes_sound: bool) -> None:
     match part.type:
         case "input_audio" if not takes_sound:
-            raise refused(at, "The agent takes no sound.", ErrorCode.UNSUPPORTED_MODALITY)
+            raise refused(at, "The agent does not accept audio.", ErrorCode.UNSUPPORTED_MODALITY)
         case "input_audio" if role != "user" or not part.audio:
-            raise refused(f"{at}.audio", "Sound stands in messages of the user, in base64.")
+            raise refused(f"{at}.audio", "Audio belongs in user messages, in base64.")
         case "audio" | "output_audio" if role != "assistant" or part.transcript is None:
-            refusal = "What an agent said is in its messages, as a transcript."
+            refusal = "An agent's speech is in its messages, as a transcript."
             raise refused(at, refusal, ErrorCode.UNSUPPORTED_MODALITY)
         case "input_audio" | "audio" | "output_audio":
             return
         case "input_image" if role != "user":
-            raise unsupported(at, "Pictures stand in messages of the user.")
+            raise unsupported(at, "Pictures belong in user messages.")
         case "input_image" if not part.image_url:
             raise refused(f"{at}.image_url", "The part lacks its content.")
         case kind if kind in TEXTS and part.text is None:

@@ -97,7 +97,7 @@ class SpeechTurns:
         if not self.takes:
             raise refused(
                 frame.type.partition(".")[0],
-                "The agent takes no sound. Send conversation.item.create.",
+                "The agent does not accept audio. Send conversation.item.create.",
                 ErrorCode.UNSUPPORTED_MODALITY,
             )
 

@@ -59,7 +59,10 @@ class AdjustForm(AmountForm):
     """A change of a balance: a direction and an amount without a sign."""
 
     direction = forms.ChoiceField(
-        choices=[("credit", "Credit: add to the balance"), ("debit", "Debit: take from it")]
+        choices=[
+            ("credit", "Credit: add to the balance"),
+            ("debit", "Debit: deduct from the balance"),
+        ]
     )
     field_order = ("direction", "amount", "reason")
 

@@ -120,7 +120,9 @@ class RefundForm(AmountForm):
     """A refund; without an amount everything that is left is returned."""
 
     amount = forms.CharField(
-        max_length=30, required=False, help_text="Empty: all that is left of the transfer."
+        max_length=30,
+        required=False,
+        help_text="Empty: the whole remaining amount of the transfer.",
     )
 
 

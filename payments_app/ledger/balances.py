@@ -35,7 +35,7 @@ class LockedAccount:
 def positive(amount: Money) -> Money:
     """Return the amount; raise InvalidAmount unless it is positive."""
     if amount.amount <= 0:
-        raise InvalidAmount("The amount must be more than nothing.")
+        raise InvalidAmount("The amount must be positive.")
     return amount
 
 
@@ -99,7 +99,7 @@ def change(legs: Mapping[int, tuple[int, int]], accounts: Mapping[int, LockedAcc
         [number for key, leg in legs.items() for number in (key, *leg)],
     )
     if changed != len(legs):
-        raise UnknownAccount("An account was not there when its money moved.")
+        raise UnknownAccount("An account disappeared while its money was moved.")
     moved = [accounts[account_id].code for account_id, leg in legs.items() if any(leg)]
     for notify in _listeners:
         notify(moved)

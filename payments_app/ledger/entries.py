@@ -55,7 +55,7 @@ class NewTransfer:
 def check(transfer: NewTransfer, accounts: Mapping[int, LockedAccount]) -> None:
     """Refuse a transfer between assets (AssetMismatch) or to the same account (SameAccount)."""
     if len(transfer.entries) < 2:  # noqa: PLR2004 a payer and a payee
-        raise SameAccount("Money goes from one account to another.")
+        raise SameAccount("A transfer needs two different accounts.")
     for account_id in transfer.entries:
         asset = accounts[account_id].asset
         if asset != transfer.asset:

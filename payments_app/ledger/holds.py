@@ -248,7 +248,7 @@ def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldO
 
 def _lasting(asked: Authorization) -> None:
     if not asked.expires_in > 0:
-        raise ValueError("A hold lasts for more than no time.")
+        raise ValueError("The duration of a hold must be positive.")
 
 
 def _same_asset(amount: Money, asset: str) -> None:

@@ -35,7 +35,7 @@ def refuse_own(account_ids: Iterable[int], by: int | None) -> None:
         return
     ids = set(account_ids)
     if _owns(ids, by) or _shares_a_pool(ids, by) or _paid_into(ids, by):
-        raise OwnMoney("This is money of your own: another operator has to decide.")
+        raise OwnMoney("This is your own money: another operator has to decide.")
 
 
 def _owns(ids: Collection[int], by: int) -> bool:

@@ -148,11 +148,11 @@ def _one_asset(holds: Sequence[Held], accounts: Mapping[int, LockedAccount]) -> 
 def _judge(amount: Money, splits: Sequence[Split], *, release: bool) -> None:
     """Refuse a zero amount that ends nothing, and splits that do not add up."""
     if amount.amount < 0 or (amount.amount == 0 and not release):
-        raise InvalidAmount("The amount must be more than nothing.")
+        raise InvalidAmount("The amount must be positive.")
     total = Money(0, amount.asset)
     for split in splits:
         if split.amount.amount <= 0:
-            raise SplitMismatch("A split is of more than nothing.")
+            raise SplitMismatch("The amount of a split must be positive.")
         total += split.amount
     if total != amount:
         raise SplitMismatch(f"The splits are {total}, the amount is {amount}.")
@@ -176,7 +176,7 @@ def _transfers(
     """Take from the holds in order until each payee has their amount."""
     payers = {hold.account_id for hold in holds}
     if any(account_id in payers for account_id, _ in gets):
-        raise SameAccount("A payer cannot get a part of the payment.")
+        raise SameAccount("A payer cannot receive a share of the payment.")
     waiting = gets[::-1]
     transfers = []
     for hold in holds:

@@ -56,5 +56,5 @@ def moment(value: Any) -> datetime:
     """Return a time from a statement's result, which SQLite returns as text."""
     found = parse_datetime(value) if isinstance(value, str) else value
     if not isinstance(found, datetime):
-        raise TypeError(f"The database gave no time: {value!r}")
+        raise TypeError(f"The database returned no time: {value!r}")
     return found if found.tzinfo else found.replace(tzinfo=UTC)

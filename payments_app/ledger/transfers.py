@@ -59,7 +59,7 @@ def transfer(
             return idempotency.replay(claimed.kept, TransferOutcome)
         balances.positive(amount)
         if debit == credit:
-            raise SameAccount("Money goes from one account to another.")
+            raise SameAccount("A transfer needs two different accounts.")
         accounts, _ = balances.lock_accounts({debit, credit})
         if accounts[credit].overdraft:
             refuse_when_frozen()
@@ -91,7 +91,7 @@ def adjust(
         refuse_own([account], by)
         refuse_when_frozen()
         if not amount:
-            raise InvalidAmount("The amount must be more than nothing, or less.")
+            raise InvalidAmount("The amount must not be zero.")
         suspense = suspense_account(amount.asset)
         if suspense.id == account:
             raise SameAccount("The suspense account is the other side of adjustments.")
@@ -125,7 +125,7 @@ def record_receipt(
     that only top_up may set.
     """
     if state not in {"received", "verified", "submitted", "failed"}:
-        raise ValueError(f"Only top_up makes a receipt {state}.")
+        raise ValueError(f"Only top_up can mark a receipt as {state}.")
     with transaction.atomic():
         _receipt(provider, external_id, account_id, balances.positive(amount), payload)
         sql.run(
@@ -171,7 +171,7 @@ def top_up(
             return idempotency.record(claimed, first)
         outside = external_account(provider, amount.asset)
         if outside.id == account:
-            raise SameAccount("Money from outside goes to an account inside.")
+            raise SameAccount("Money from outside must go to an internal account.")
         accounts, _ = balances.lock_accounts({account, outside.id})
         about.setdefault("memo", f"{provider} {external_id}")
         new = NewTransfer(
@@ -198,7 +198,7 @@ def _receipt(
 ) -> tuple[int, str | None]:
     """Create or lock the receipt of a payment; return its id and the transfer that credited it."""
     if not provider or not external_id:
-        raise ValueError("A receipt has a provider and the provider's id.")
+        raise ValueError("A receipt needs a provider and the provider's id.")
     sql.run(
         "INSERT INTO payments_app_receipt (provider, external_id, account_id, amount, asset, state,"
         " payload) VALUES (%s, %s, %s, %s, %s, 'received', %s)"
@@ -218,7 +218,7 @@ def _receipt(
         [provider, external_id],
     )[0]
     if (known_account, known_amount, asset) != (account_id, amount.amount, amount.asset):
-        raise ReceiptConflict(f"{provider} {external_id} is known with other values.")
+        raise ReceiptConflict(f"{provider} {external_id} already exists with different values.")
     return pk, transfer_id
 
 
@@ -301,7 +301,7 @@ def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str
         raise UnknownTransfer(f"There is no transfer {transfer_id!r}.")
     asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol = found[0]
     if reverses_id is not None:
-        raise NotRefundable("A refund is not refunded.")
+        raise NotRefundable("A refund cannot be refunded.")
     about = About(
         memo=reason,
         response_id=response_id,

@@ -96,7 +96,7 @@ class AgentSpendSerializer(serializers.Serializer[Any]):
     """The spending on one agent."""
 
     agent_id = serializers.CharField()
-    agent = serializers.CharField(help_text="Its name; empty where it is not there any more.")
+    agent = serializers.CharField(help_text="Its name; empty if it no longer exists.")
     amount = serializers.CharField()
     charges = serializers.IntegerField()
 

@@ -127,7 +127,7 @@ def problem_of(error: Exception) -> Exception:
         case IdempotencyConflict():
             answer = PaymentProblem("idempotency_conflict", str(error), status=409)
         case LedgerFrozen():
-            answer = PaymentProblem("payment_failed", "Nothing is paid out at the moment.")
+            answer = PaymentProblem("payment_failed", "Payouts are suspended at the moment.")
         case InvalidAmount() | AssetMismatch() | ImpossibleToken():
             answer = ValidationError(str(error))
         case UnknownToken() | UnknownHold() | UnknownAccount():
@@ -192,7 +192,7 @@ class AmountField(serializers.Field[Any, Any, str, Any]):
         """Return the digits; their value depends on the currency."""
         if isinstance(data, str | int):
             return str(data)
-        raise serializers.ValidationError("An amount is a decimal string.")
+        raise serializers.ValidationError("An amount must be a decimal string.")
 
     def to_representation(self, value: Any) -> str:
         """Return the decimal string."""

@@ -26,7 +26,9 @@ class EntriesQuery(CurrencyQuery):
 
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
     cursor = serializers.CharField(
-        required=False, max_length=300, help_text="`next_cursor` of the page before, unchanged."
+        required=False,
+        max_length=300,
+        help_text="The `next_cursor` of the previous page, unchanged.",
     )
 
 

@@ -198,7 +198,7 @@ class SettleView(PaymentView):
         """Take an amount, as far as it is locked; `release` returns the rest."""
         values = checked(request, wire.Settle)
         if bool(values["lockId"]) == bool(values["token"]):
-            raise ValidationError({"lockId": "Name a lock, or show a token."})
+            raise ValidationError({"lockId": "Name a lock or send a token."})
         payee, key = _payee(request), key_of(request, values["idempotencyKey"])
         amount, from_usage = _amount(values)
         charge = Charge(
@@ -257,7 +257,7 @@ class SettleView(PaymentView):
                 return locked_for
         if len(payee.agents) == 1:
             return payee.agents[0][0]
-        raise ValidationError({"recipientId": "Say which of your agents is paid."})
+        raise ValidationError({"recipientId": "Name the agent to be paid."})
 
 
 class DelegateView(PaymentView):
@@ -324,7 +324,7 @@ def _recipient(payee: Payee, values: Mapping[str, Any]) -> str:
         return ""
     agent_id = payee.agent(named)
     if agent_id is None:
-        raise ValidationError({"recipientId": "This is not an agent of yours."})
+        raise ValidationError({"recipientId": "This is not one of your agents."})
     return agent_id
 
 

@@ -34,7 +34,7 @@ class OnwardBudgetSerializer(serializers.Serializer[Any]):
     agent_id = serializers.CharField()
     currency = serializers.CharField()
     left = serializers.CharField()
-    held = serializers.CharField(help_text="Reserved for answers that are under way.")
+    held = serializers.CharField(help_text="Reserved for running answers.")
     spent = serializers.CharField()
 
 

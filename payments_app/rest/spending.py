@@ -129,7 +129,7 @@ def _asked(request: Request, one: dict[str, Any], mine: Mapping[str, str]) -> Li
     """Return a requested limit; `mine` maps ids of the caller's tokens to their assets."""
     amount, token_id = money(one), one["token"]
     if token_id and one["agent"]:
-        raise ValidationError({"limits": "A limit is on an agent or on a token."})
+        raise ValidationError({"limits": "A limit applies to an agent or to a token."})
     if token_id and mine.get(token_id) != amount.asset:
         raise ValidationError({"limits": f"You have no token {token_id} in {amount.asset}."})
     return Limit(

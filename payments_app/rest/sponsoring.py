@@ -118,7 +118,7 @@ class SponsorshipView(PaymentView):
 def _positive(one: dict[str, Any]) -> str:
     amount = money(one)
     if not amount:
-        raise ValidationError({"budgets": "A budget is more than nothing."})
+        raise ValidationError({"budgets": "A budget must be positive."})
     return str(amount)
 
 

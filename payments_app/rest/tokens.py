@@ -45,7 +45,7 @@ NewToken = shape(
         max_length=issuance.MAX_AUDIENCE,
         required=False,
         default=list,
-        help_text="Names of the agents that may be paid with it; none: all.",
+        help_text="Names of the agents that it may pay; all if empty.",
     ),
     perUseLimit=AmountField(required=False),
     limits=Limits(many=True, required=False, default=list),

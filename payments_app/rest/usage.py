@@ -35,7 +35,7 @@ class GroupedQuery(serializers.Serializer[Any]):
         rf"^(?:{_ANY})(?:,(?:{_ANY})){{0,{len(DIMENSIONS) - 1}}}\Z",
         default="agent",
         max_length=60,
-        help_text=f"One or several, with commas between: {', '.join(DIMENSIONS)}.",
+        help_text=f"One or several, separated by commas: {', '.join(DIMENSIONS)}.",
         error_messages={"invalid": f"Known are {', '.join(DIMENSIONS)}."},
     )
 

@@ -23,7 +23,7 @@ def period_of(period: str, now: datetime) -> tuple[datetime, datetime]:
             first = day.replace(day=1)
             # 31 days after the first of a month is always in the next month.
             return first, (first + timedelta(days=31)).replace(day=1)
-    raise ValueError(f"A limit is per day, week or month, not per {period[:20]!r}.")
+    raise ValueError(f"A limit must be per day, week or month, not per {period[:20]!r}.")
 
 
 def database_now() -> datetime:

@@ -127,7 +127,7 @@ def delegate(
         if parent.depth >= secret_forms.MAX_DEPTH:
             raise TokenRefused(
                 "token_invalid",
-                f"A payment token is passed on at most {secret_forms.MAX_DEPTH} times.",
+                f"A payment token can be passed on at most {secret_forms.MAX_DEPTH} times.",
             )
         expires_at = _later(expires_in)
         if expires_at is None or (parent.expires_at and parent.expires_at < expires_at):
@@ -178,7 +178,7 @@ class _Wanted:
 
 def _make(wanted: _Wanted) -> IssuedToken:
     if wanted.form not in {"opaque", "jwt"}:
-        raise ImpossibleToken("The form of a token is opaque or jwt.")
+        raise ImpossibleToken("The form of a token must be opaque or jwt.")
     if len(wanted.name) > NAME_CHARS:
         raise ImpossibleToken(f"A name has at most {NAME_CHARS} characters.")
     # Derived from the key, so that a retry means the same account and the ledger recognises it.
@@ -292,7 +292,7 @@ def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:
     else:
         secret = secret_forms.opaque_secret(row.pk, row.salt)
         if secret_forms.hash_of(secret) != row.sha256:
-            raise IdempotencyConflict("The token was made with another key of the server.")
+            raise IdempotencyConflict("The token was issued with a different server key.")
     return IssuedToken(
         token=secret,
         id=row.pk,
@@ -310,7 +310,7 @@ def _later(seconds: float | None) -> datetime | None:
     if seconds is None:
         return None
     if not 0 < seconds <= MAX_SECONDS:
-        raise ImpossibleToken("A token lasts for more than no time, and at most ten years.")
+        raise ImpossibleToken("The lifetime of a token must be positive, and at most ten years.")
     return sql.moment(sql.rows(f"SELECT {sql.later_sql()}", [seconds])[0][0])
 
 

@@ -112,7 +112,9 @@ def _may_pay(row: PaymentToken, agent: str, agent_id: str) -> bool:
 
 def foreign() -> TokenRefused:
     """Return the refusal of a token that is not valid for this payee."""
-    return TokenRefused("token_invalid", "The payment token is not good here. Use another one.")
+    return TokenRefused(
+        "token_invalid", "The payment token is not valid here. Use a different one."
+    )
 
 
 def over(row: PaymentToken) -> bool:

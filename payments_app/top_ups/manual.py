@@ -32,4 +32,4 @@ class ManualProvider:
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:  # noqa: ARG002 required by the interface
         """Refuse: this provider has no webhook."""
-        raise ForeignHook("Top-ups by hand have no webhook.")
+        raise ForeignHook("Manual top-ups have no webhook.")

@@ -88,7 +88,7 @@ def ask(*, key: str, user_id: int, provider: str, amount: Money) -> tuple[TopUpR
     chosen = provider_named(provider)
     largest = Money.parse(settings.UAMP_TOPUP_MAX, amount.asset)
     if not Money.zero(amount.asset) < amount <= largest:
-        raise InvalidAmount(f"A top-up is of more than nothing, and at most {largest}.")
+        raise InvalidAmount(f"A top-up must be positive, and at most {largest}.")
     if amount.asset not in chosen.currencies():
         raise InvalidAmount(f"{chosen.label} takes {', '.join(chosen.currencies())}.")
     chosen.check(amount)
@@ -150,7 +150,7 @@ def receive_webhook(provider: str, body: bytes, headers: Mapping[str, str]) -> T
                 _end(row, TopUpRequestState.REFUSED, report.reason, None)
             return row
         if report.amount != Money(row.amount, row.asset):
-            raise ForeignHook("The payment is not of the amount that was asked for.")
+            raise ForeignHook("The payment differs from the requested amount.")
         _credit(row, report)
         return row
 
@@ -204,7 +204,7 @@ def _open(request_id: str, by: int, reason: str) -> TopUpRequest:
     if row is None:
         raise UnknownRequest("There is no such request.")
     if row.user_id == by:
-        raise OwnMoney("This is a request of your own: another operator has to decide.")
+        raise OwnMoney("This is your own request: another operator has to decide.")
     refuse_own([row.account_id], by)
     if row.state != TopUpRequestState.OPEN:
         raise AlreadyDecided(f"The request is {row.state}.")

@@ -39,7 +39,7 @@ class StripeProvider:
     def check(self, amount: Money) -> None:
         """Accept whole cents, at least fifty."""
         if amount.amount % CENT or amount.amount < SMALLEST_CENTS * CENT:
-            raise InvalidAmount("An amount is of whole cents, and at least 0.50.")
+            raise InvalidAmount("An amount must be in whole cents and at least 0.50.")
 
     def start(self, request_id: str, amount: Money) -> TopUpStart:
         """Create the Checkout Session."""
@@ -64,20 +64,20 @@ class StripeProvider:
                 {"idempotency_key": request_id},
             )
         except stripe.StripeError as error:
-            raise ProviderFailed("The payment could not be begun. Try again later.") from error
+            raise ProviderFailed("The payment could not be started. Try again later.") from error
         return TopUpStart(url=session.url or "", reference=session.id)
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:
         """Return the webhook's report on a checkout session of this server."""
         if not settings.UAMP_STRIPE_WEBHOOK_SECRET:
             # Any client could sign with an empty secret.
-            raise ForeignHook("No secret of the webhook is set.")
+            raise ForeignHook("The webhook secret is not set.")
         try:
             event: Any = stripe.Webhook.construct_event(
                 body, headers.get("Stripe-Signature", ""), settings.UAMP_STRIPE_WEBHOOK_SECRET
             )
         except (ValueError, stripe.SignatureVerificationError) as error:
-            raise ForeignHook("The signature of the call is not good.") from error
+            raise ForeignHook("The signature of the webhook call is invalid.") from error
         session = event.data.object
         if event.type not in PAID | OVER or not session.client_reference_id:
             return None

@@ -75,7 +75,7 @@ def accept(
                 raise PaymentNotTaken(error.code, str(error)) from error
             except (ReceiptConflict, InvalidAmount) as error:
                 raise PaymentNotTaken(
-                    "token_invalid", f"The payment is not good: {error}"
+                    "token_invalid", f"The payment is invalid: {error}"
                 ) from error
     raise PaymentNotTaken("payment_failed", "Pay with the scheme token or exact.")
 

@@ -139,7 +139,9 @@ def _receipt(payment: _Payment) -> Receipt | None:
         return None
     if receipt.payload.get("sha256") != payment.sha256:
         # Known, but with another signature: the sender saw the payment on the chain.
-        raise PaymentNotTaken("token_invalid", "This payment is known with another signature.")
+        raise PaymentNotTaken(
+            "token_invalid", "This payment was already sent with a different signature."
+        )
     if not (_is_senders(payment, receipt) or _is_of_visitor(payment, receipt)):
         raise _used()
     return receipt
@@ -181,7 +183,7 @@ def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Pa
     demanded = offers.demanded(requirement)
     ours = offers.exact_offer(demanded)
     if ours is None:
-        raise PaymentNotTaken("payment_failed", "Payments on a chain are not taken here.")
+        raise PaymentNotTaken("payment_failed", "On-chain payments are not accepted here.")
     try:
         payload: facilitator.Payload = (
             PaymentPayloadV1.model_validate(offer.document)
@@ -189,13 +191,15 @@ def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Pa
             else PaymentPayload.model_validate(offer.document)
         )
     except ValidationError as error:
-        raise PaymentNotTaken("token_invalid", "The payment lacks what x402 demands.") from error
+        raise PaymentNotTaken(
+            "token_invalid", "The payment lacks fields that x402 requires."
+        ) from error
     signed = payload.payload.get("authorization")
     if not isinstance(signed, dict):
-        raise PaymentNotTaken("payment_failed", "Only EIP-3009 authorizations are taken here.")
+        raise PaymentNotTaken("payment_failed", "Only EIP-3009 authorizations are accepted here.")
     payer, nonce, value = (str(signed.get(name, "")) for name in ("from", "nonce", "value"))
     if not (_ADDRESS.fullmatch(payer) and _NONCE.fullmatch(nonce) and _INTEGER.fullmatch(value)):
-        raise PaymentNotTaken("token_invalid", "The authorization of the payment is not whole.")
+        raise PaymentNotTaken("token_invalid", "The payment's authorization is incomplete.")
     atomic = int(value)
     if atomic < int(ours["amount"]):
         raise PaymentNotTaken(
@@ -279,7 +283,7 @@ def _verify(payment: _Payment) -> None:
         raise _later() from error
     if not answer.is_valid:
         raise PaymentNotTaken(
-            "payment_failed", f"The payment is not good: {_short(answer.invalid_reason)}."
+            "payment_failed", f"The payment is invalid: {_short(answer.invalid_reason)}."
         )
     if answer.payer is not None and answer.payer.lower() != payment.payer.lower():
         raise PaymentNotTaken("payment_failed", "The payment was signed by another payer.")
@@ -293,18 +297,18 @@ def _settle(payment: _Payment) -> SettleResponse:
     if not answer.success:
         # It stays submitted: an earlier attempt whose answer was lost may have moved the money.
         raise PaymentNotTaken(
-            "payment_failed", f"The payment was not carried out: {_short(answer.error_reason)}."
+            "payment_failed", f"The payment failed: {_short(answer.error_reason)}."
         )
     if answer.amount is not None and answer.amount != str(payment.atomic):
         logger.error("%s was settled with %s", payment.external_id, answer.amount)
-        raise PaymentNotTaken("payment_failed", "The payment was carried out with another amount.")
+        raise PaymentNotTaken("payment_failed", "The payment was settled with a different amount.")
     return answer
 
 
 def _later() -> PaymentNotTaken:
     return PaymentNotTaken(
         "payment_failed",
-        "It is not known yet what became of the payment. Send the same payment again.",
+        "The outcome of the payment is not known yet. Send the same payment again.",
     )
 
 

@@ -48,4 +48,4 @@ def _asked(ask: Callable[[HTTPFacilitatorClientSync], Answer]) -> Answer:
         try:
             return ask(HTTPFacilitatorClientSync(config))
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise NoAnswer(f"The facilitator gave no answer: {type(error).__name__}.") from error
+            raise NoAnswer(f"The facilitator did not respond: {type(error).__name__}.") from error

@@ -95,7 +95,7 @@ def _read(value: str, *, only_token: bool) -> Offered:
     except uamp.RemoteProtocolError as error:
         raise BadHeader(f"The payment header cannot be read: {error.message}.") from error
     if not isinstance(document, dict):
-        raise BadHeader("A payment is a JSON object.")
+        raise BadHeader("A payment must be a JSON object.")
     return _of_document(document)
 
 
@@ -114,5 +114,5 @@ def _of_document(document: Mapping[str, Any]) -> Offered:
     if scheme == "token":
         token = payload.get("token", "")
         if not isinstance(token, str) or not token:
-            raise BadHeader("A payment of the scheme token has a token.")
+            raise BadHeader("A payment with the scheme token needs a token.")
     return Offered(token=token, version=version, scheme=scheme, document=document)

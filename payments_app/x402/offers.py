@@ -51,7 +51,7 @@ def requirements(
     Raises InvalidAmount unless the demand is positive.
     """
     if amount.amount <= 0:
-        raise InvalidAmount("A payment is of more than nothing.")
+        raise InvalidAmount("The amount of a payment must be positive.")
     accepts = [_by_token(amount, agent)]
     if exact := exact_offer(amount):
         accepts.append(exact)

@@ -42,7 +42,7 @@ SUBPROTOCOL_KEY: Final = "openai-insecure-api-key."
 """A subprotocol with this prefix is a key, not a dialect, and is never selected by the server."""
 KEY_USED_RESOLUTION: Final = timedelta(minutes=5)
 _NOT_KNOWN: Final = (
-    "The token is not known here, or was revoked. Check that it was copied whole, or make a new one"
+    "The token is unknown or was revoked. Check that you copied all of it, or create a new one"
     " on /account."
 )
 
@@ -220,9 +220,7 @@ def identify_bound(
     row = tickets.find_secret(handshake.token)
     principal = None if row is None else _principal_of_row(row)
     if row is None or principal is None:
-        raise AuthenticationError(
-            "The client secret is not good here, or has expired. Ask for a new one."
-        )
+        raise AuthenticationError("The client secret is invalid or has expired. Request a new one.")
     principal.rights.check_protocol(protocol)
     return (
         handshake.principal(principal),
@@ -263,7 +261,7 @@ def _principal_of_ticket(ticket: str) -> Principal:
     if row is not None and (principal := _principal_of_row(row)) is not None:
         return principal
     raise AuthenticationError(
-        f"The ticket is not good here. It works once, within {tickets.TICKET_SECONDS} seconds."
+        f"The ticket is not valid. It works once, within {tickets.TICKET_SECONDS} seconds."
     )
 
 

@@ -201,7 +201,7 @@ def rotate_key(
         row.save(update_fields=["sha256", "previous_sha256", "previous_until", "version"])
         if not keep:
             Ticket.objects.filter(api_key=row).delete()
-        kept = f"The one before is good until {row.previous_until}." if keep else ""
+        kept = f"The previous one is valid until {row.previous_until}." if keep else ""
         record(by, AuditAction.KEY_ROTATED, row, reason=reason, address=address, detail=kept)
     return NewSecret(key=row, secret=secret)
 

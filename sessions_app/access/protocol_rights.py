@@ -37,6 +37,7 @@ def check_reads_all(principal: Principal) -> None:
     if principal.rights.chats is not None:
         raise forbidden(
             MissingRight(
-                "This credential is for certain chats. Read them over UAMP or REST, by their ids."
+                "This credential is restricted to certain chats. "
+                "Read them over UAMP or REST, by their ids."
             )
         )

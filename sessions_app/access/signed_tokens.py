@@ -22,7 +22,7 @@ from sessions_app.models import ApiKey
 
 logger = logging.getLogger(__name__)
 
-_NOT_GOOD: Final = "The token is not good here. Ask its issuer for another one."
+_NOT_GOOD: Final = "The token is not valid here. Ask its issuer for a new one."
 _EXPIRED: Final = "The token has expired. Use a new one."
 
 
@@ -65,7 +65,7 @@ def _of_issuer(token: str, header: Header) -> Principal:
         people.make_person(issuer.issuer, subject, claims, name_claim=issuer.username_claim)
         identity = people.identity_of(issuer.issuer, subject)
     if identity is None or not identity.user.is_active:
-        raise TokenInvalid("its subject has no account here that is active")
+        raise TokenInvalid("its subject has no active account here")
     user = identity.user
     found = verification.scopes_in(claims)
     scopes = frozenset(issuer.default_scopes) if found is None else found
@@ -89,14 +89,14 @@ def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
     """
     user = User.objects.filter(pk=grant.user_id, is_active=True).first()
     if user is None:
-        raise TokenInvalid("its subject has no account here that is active")
+        raise TokenInvalid("its subject has no active account here")
     key = ApiKey.objects.filter(pk=grant.key_id, user=user, revoked_at__isnull=True).first()
     if grant.key_id and (key is None or not key.accepts(grant.key_version)):
-        raise TokenInvalid("the secret that it was made with is not in force")
+        raise TokenInvalid("the secret that it was issued with is no longer valid")
     if ended_actors(grant.actors):
-        raise TokenInvalid("the secret of one who passed it on is not in force")
+        raise TokenInvalid("a secret that passed it on is no longer valid")
     if grant.identity_id is not None and people.ended_identities([grant.identity_id]):
-        raise TokenInvalid("its subject has no account here any more")
+        raise TokenInvalid("its subject no longer has an account here")
     # Derived from another issuer's token, it has the granted scopes and expires with that token.
     rights = Rights(scopes=grant.scopes) if key is None else key.rights
     scopes = frozenset(one for one in grant.scopes if rights.includes(_same(rights, one)))
@@ -104,7 +104,7 @@ def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
     if grant.agent:
         spec = agents.get_agent(grant.agent, viewer=grant.user_id)
         if spec is None or not rights.may_ask(spec.id):
-            raise TokenInvalid("its agent is not there any more")
+            raise TokenInvalid("its agent no longer exists")
         rights = replace(rights, agents=frozenset({spec.id}))
     return Principal(
         key=PrincipalKind.PERSON.key(user.pk),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KEY_ENDED: Final = "The key that asked for this answer was revoked or has expired."
 PASSED_ON: Final = "The token that asked for this answer was passed on with a key that has ended."
-NOT_IN_CHAT: Final = "Who asked for this answer is not in the chat any more, or was deactivated."
+NOT_IN_CHAT: Final = "The person who asked for this answer has left the chat or was deactivated."
 
 
 class Asked(NamedTuple):

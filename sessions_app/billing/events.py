@@ -69,7 +69,7 @@ def revoked(response_id: str, agent: str, amount: Money) -> ev.PaymentError:
     """Return the error for a payer whose approval of the agent has ended (UAMP §7.2)."""
     return ev.PaymentError(
         code=PaymentErrorCode.MANDATE_REVOKED,
-        message=f"{agent} may no longer take money without asking. Pay, and the answer goes on.",
+        message=f"{agent} may no longer charge without asking. Pay to continue the answer.",
         balance_required=str(amount),
         can_retry=True,
         response_id=response_id,
@@ -80,7 +80,7 @@ def withdrawn(response_id: str) -> ev.PaymentError:
     """Return the error that withdraws a payment request whose work has ended (UAMP §7.2)."""
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,
-        message="The work has ended. Nothing is due any more.",
+        message="The work has ended. Nothing is due.",
         can_retry=False,
         response_id=response_id,
     )

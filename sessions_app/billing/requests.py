@@ -49,7 +49,7 @@ class OfferTooLow(Exception):
 
     def __init__(self, offered: Money, wanted: Money, available: Money) -> None:
         super().__init__(
-            f"You offered {offered} {offered.asset}; {wanted} {wanted.asset} are asked for."
+            f"You offered {offered} {offered.asset}; {wanted} {wanted.asset} are due."
             " Submit at least that."
         )
         self.available = available
@@ -82,7 +82,7 @@ def ask(
     unless the amount is positive.
     """
     if amount.amount <= 0:
-        raise InvalidAmount("A payment is of more than nothing.")
+        raise InvalidAmount("The amount of a payment must be positive.")
     with transaction.atomic():
         mine = Response.objects.filter(pk=response_id, fence=fence)
         if not move(mine, ResponseTrigger.WAIT):
@@ -115,7 +115,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
         row = _waiting_for(session, event.response_id)
         if not lock_running(row.response_id):
             # It was stopped and settled while this payment was arriving.
-            raise LookupError("no payment is waited for")
+            raise LookupError("no payment is due")
         spec = agents.get_spec(row.response.agent_id)
         amount, asker = Money(row.amount, row.asset), row.response.session
         try:
@@ -155,7 +155,7 @@ def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentReques
     for row in rows.select_related("response__session").order_by("id"):
         if _is_of(row, session):
             return row
-    raise LookupError("no payment is waited for")
+    raise LookupError("no payment is due")
 
 
 def _check_offer(payment: ev.Payment, amount: Money, source: Source) -> None:

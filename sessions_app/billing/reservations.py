@@ -54,7 +54,7 @@ class Reservation:
 
     def __post_init__(self) -> None:
         if self.amount.amount < 0:
-            raise InvalidAmount("Less than nothing cannot be reserved.")
+            raise InvalidAmount("A negative amount cannot be reserved.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class AnswerCharge:
 
     def __post_init__(self) -> None:
         if self.amount.amount < 0:
-            raise InvalidAmount("An answer does not cost less than nothing.")
+            raise InvalidAmount("The cost of an answer must not be negative.")
 
 
 class BeyondApproval(Exception):
@@ -168,7 +168,7 @@ def reserve_more(
     if now.source is None:
         if before is not None and before.up_to is not None and now.payer_id == payment.payer_id:
             raise MandateRevoked(response_id)
-        raise BeyondApproval(f"{amount} would be held, nothing is allowed any more")
+        raise BeyondApproval(f"{amount} would be held, nothing more is allowed")
     hold = reserve(
         now.source,
         key=key,

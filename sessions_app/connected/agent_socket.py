@@ -229,13 +229,15 @@ class AgentSocket:
             raise _refusal(event, ErrorCode.INVALID_EVENT, "This answer has ended.")
         if not isinstance(event, ANSWER_EVENTS):
             raise _refusal(
-                event, ErrorCode.INVALID_EVENT, "An agent sends events of its answer in a turn."
+                event,
+                ErrorCode.INVALID_EVENT,
+                "An agent may send events of its answer only in a turn.",
             )
         if session_id in self._turns:
             return self._turns[session_id][1]
         daemon = self.daemons.get(session_id)
         if daemon is None:
-            raise _refusal(event, ErrorCode.UNKNOWN_SESSION, "no such turn here")
+            raise _refusal(event, ErrorCode.UNKNOWN_SESSION, "unknown turn")
         # A daemon with only one turn may name its agent's session instead.
         answers = list(daemon.answers.values())
         if len(answers) == 1:

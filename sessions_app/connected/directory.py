@@ -101,7 +101,7 @@ class ConnectedAgents:
             raise HeldElsewhere(elsewhere[0].process)
         if others or any(not one.is_gone for one in self._daemons.get(spec.id, ())):
             raise AgentError(
-                f"{spec.name} answers as many questions as it can. Try again in a moment.",
+                f"{spec.name} is at capacity. Try again in a moment.",
                 code=ErrorCode.RATE_LIMIT_EXCEEDED,
                 retry_after=FULL_SECONDS,
             )

@@ -149,7 +149,7 @@ class ClientConnection:
                 self._dismiss_session,
                 session.wire_id,
                 ErrorCode.CHAT_NOT_FOUND,
-                "You are not in this chat any more.",
+                "You are no longer in this chat.",
             ),
             on_elsewhere=partial(self._goes_elsewhere, session.wire_id),
         )
@@ -169,7 +169,9 @@ class ClientConnection:
         """Return the session that an event belongs to, or raise RemoteProtocolError."""
         attached = self.sessions.get(event.session_id or "")
         if attached is None:
-            raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+            raise RemoteProtocolError(
+                ErrorCode.UNKNOWN_SESSION, "this connection has no such session"
+            )
         return attached
 
     def detach(self, session_id: str) -> AttachedSession | None:

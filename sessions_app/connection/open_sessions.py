@@ -42,4 +42,4 @@ def _ended(connection: ClientConnection) -> RemoteProtocolError:
         return RemoteProtocolError(
             ErrorCode.UNAUTHORIZED, "You are signed out, or the token was revoked. Sign in again."
         )
-    return RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "The session has ended. Begin a new one.")
+    return RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "The session has ended. Start a new one.")

@@ -54,7 +54,7 @@ async def query_capabilities(connection: ClientConnection, event: ev.Capabilitie
         session_id = next(iter(connection.sessions))
     attached = connection.sessions.get(session_id or "")
     if session_id is not None and attached is None:
-        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "this connection has no such session")
     principal = attached.session.principal if attached else connection.principal
     capabilities = None
     if event.model is not None:

@@ -86,13 +86,13 @@ async def register_agent(
 def _check_may_register(connection: ClientConnection, principal: Principal) -> None:
     if principal.user_id is None:
         raise RemoteProtocolError(
-            ErrorCode.UNAUTHORIZED, "An agent is registered with a token of its owner."
+            ErrorCode.UNAUTHORIZED, "Register an agent with a token of its owner."
         )
     check_scope(principal, connections.CONNECT)
     if connection.transport != "websocket":
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
-            "An agent is registered on a WebSocket, on which it is sent turns.",
+            "An agent can only be registered over a WebSocket, which delivers its turns.",
         )
     if registry.current().draining:
         raise RemoteProtocolError(
@@ -110,7 +110,7 @@ async def _claimed(name: str, principal: Principal) -> AgentSpec:
         return await database.run(claim)
     except connections.NameNotYours:
         raise RemoteProtocolError(
-            ErrorCode.FORBIDDEN, "The name is not yours to register with this token."
+            ErrorCode.FORBIDDEN, "This token may not register that name."
         ) from None
     except connections.TooManyConnectedAgents:
         raise RemoteProtocolError(
@@ -125,7 +125,7 @@ async def _written(daemon: RegisteredAgent) -> None:
         await registry.current().connected.write(daemon)
     except connections.TooManyDaemons:
         raise RemoteProtocolError(
-            ErrorCode.TOO_MANY_SESSIONS, "As many daemons as are allowed answer for this agent."
+            ErrorCode.TOO_MANY_SESSIONS, "This agent has reached its limit of daemons."
         ) from None
     except connections.NameNotYours:
         raise RemoteProtocolError(ErrorCode.FORBIDDEN, "The agent was deleted.") from None

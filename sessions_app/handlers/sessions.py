@@ -63,7 +63,8 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
             return
     if event.session.id in connection.sessions and not principal.is_visitor:
         raise RemoteProtocolError(
-            ErrorCode.SESSION_EXISTS, "This connection has a session of this id. Leave it out."
+            ErrorCode.SESSION_EXISTS,
+            "This connection already has a session with this id. Leave the id out.",
         )
     chat_id = event.chat or connection.defaults.chat
     _check_room(connection, principal, chat_id)
@@ -123,7 +124,7 @@ async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> Ope
     session = await find_session(session_id, principal)
     if session is None and event.chat is None:
         raise RemoteProtocolError(
-            ErrorCode.UNKNOWN_SESSION, "There is no such session to go on with. Create a new one."
+            ErrorCode.UNKNOWN_SESSION, "There is no such session to resume. Create a new one."
         )
     return session
 
@@ -230,7 +231,7 @@ async def attach_session(
         connection.reply(
             RemoteProtocolError(
                 ErrorCode.RESYNC,
-                "The log cannot be continued from there. Read the chat again by REST.",
+                "The log cannot be resumed from there. Read the chat again over REST.",
                 event_id=event.event_id,
                 session_id=session.wire_id,
             ).to_event(),
@@ -376,7 +377,7 @@ async def end_session(connection: ClientConnection, event: ev.SessionEnd) -> Non
     """End a session and reply `session.end`; its running responses continue (UAMP §5.3)."""
     attached = connection.detach(event.session_id or "")
     if attached is None:
-        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "no such session here")
+        raise RemoteProtocolError(ErrorCode.UNKNOWN_SESSION, "this connection has no such session")
     reason = event.reason or "user_left"
     await database.run(session_states.close_session, attached.session.id, reason=reason)
     wire_id = attached.session.wire_id

@@ -122,7 +122,7 @@ async def handle(connection: ClientConnection, event: uamp.Event) -> None:
         _name(error, event)
         refuse(connection, error)
     except (DatabaseError, InterfaceError):
-        logger.exception("the database did not take %s", uamp.type_of(event))
+        logger.exception("the database did not store %s", uamp.type_of(event))
         refuse(
             connection, _internal(event, ErrorCode.UNAVAILABLE, "The server cannot store this now.")
         )
@@ -147,7 +147,7 @@ def _handler_of(event: uamp.Event) -> Handler:
     handler = HANDLERS.get(type(event))
     if handler is None:
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "A session of a chat does not take this event."
+            ErrorCode.INVALID_EVENT, "A session of a chat does not accept this event."
         )
     return handler
 

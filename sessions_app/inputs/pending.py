@@ -31,14 +31,16 @@ def size_of(event: InputEvent) -> int:
     return len(msgspec.json.encode(event))
 
 
-def too_many(message: str = "Too many inputs wait. Send response.create.") -> RemoteProtocolError:
+def too_many(
+    message: str = "Too many inputs are pending. Send response.create.",
+) -> RemoteProtocolError:
     """Return the error for too many pending inputs."""
     return RemoteProtocolError(ErrorCode.TOO_MANY_INPUTS, message)
 
 
 def too_large(limit: int) -> RemoteProtocolError:
     """Return the error for an input that would exceed the limit on pending bytes."""
-    return too_many(f"The inputs that wait have at most {limit} bytes. Send response.create.")
+    return too_many(f"Pending inputs have at most {limit} bytes. Send response.create.")
 
 
 def may_pass(error: Exception) -> bool:

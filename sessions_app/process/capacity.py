@@ -97,7 +97,7 @@ def busy() -> RemoteProtocolError:
     """Return the error for a turn that exceeds the server's capacity."""
     return RemoteProtocolError(
         ErrorCode.BUSY,
-        "The server has no room for another response now. Try again in a moment.",
+        "The server is at capacity. Try again in a moment.",
         details={"retry_after": 2},
     )
 

@@ -128,7 +128,7 @@ async def _take_over(process: Process, row: Response) -> None:
         context = await database.run(_continuation, row)
     except (UnreadableCheckpointError, msgspec.ValidationError):
         # A retry would read the same data.
-        logger.exception("response %s cannot go on", row.pk)
+        logger.exception("response %s cannot continue", row.pk)
         context = None
     if context is None:
         await _end(process, row)

@@ -37,9 +37,9 @@ CLAIM_SECONDS: Final = 60
 """A process that has not started its claim within this time is presumed dead."""
 ATTEMPTS: Final = 40
 """How often a message is tried whose turn is refused for a temporary reason."""
-_KEY_ENDED: Final = "The key that sent this message was revoked or has expired. Send it anew."
+_KEY_ENDED: Final = "The key that sent this message was revoked or has expired. Send it again."
 _SENDER_GONE: Final = "The sender was removed from the chat, or deactivated."
-_NEVER_STARTED: Final = "The server could not send this message. Send it anew."
+_NEVER_STARTED: Final = "The server could not send this message. Send it again."
 CHATS_AT_ONCE: Final = 50
 """How many chats a process handles per round."""
 

@@ -402,6 +402,6 @@ def _unpaid(message: str) -> AgentError:
 
 def _late() -> AgentError:
     return AgentError(
-        "The payment did not come in time. Ask again to pay for it.",
+        "The payment did not arrive in time. Ask again to pay for it.",
         code=ErrorCode.PAYMENT_TIMEOUT,
     )

@@ -39,7 +39,7 @@ class ReceiptQuery(serializers.Serializer[Any]):
     responses = serializers.CharField(
         required=False,
         max_length=41 * receipts.ANSWERS_MAX,
-        help_text="Ids with commas between, at most 100; without it the newest 100 answers.",
+        help_text="Ids separated by commas, at most 100; by default the newest 100 answers.",
     )
 
     def validate_responses(self, text: str) -> list[str]:
@@ -61,12 +61,12 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
     currency = serializers.CharField()
     input_tokens = serializers.IntegerField(allow_null=True)
     output_tokens = serializers.IntegerField(allow_null=True)
-    tools = serializers.IntegerField(help_text="How many calls of tools.")
+    tools = serializers.IntegerField(help_text="The number of tool calls.")
     paid_by = serializers.CharField(help_text="`you`, `pool`, or `other`: another person")
     unfinished = serializers.CharField(
         allow_null=True,
-        help_text="Of an answer that was not completed, how much of the price of an answer was"
-        " charged: whole, share or none.",
+        help_text="For an incomplete answer, how much of its price was charged: whole, share or"
+        " none.",
     )
     paid_onward = serializers.CharField(
         allow_null=True,
@@ -80,7 +80,7 @@ class PaymentReceiptSerializer(serializers.Serializer[Any]):
     )
     delegated = serializers.ListField(
         child=serializers.DictField(),
-        help_text="Receipts of what other agents answered for it, which `amount` does not count.",
+        help_text="Receipts for delegated answers, which `amount` does not include.",
     )
 
 
@@ -164,7 +164,7 @@ class PoolView(RestView):
             )
         except ledger.InsufficientFunds as error:
             raise Problem(
-                "insufficient_balance", f"{amount} are wanted, you have {error.available}. Top up."
+                "insufficient_balance", f"{amount} are needed, you have {error.available}. Top up."
             ) from error
         except ledger.IdempotencyConflict as error:
             raise Problem("idempotency_conflict", "The key was used for something else.") from error
@@ -196,7 +196,7 @@ def _owned(request: Request, chat_id: str) -> int:
     """Return a pool's account; raises Http404 for strangers, PermissionDenied for non-owners."""
     check_member(request, chat_id)
     if not membership.is_owner(chat_id, caller(request).pk):
-        raise PermissionDenied("Only an owner of the chat sees and fills its pool.")
+        raise PermissionDenied("Only an owner of the chat may see and fill its pool.")
     return payers.pool_of(chat_id, DEFAULT_ASSET)
 
 
@@ -215,5 +215,5 @@ def _amount(text: str) -> Money:
     except InvalidAmount as error:
         raise ValidationError({"amount": str(error)}) from error
     if not amount:
-        raise ValidationError({"amount": "The amount must be more than nothing."})
+        raise ValidationError({"amount": "The amount must be positive."})
     return amount

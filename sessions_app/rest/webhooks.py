@@ -36,7 +36,9 @@ _TYPES = "The events that are sent; all if empty."
 class WebhooksQuery(ListQuery):
     """The query parameters of GET /api/v1/webhooks."""
 
-    chat = serializers.CharField(required=False, max_length=40, help_text="Those of one chat.")
+    chat = serializers.CharField(
+        required=False, max_length=40, help_text="Only the webhooks of one chat."
+    )
 
 
 class DeliveriesQuery(ListQuery):
@@ -84,9 +86,7 @@ class NewWebhookSerializer(_WebhookBody):
 class WebhookChangeSerializer(_WebhookBody):
     """The body of PATCH /api/v1/webhooks/{id}."""
 
-    enabled = serializers.BooleanField(
-        help_text="false stops it; true has it go on where it was stopped."
-    )
+    enabled = serializers.BooleanField(help_text="false stops it; true resumes where it stopped.")
 
 
 class WebhookRotationSerializer(StrictSerializer):
@@ -96,7 +96,7 @@ class WebhookRotationSerializer(StrictSerializer):
         default=0,
         min_value=0,
         max_value=int(KEEPS_SECRET.total_seconds()),
-        help_text="How long bodies are signed with the secret before, too.",
+        help_text="How long bodies are also signed with the previous secret.",
     )
 
 
@@ -129,9 +129,7 @@ class DeliverySerializer(serializers.Serializer[Any]):
     seq = serializers.IntegerField(allow_null=True, help_text="Its place in the chat's log.")
     status = serializers.ChoiceField(choices=[state.value for state in DeliveryState])
     attempts = serializers.IntegerField()
-    http_status = serializers.IntegerField(
-        allow_null=True, help_text="What the receiver answered last."
-    )
+    http_status = serializers.IntegerField(allow_null=True, help_text="The receiver's last answer.")
     error = serializers.CharField(allow_null=True)
     next_attempt_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -188,7 +186,7 @@ class WebhooksView(_WebhookView):
         except NotAMember:
             raise Http404 from None
         except chat_webhooks.TooManyWebhooks:
-            raise Problem("too_many_webhooks", "Delete one, then make another.") from None
+            raise Problem("too_many_webhooks", "Delete one, then create another.") from None
         except RemoteProtocolError as error:
             raise ValidationError({"url": error.message}) from error
         return _shown(made, status=201)
@@ -371,7 +369,7 @@ def _queued(queue: Callable[[], WebhookDelivery]) -> Response:
     except chat_webhooks.WebhookStopped:
         raise Problem("webhook_stopped", "Enable it, then ask again.") from None
     except chat_webhooks.TooManyUnsent:
-        raise Problem("too_many_unsent", "Wait until it was sent.") from None
+        raise Problem("too_many_unsent", "Wait until it has been sent.") from None
     return Response(delivery_data(delivery), status=202)
 
 

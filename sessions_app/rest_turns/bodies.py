@@ -43,16 +43,16 @@ class NewMessageSerializer(StrictSerializer):
         child=serializers.UUIDField(),
         required=False,
         max_length=ATTACHMENTS,
-        help_text="`content_id`s of files that were uploaded.",
+        help_text="The `content_id`s of uploaded files.",
     )
     reply_to = serializers.RegexField(
-        _MESSAGE_ID, required=False, help_text="The message of the chat that this one answers."
+        _MESSAGE_ID, required=False, help_text="The message that this one replies to."
     )
     thread = serializers.RegexField(
-        _MESSAGE_ID, required=False, help_text="The message to whose thread this one belongs."
+        _MESSAGE_ID, required=False, help_text="The message whose thread this one belongs to."
     )
     also_in_chat = serializers.BooleanField(
-        required=False, help_text="Of a message in a thread: whether the chat shows it too."
+        required=False, help_text="Whether a message in a thread also appears in the chat."
     )
     queue = serializers.BooleanField(required=False)
     agents = serializers.ListField(
@@ -78,7 +78,7 @@ class NewMessageSerializer(StrictSerializer):
                 {"content": f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."}
             )
         if not text.strip() and not attrs.get("attachments"):
-            raise serializers.ValidationError({"content": "A message has a text or a file."})
+            raise serializers.ValidationError({"content": "A message needs text or a file."})
         return attrs
 
 
@@ -91,14 +91,14 @@ class NewResponseSerializer(NewMessageSerializer):
     agents = None  # type: ignore[assignment]  # `agent` answers
     agent = serializers.CharField(max_length=100)
     chat = serializers.RegexField(
-        r"^[A-Za-z0-9_-]{1,40}\Z", required=False, help_text="The chat; without it a new one."
+        r"^[A-Za-z0-9_-]{1,40}\Z", required=False, help_text="The chat; by default a new one."
     )
     response = serializers.DictField(
         required=False,
         help_text="What `response.create` of UAMP has as `response`: instructions, tools, model, …",
     )
     response_format = serializers.DictField(
-        required=False, help_text="The form of the answer, as in `response.create` of UAMP."
+        required=False, help_text="The format of the answer, as in `response.create` of UAMP."
     )
 
 
@@ -121,7 +121,7 @@ class DecisionSerializer(StrictSerializer):
 
     approved = serializers.BooleanField()
     reason = serializers.CharField(
-        required=False, max_length=1000, help_text="Of a refusal, for the model."
+        required=False, max_length=1000, help_text="The reason for a refusal, for the model."
     )
 
 

@@ -45,7 +45,7 @@ class WaitingSerializer(serializers.Serializer[Any]):
     amount = serializers.CharField(required=False, help_text="A decimal string.")
     currency = serializers.CharField(required=False)
     call_id = serializers.CharField(
-        required=False, help_text="The id of the tool call in REST, to decide or to give a result."
+        required=False, help_text="The REST id of the tool call, for a decision or a result."
     )
 
 
@@ -58,10 +58,10 @@ class ResponseSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=STATES)
     question_id = serializers.CharField(allow_null=True, help_text="The message that it answers.")
     message_id = serializers.CharField(
-        allow_null=True, help_text="The message that it became, once it has ended."
+        allow_null=True, help_text="The message that it produced, once it has ended."
     )
     text = serializers.CharField(
-        help_text="The answer, or as much of it as was stored a moment ago while it runs."
+        help_text="The answer; while it is running, the part stored so far."
     )
     output = serializers.ListField(
         child=serializers.DictField(), help_text="Its content items, once it has ended."
@@ -70,7 +70,7 @@ class ResponseSerializer(serializers.Serializer[Any]):
     error = ErrorSerializer(allow_null=True)
     waiting_for = WaitingSerializer(
         many=True,
-        help_text="Of a response that is `waiting`: a payment, decisions, results of client tools.",
+        help_text="The payment, decisions and client tool results that a `waiting` response needs.",
     )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)

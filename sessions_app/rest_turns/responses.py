@@ -47,10 +47,10 @@ class ResponsesQuery(ListQuery):
     """The query parameters of GET /api/v1/chats/{id}/responses."""
 
     status = serializers.ChoiceField(
-        choices=STATES, required=False, help_text="Only those in this state."
+        choices=STATES, required=False, help_text="Only responses in this state."
     )
     agent = serializers.CharField(
-        required=False, max_length=100, help_text="Only those of the agent of this name."
+        required=False, max_length=100, help_text="Only responses of the agent with this name."
     )
 
 

@@ -145,6 +145,6 @@ def unknown_call(call_id: str) -> RemoteProtocolError:
     """Return the error for a result or decision on a call that is not waiting."""
     return RemoteProtocolError(
         ErrorCode.UNKNOWN_CALL,
-        "No call of this session waits under this call_id.",
+        "No call of this session is waiting under this call_id.",
         details={"call_id": call_id},
     )

@@ -194,7 +194,7 @@ def _answer(context: ToolContext, asked: _Ask) -> _Reply:
         return _Reply(error=error)
     except Exception:
         logger.exception("tool call %s: %s failed", context.call_id, asked.method)
-        return _Reply(error=ToolError("The server failed. Its log says why."))
+        return _Reply(error=ToolError("Internal server error. The server's log has the details."))
 
 
 def _how(exitcode: int | None) -> str:

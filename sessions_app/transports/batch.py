@@ -159,7 +159,7 @@ def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
     if isinstance(events, dict):
         events = [events]
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "The body is an array of events.")
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "The body must be an array of events.")
     if len(events) > BATCH_EVENTS:
         raise RemoteProtocolError(
             ErrorCode.TOO_MANY_ITEMS, f"A batch has at most {BATCH_EVENTS} events."

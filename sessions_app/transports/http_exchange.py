@@ -395,7 +395,7 @@ def protocol_view(method: str) -> Callable[[Any], Any]:
 
 def _hint(request: HttpRequest) -> str:
     if request.path.endswith("/uamp"):
-        return "A WebSocket is opened with its handshake (Upgrade: websocket)."
+        return "Open a WebSocket with its handshake (Upgrade: websocket)."
     return ""
 
 

@@ -104,7 +104,7 @@ class HttpPayment:
         except x402.PaymentNotTaken as error:
             raise self._demanded(body, str(error), error.code) from error
         if paid is None:
-            raise self._demanded(body, "This has to be paid first.", PAYMENT_REQUIRED)
+            raise self._demanded(body, "Payment is required first.", PAYMENT_REQUIRED)
         self.headers.update(paid.response_headers)
         self._secret = paid.secret
         await database.run(services.keep_payment_token, session, paid.token_id)

@@ -24,5 +24,5 @@ async def refuse_unpaid(session: OpenSession, spec: AgentSpec, amount: Money) ->
         agent=spec.name,
     )
     raise RemoteProtocolError(
-        ErrorCode.PAYMENT_REQUIRED, "This has to be paid first.", details={"payment": body}
+        ErrorCode.PAYMENT_REQUIRED, "Payment is required first.", details={"payment": body}
     )

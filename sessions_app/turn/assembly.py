@@ -212,7 +212,7 @@ async def _check_media(session: OpenSession, message: uamp.Message) -> None:
         if not is_sound or item.format not in formats or not _is_kept_here(item):
             raise RemoteProtocolError(
                 ErrorCode.UNSUPPORTED_MODALITY,
-                f"The model of {spec.name} does not take this. Its capabilities say what it takes.",
+                f"The model of {spec.name} does not accept this. See its capabilities.",
                 details={"modality": "audio" if is_sound else "video"},
             )
 

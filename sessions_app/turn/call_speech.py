@@ -45,13 +45,11 @@ async def agent_spoken_to(
     """
     speech = create.call
     if speech is None or create.replaces is not None or create.queue:
-        raise _invalid("What is said in a call replaces no answer and is not queued.", "call")
+        raise _invalid("Speech in a call cannot replace an answer or be queued.", "call")
     _check_speech(inputs)
     agent = await database.run(partial(_agent, session, speech))
     if agent.is_quiet:
-        raise RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND, "The agents of this chat are quiet for now."
-        )
+        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "The agents of this chat are paused.")
     return agent
 
 
@@ -66,7 +64,7 @@ def _agent(session: OpenSession, speech: ev.CallSpeech) -> AgentMember:
         )
     except NotInCall:
         raise RemoteProtocolError(
-            ErrorCode.NOT_IN_CALL, "Only the host of an agent in a call speaks to it."
+            ErrorCode.NOT_IN_CALL, "Only the agent's host in the call may speak to it."
         ) from None
     members = membership.all_agent_members(session.chat_id, asker=session.principal.user_id)
     agent = next((member for member in members if member.agent_id == agent_id), None)
@@ -119,7 +117,7 @@ def _length_of(given: ev.InputAudio) -> int:
     try:
         samples = media_bytes(str(given.audio))
     except ValueError:
-        raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, "The sound is no base64.") from None
+        raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, "The audio is not base64.") from None
     return duration_ms(len(samples), given.format)
 
 

@@ -78,7 +78,7 @@ def _open(
     asking = Response.objects.filter(pk=response_id).select_related("session__user").first()
     asker = None if asking is None else asking.session
     if asking is None or asker is None:
-        raise ToolError("The session that asked is gone, so that no other agent can be asked.")
+        raise ToolError("The session that asked has ended, so no other agent can be asked.")
     principal = Principal(
         key=asker.principal,
         user_id=asker.user_id,
@@ -143,7 +143,7 @@ def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpe
             continue
         if asker.user_id is not None or agents.may_answer_visitors(target.id):
             return target
-    raise ToolError(f"{order.agent} is not there for the person who asks.")
+    raise ToolError(f"{order.agent} is not available to the person who asks.")
 
 
 def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
@@ -153,12 +153,13 @@ def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
     chain = {spec.id, *waiting.values_list("agent_id", flat=True)}
     if target.id in chain:
         raise ToolError(
-            f"{target.name} waits for this answer already, so that it cannot be asked. "
+            f"{target.name} is already waiting for this answer, so it cannot be asked. "
             "Do the task yourself."
         )
     if len(above) + 1 > settings.UAMP_DELEGATE_DEPTH:
         raise ToolError(
-            f"Work is passed on at most {settings.UAMP_DELEGATE_DEPTH} times. Do the task yourself."
+            f"Work can be passed on at most {settings.UAMP_DELEGATE_DEPTH} times. "
+            "Do the task yourself."
         )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_FOR_IT: Final = "the credential of who asked is not for it."
+NOT_FOR_IT: Final = "the asker's credential does not permit it."
 
 
 async def ask_mentioned(context: RunContext, message: NewMessage) -> None:

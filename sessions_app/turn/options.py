@@ -65,6 +65,6 @@ async def check_taken(
         if refused:
             raise RemoteProtocolError(
                 ErrorCode.UNSUPPORTED_PARAMETER,
-                f"The model of {target.name} does not take this: {', '.join(refused)}.",
+                f"The model of {target.name} does not accept this: {', '.join(refused)}.",
                 details={"parameters": refused, "agent": target.name},
             )

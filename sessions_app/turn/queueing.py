@@ -31,7 +31,7 @@ async def queued(request: TurnRequest) -> bool:
     user_id = session.principal.user_id
     if not session.is_shared or user_id is None or create.replaces is not None:
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "Only a message to a chat of people is queued."
+            ErrorCode.INVALID_EVENT, "Only a message to a shared chat can be queued."
         )
     if not await database.run(services.is_member, session):
         raise RemoteProtocolError(
@@ -43,7 +43,8 @@ async def queued(request: TurnRequest) -> bool:
     size += len(uamp.encode(create).encode())
     if size > settings.UAMP_MESSAGE_BYTES + ENVELOPE_BYTES:
         raise RemoteProtocolError(
-            ErrorCode.EVENT_TOO_LARGE, "A queued message is smaller. Upload its files first."
+            ErrorCode.EVENT_TOO_LARGE,
+            "The message is too large to be queued. Upload its files first.",
         )
     new = rows.NewQueuedTurn(
         chat_id=session.chat_id,

@@ -56,7 +56,7 @@ async def named_agents(request: TurnRequest, names: Sequence[str]) -> list[Agent
     if session.agent_id is not None or create.replaces is not None or create.call is not None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            "It is settled who answers here: leave out `agents`.",
+            "The answering agent is fixed here: leave out `agents`.",
             details={"param": "agents"},
         )
     members = await _members(session)
@@ -94,7 +94,7 @@ async def _asked(
         own = await _own_agent(session, session.agent_id, session.agent_name)
         if replaced is not None and own.agent_id != replaced.agent_id:
             raise RemoteProtocolError(
-                ErrorCode.AGENT_NOT_FOUND, "Another agent than that of this session answered."
+                ErrorCode.AGENT_NOT_FOUND, "A different agent from the session's answered."
             )
         return _unless_quiet([own], is_message=message is not None)
     members = await _members(session)
@@ -164,15 +164,13 @@ def _unless_quiet(
     if not any(target.is_quiet for target in targets):
         return targets, []
     if not is_message:
-        raise RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND, "The agents of this chat are quiet for now."
-        )
+        raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "The agents of this chat are paused.")
     return [], [
         MentionStop(
             agent_id=target.agent_id,
             agent=target.name,
             reason="quiet",
-            words=f"{target.name} does not answer: the agents of this chat are quiet.",
+            words=f"{target.name} does not answer: the agents of this chat are paused.",
         )
         for target in targets
     ]
@@ -190,7 +188,7 @@ async def _own_agent(session: OpenSession, agent_id: str, name: str) -> AgentMem
         raise _refusal(own)
     if own is None:
         raise RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND, "The agent of this session is not there any more."
+            ErrorCode.AGENT_NOT_FOUND, "The agent of this session no longer exists."
         )
     return own
 

@@ -51,7 +51,7 @@ async def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> Tu
             "There is no message of that thread in this chat.",
         )
     except errors.ThreadNested:
-        code, words = ErrorCode.THREAD_NESTED, "The message of that thread is in a thread itself."
+        code, words = ErrorCode.THREAD_NESTED, "The message of that thread is itself in a thread."
     else:
         return TurnThread(root_id=root_id, also_in_chat=given.also_in_chat)
     raise RemoteProtocolError(code, words)

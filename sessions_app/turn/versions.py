@@ -43,9 +43,7 @@ async def replaced_answer(request: TurnRequest) -> ReplacedAnswer | None:
     if message_id is None:
         return None
     if request.inputs or (config is not None and config.messages is not None):
-        raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "An answer that replaces another one takes no inputs."
-        )
+        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "A regenerated answer takes no inputs.")
     session = request.session
     if session.is_shared and not await database.run(services.is_member, session):
         raise RemoteProtocolError(

@@ -44,7 +44,7 @@ TYPES: Final = (
 )  # fmt: skip
 """The event types in a chat's log, and those of payments."""
 FORMAT: Final = "chat"
-STOPPED: Final = "The person who made it stopped it."
+STOPPED: Final = "Its creator stopped it."
 KEEPS_SECRET: Final = timedelta(days=7)
 """The longest time that bodies are also signed with the previous secret."""
 OPEN_AT_ONCE: Final = 100

@@ -47,10 +47,10 @@ UNDER_WAY: Final = 4
 # The most concurrent attempts in total for people whose receivers did not respond, so that many
 # people with hanging receivers leave workers for others.
 UNANSWERED_UNDER_WAY: Final = 8
-DEACTIVATED: Final = "The person who set it was deactivated."
-LEFT: Final = "The person who made it is no longer in the chat."
+DEACTIVATED: Final = "Its creator was deactivated."
+LEFT: Final = "Its creator is no longer in the chat."
 GONE: Final = "The entry of the log is no longer there."
-NOT_SHOWN: Final = "The task is no longer there for the one who set it."
+NOT_SHOWN: Final = "The task is no longer available to its creator."
 _SUCCESS: Final = range(200, 300)
 # Statuses after which a receiver may accept the same body later; other refusals are final.
 _PASSING: Final = frozenset({408, 425, 429})
@@ -188,7 +188,7 @@ def refusal(webhook: Webhook) -> str | None:
 def _queue_again(row: WebhookDelivery) -> None:
     """End a delivery with an outdated body, and have its state rendered again."""
     old = WebhookDelivery.objects.filter(pk=row.pk, attempts=row.attempts, finished_at__isnull=True)
-    why = "A message of the task was changed. Its state is sent anew."
+    why = "A message of the task was changed. Its state is sent again."
     if move(old, DeliveryTrigger.FAIL, finished_at=timezone.now(), body="", error=why):
         Webhook.objects.filter(pk=row.webhook_id).update(seen="", look_at=timezone.now())
 

@@ -30,5 +30,5 @@ def decrypted(text: str) -> dict[str, str]:
     try:
         return msgspec.json.decode(cipher(_PURPOSE).decrypt(text.encode()), type=dict[str, str])
     except InvalidToken:
-        logger.exception("the secrets of a webhook cannot be read: SECRET_KEY is another one")
+        logger.exception("the secrets of a webhook cannot be read: SECRET_KEY has changed")
         return {}

@@ -45,7 +45,7 @@ def check(url: str) -> None:
     except Unreachable:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            "The `url` of a receiver is https, on port 443 or 8443 of a public host.",
+            "The `url` of a receiver must be https, on port 443 or 8443 of a public host.",
         ) from None
 
 
@@ -61,7 +61,7 @@ def check_literal(url: str) -> None:
             check_addresses(target, [target.host])
     except Unreachable:
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "The `url` of a receiver is not in this network."
+            ErrorCode.INVALID_EVENT, "The `url` of a receiver must not be in this network."
         ) from None
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
     from tests.live_server import Dial
 
-NOT_FOR_IT = "the credential of who asked is not for it."
+NOT_FOR_IT = "the asker's credential does not permit it."
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,7 @@ def test_a_request_that_no_agent_answers_is_refused_with_the_reason(
         rpc = {"jsonrpc": "2.0", "id": 1} if "method" in body else {}
         refused = web.post(f"/agents/echo/{path}", json={**rpc, **body}, headers=headers)
         assert refused.status_code == status, (name, refused.text)
-        assert "the agents of this chat are quiet" in refused.json()["error"]["message"], name
+        assert "the agents of this chat are paused" in refused.json()["error"]["message"], name
         assert "agent_not_found" in refused.text, name
     url = f"{demo.ws}/agents/echo/acp"
     with connect(url, additional_headers=headers, proxy=None) as socket:

@@ -104,7 +104,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         await write(bob, "@echo hello")
         for page in (alice, bob):
             await expect(page.get_by_test_id("change").last).to_contain_text(
-                "the agents of this chat are quiet"
+                "the agents of this chat are paused"
             )
         await theirs.get_by_role("button", name="Resume agents").click()
         await expect(panel.get_by_test_id("agents-quiet")).to_have_count(0)

@@ -376,7 +376,7 @@ async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
         await page.get_by_test_id("limit-day").fill("-1")
         await page.keyboard.press("Enter")
         limits = page.locator("money-limits")
-        await expect(limits.get_by_role("alert")).to_have_text("An amount has no sign.")
+        await expect(limits.get_by_role("alert")).to_have_text("An amount must not have a sign.")
         await page.get_by_test_id("limit-day").fill("5")
         save = page.get_by_role("button", name="Save limits")
         await save.press("Enter")

@@ -129,4 +129,4 @@ def test_a_refused_token_ends_the_daemon(cluster: Cluster, tmp_path: Path, token
 def test_the_name_of_another_agent_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     with serve(cluster, tmp_path, ["echo"]) as daemon:
         assert daemon.process.wait(timeout=60) == 3
-        assert "not yours" in daemon.log
+        assert "may not register" in daemon.log

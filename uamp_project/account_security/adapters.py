@@ -158,7 +158,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         return cipher(_PURPOSE).encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Decrypt a secret; raises ValidationError if SECRET_KEY is another one now."""
+        """Decrypt a secret; raises ValidationError if SECRET_KEY has changed now."""
         try:
             return cipher(_PURPOSE).decrypt(encrypted_text.encode()).decode()
         except InvalidToken as error:

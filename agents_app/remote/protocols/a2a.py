@@ -297,7 +297,7 @@ class TaskAnswer(RemoteAnswer):
         if state in {"canceled", "cancelled"}:
             raise self._over("its task was cancelled over there", ErrorCode.CANCELLED)
         if _PAYMENT in object_in(message, "metadata"):
-            raise self.failed("it wants to be paid", ErrorCode.QUOTA_EXCEEDED)
+            raise self.failed("it requires a payment", ErrorCode.QUOTA_EXCEEDED)
         if state == "completed" or state in _ASKS:
             is_over = state == "completed"
             events = [] if is_over and self.length else self._parts(message)

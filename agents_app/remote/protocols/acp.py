@@ -91,7 +91,7 @@ class AcpModel(SocketModel):
                     )
                 return object_in(frame, "result")
             else:
-                raise answer.invalid("an answer to what was not asked")
+                raise answer.invalid("an answer to a request that was not sent")
 
 
 class PromptAnswer(RemoteAnswer):
@@ -108,7 +108,7 @@ class PromptAnswer(RemoteAnswer):
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError) as error:
-            raise self.invalid(f"what is no message of JSON-RPC: {error}") from error
+            raise self.invalid(f"an invalid JSON-RPC message: {error}") from error
 
     def notified(self, frame: dict[str, Any]) -> list[StreamEvent]:
         """Process a session update and return its events."""

@@ -55,7 +55,7 @@ class EnvelopeModel(EmittingModel):
         except RemoteProtocolError as error:
             raise self.failures.error(error.message, provider_code(error.code)) from error
         if not answer.complete:
-            message = "The answer ended before its end."
+            message = "The answer was cut off."
             raise self.failures.error(message, ErrorCode.INVALID_RESPONSE)
         response = answer.response()
         written = len(answer.text.encode()) + self.called.reasoning

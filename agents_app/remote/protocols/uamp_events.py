@@ -87,7 +87,7 @@ class UampAnswer(RemoteAnswer):
         try:
             event = decode(data, sender="server")
         except RemoteProtocolError as error:
-            raise self.invalid(f"what is no event of UAMP: {error.message}") from error
+            raise self.invalid(f"an invalid UAMP event: {error.message}") from error
         return self.take(event)
 
     def take(self, event: Event) -> list[StreamEvent]:
@@ -101,9 +101,9 @@ class UampAnswer(RemoteAnswer):
                 code = provider_code(event.error.code)
                 raise self.failed(event.error.message, code)
             case PaymentRequired():
-                raise self.failed("it wants to be paid in a socket", ErrorCode.QUOTA_EXCEEDED)
+                raise self.failed("it requires a payment over a socket", ErrorCode.QUOTA_EXCEEDED)
             case PaymentError():
-                message = f"it did not take the payment: {event.code} {event.message}"
+                message = f"it refused the payment: {event.code} {event.message}"
                 raise self.failed(message, ErrorCode.QUOTA_EXCEEDED)
             case SessionCreated() | ResponseCreated():
                 self._begun(event)

@@ -119,7 +119,7 @@ class UampSocketModel(SocketModel):
             try:
                 events = protocol.receive(await frames.receive(), now=time.monotonic())
             except RemoteProtocolError as error:
-                raise answer.invalid(f"what is no event of UAMP: {error.message}") from error
+                raise answer.invalid(f"an invalid UAMP event: {error.message}") from error
             for event in events:
                 if session.receive(event):
                     await self._take(session, event, answer, emit)
@@ -161,12 +161,14 @@ class UampSocketModel(SocketModel):
             return
         schemes = {(one.scheme, one.network) for one in asked.schemes}
         if payments is None or self.called.key is None or _BALANCE not in schemes:
-            raise answer.failed("it takes no payment that is possible", ErrorCode.QUOTA_EXCEEDED)
+            raise answer.failed(
+                "it accepts no available means of payment", ErrorCode.QUOTA_EXCEEDED
+            )
         try:
             await payments.reserve(asked.amount, asked.currency)
         except OverBudget as error:
             raise answer.failed(
-                f"it wants to be paid: {error}", ErrorCode.QUOTA_EXCEEDED
+                f"it requires a payment: {error}", ErrorCode.QUOTA_EXCEEDED
             ) from error
         self._paid.add(demand)
         scheme, network = _BALANCE

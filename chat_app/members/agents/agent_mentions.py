@@ -145,7 +145,7 @@ def _stop(
     elif not member.is_enabled:
         reason, words = DISABLED, "it is switched off"
     elif member.is_quiet:
-        reason, words = "quiet", "the agents of this chat are quiet"
+        reason, words = "quiet", "the agents of this chat are paused"
     elif hops >= most:
         reason = "hops"
         words = f"agents asked each other {most} times in a row, which is the limit here"

@@ -33,7 +33,7 @@ class LinkCardsSerializer(serializers.Serializer[Any]):
     """The cards of a message."""
 
     cards = LinkCardSerializer(many=True)
-    pending = serializers.BooleanField(help_text="A worker reads more: ask again in a moment.")
+    pending = serializers.BooleanField(help_text="A worker is reading more: ask again in a moment.")
 
 
 class LinkCardsView(RestView):

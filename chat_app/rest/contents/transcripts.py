@@ -28,7 +28,7 @@ class TranscriptSerializer(serializers.Serializer[Any]):
 
     state = serializers.ChoiceField(
         choices=["asked", "done", "none"],
-        help_text="asked: a worker has it written, ask again in a moment; none: there is no text.",
+        help_text="asked: a worker is requesting it, retry in a moment; none: there is no text.",
     )
     text = serializers.CharField(allow_blank=True)
 

@@ -65,7 +65,7 @@ class UploadedSerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     length = serializers.IntegerField()
-    offset = serializers.IntegerField(help_text="How many bytes are there.")
+    offset = serializers.IntegerField(help_text="The number of bytes received.")
     expires_at = serializers.DateTimeField()
     content = ContentSerializer(allow_null=True)
 
@@ -112,10 +112,10 @@ class UploadsView(TusView):
         operation_id="create_upload",
         parameters=[
             _RESUMABLE,
-            _header("Upload-Length", "The bytes of the whole file."),
+            _header("Upload-Length", "The size of the whole file, in bytes."),
             _header(
                 "Upload-Metadata",
-                "`filename` and `filetype`, each with its value in base64, a comma between.",
+                "`filename` and `filetype`, each with its value in base64, separated by a comma.",
                 required=False,
             ),
         ],
@@ -159,7 +159,7 @@ class UploadView(TusView):
 
     @extend_schema(
         operation_id="continue_upload",
-        parameters=[_RESUMABLE, _header("Upload-Offset", "Where the bytes begin.")],
+        parameters=[_RESUMABLE, _header("Upload-Offset", "The offset of the first byte.")],
         request={PART_TYPE: OpenApiTypes.BINARY},
         responses={204: None, **responses(400, 403, 404, 409, 412, 413, 415, 422)},
     )
@@ -210,7 +210,7 @@ def _check_version(request: Request) -> None:
 def _number(request: Request, name: str) -> int:
     text = request.headers.get(name, "")
     if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
-        raise ValidationError({name: "This header is a number of bytes."})
+        raise ValidationError({name: "This header must be a number of bytes."})
     return int(text)
 
 

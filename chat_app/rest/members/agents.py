@@ -50,7 +50,7 @@ class AgentChangeSerializer(StrictSerializer):
         write_only=True,
         max_length=4096,
         trim_whitespace=False,
-        help_text="The key of a remote agent; it is kept encrypted and never shown. Empty: none.",
+        help_text="The key of a remote agent; stored encrypted and never shown. Empty: none.",
     )
     instructions = serializers.CharField(
         required=False, allow_blank=True, help_text="The system prompt."
@@ -88,16 +88,16 @@ class HealthSerializer(serializers.Serializer[Any]):
 
     state = serializers.ChoiceField(
         choices=["online", "paused", "off"],
-        help_text="`paused`: it failed again and again, and is not called before `retry_at`.",
+        help_text="`paused`: it failed repeatedly and is not called before `retry_at`.",
     )
     failures = serializers.IntegerField(help_text="Calls that failed in a row.")
     last_error = serializers.CharField(allow_blank=True)
     failed_at = serializers.DateTimeField(allow_null=True)
     retry_at = serializers.DateTimeField(allow_null=True)
     probed_at = serializers.DateTimeField(
-        allow_null=True, help_text="When its address was last asked what it says of itself."
+        allow_null=True, help_text="When its description was last fetched from its address."
     )
-    found = serializers.DictField(help_text="What that was; empty for nothing.")
+    found = serializers.DictField(help_text="That description; empty if there was none.")
 
 
 class ConfiguredAgentSerializer(AgentSerializer):
@@ -117,7 +117,7 @@ class AddressSerializer(StrictSerializer):
         write_only=True,
         max_length=4096,
         trim_whitespace=False,
-        help_text="It is sent to this address alone, and not kept.",
+        help_text="It is sent only to this address, and not stored.",
     )
 
 
@@ -168,7 +168,9 @@ class AgentsView(RestView):
     def post(self, request: Request) -> Response:
         """Create an agent owned by the caller; requires the permission `agents_app.add_agent`."""
         if rights_of(request).agents is not None or rights_of(request).chats is not None:
-            raise MissingRight("This credential is for certain agents, and makes no others.")
+            raise MissingRight(
+                "This credential is restricted to certain agents and cannot create others."
+            )
         if not editing.may_make(caller(request)):
             raise PermissionDenied("An operator allows people to make agents.")
         body = NewAgentSerializer(data=request.data)

@@ -38,7 +38,7 @@ class NewShareLinkSerializer(StrictSerializer):
 
     title = serializers.CharField(required=False, allow_blank=True, max_length=200)
     grows = serializers.BooleanField(
-        required=False, help_text="Whether it shows what is said later, too."
+        required=False, help_text="Whether it also shows later messages."
     )
     days = serializers.IntegerField(required=False, min_value=1)
 
@@ -55,14 +55,14 @@ class _LinkSerializer(serializers.Serializer[Any]):
     """The base of both kinds of link."""
 
     id = serializers.CharField()
-    created_by = serializers.CharField(help_text="The name of who made it.")
+    created_by = serializers.CharField(help_text="The creator's name.")
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
     state = serializers.CharField(help_text="active, expired or revoked")
     revoked_by = serializers.CharField(
-        allow_null=True, help_text="null where the server ended it, with its maker's right."
+        allow_null=True, help_text="null if the server ended it because its creator lost the right."
     )
-    url = serializers.CharField(required=False, help_text="In the answer that made it, only.")
+    url = serializers.CharField(required=False, help_text="Only in the response that creates it.")
 
 
 class ShareLinkSerializer(_LinkSerializer):
@@ -200,7 +200,7 @@ def _bounded() -> Iterator[None]:
 
 def _check_days(body: dict[str, Any]) -> None:
     if body.get("days", 1) > (most := settings.UAMP_LINK_DAYS_MAX):
-        raise serializers.ValidationError({"days": f"A link lasts for at most {most} days."})
+        raise serializers.ValidationError({"days": f"A link is valid for at most {most} days."})
 
 
 def _link_data(link: AnyLink) -> dict[str, Any]:

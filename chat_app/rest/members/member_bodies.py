@@ -37,7 +37,9 @@ def refused() -> Iterator[None]:
     except NotAllowed as error:
         raise PermissionDenied(str(error)) from error
     except LastOwner as error:
-        raise PermissionDenied("A chat has an owner: make another member one first.") from error
+        raise PermissionDenied(
+            "A chat needs an owner: make another member an owner first."
+        ) from error
     except NoSponsor as error:
         raise ValidationError(
             {"payer": "No agent of this chat has an owner who pays for its answers."}

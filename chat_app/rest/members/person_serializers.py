@@ -19,11 +19,11 @@ class PersonSerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     username = serializers.CharField()
-    display_name = serializers.CharField(help_text="Empty where the username is shown.")
+    display_name = serializers.CharField(help_text="Empty if the username is shown.")
     status_text = serializers.CharField()
-    avatar_emoji = serializers.CharField(help_text="Empty for the initials of the name.")
+    avatar_emoji = serializers.CharField(help_text="Empty to show the initials of the name.")
     avatar_colour = serializers.CharField(
-        help_text="As #rrggbb; empty for one that is made of the name."
+        help_text="As #rrggbb; empty for one derived from the name."
     )
     avatar_url = serializers.CharField(allow_null=True, help_text="Of a picture.")
 
@@ -37,10 +37,14 @@ class SettingsSerializer(serializers.Serializer[Any]):
 
     theme = serializers.CharField(help_text="system, light or dark")
     density = serializers.CharField(help_text="comfortable or compact")
-    read_receipts = serializers.BooleanField(help_text="Whether others see how far one has read.")
-    typing_notices = serializers.BooleanField(help_text="Whether pages say that one types.")
+    read_receipts = serializers.BooleanField(
+        help_text="Whether others see how far the person has read."
+    )
+    typing_notices = serializers.BooleanField(
+        help_text="Whether others see that the person is typing."
+    )
     notifications = serializers.CharField(help_text="all, mentions (and direct messages) or none")
-    notification_text = serializers.BooleanField(help_text="Whether they show the words.")
+    notification_text = serializers.BooleanField(help_text="Whether they show the text.")
     notification_sound = serializers.BooleanField()
     quiet_from = serializers.CharField(help_text="As HH:MM in `time_zone`; empty for none.")
     quiet_until = serializers.CharField()
@@ -50,7 +54,7 @@ class SettingsSerializer(serializers.Serializer[Any]):
     )
     send_key = serializers.CharField(help_text="enter or ctrl_enter")
     follow_answers = serializers.BooleanField(
-        help_text="Whether the page goes on with an answer that grows."
+        help_text="Whether the page follows a growing answer."
     )
     language = serializers.CharField(help_text="Of the pages; empty for the browser's.")
 

@@ -50,10 +50,10 @@ class PushSubscriptionSerializer(serializers.Serializer[Any]):
     device = serializers.CharField(help_text="Such as `Firefox on Linux`.")
     created_at = serializers.DateTimeField()
     sent_at = serializers.DateTimeField(
-        allow_null=True, help_text="When its push service last took a message."
+        allow_null=True, help_text="When its push service last accepted a message."
     )
     failures = serializers.IntegerField(
-        help_text="Messages in a row that its push service did not take."
+        help_text="Consecutive messages that its push service did not accept."
     )
 
 
@@ -124,7 +124,7 @@ class PushSubscriptionsView(RestView):
             subscriptions.check(**body.validated_data)
         session_key = request.session.session_key
         if request.auth is not None or not session_key:
-            raise PermissionDenied("Notifications go to browsers that are signed in.")
+            raise PermissionDenied("Only signed-in browsers can get notifications.")
         row, is_new = subscriptions.subscribe(
             caller(request),
             session_key=session_key,

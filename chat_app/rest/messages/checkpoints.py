@@ -46,7 +46,7 @@ class CheckpointView(RestView):
         try:
             row = checkpoint_of(chat_id)
         except LogChanged as error:
-            raise Problem("log_changed", "An entry that was signed is another one now.") from error
+            raise Problem("log_changed", "A signed entry of the log was changed.") from error
         if row is None:
             raise Http404
         return Response(

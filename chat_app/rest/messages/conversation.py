@@ -272,7 +272,7 @@ def _refusals() -> Iterator[None]:
     except errors.MessageNotFound as error:
         raise Http404 from error
     except errors.NotTheAuthor as error:
-        raise PermissionDenied("The message is another member's.") from error
+        raise PermissionDenied("The message belongs to another member.") from error
     except errors.RevisionConflict as error:
         raise Problem("message_conflict", str(error)) from error
     except errors.TooManyRevisions as error:
@@ -282,14 +282,18 @@ def _refusals() -> Iterator[None]:
     except (BelongsElsewhere, errors.PinsAreTheOwners) as error:
         raise PermissionDenied(str(error)) from error
     except errors.TooManyPins as error:
-        raise Problem("quota_exceeded", "The chat has enough pins: unpin one first.") from error
+        raise Problem(
+            "quota_exceeded", "The chat has reached its limit of pins: unpin one first."
+        ) from error
     except errors.TooManyReactions as error:
-        raise Problem("quota_exceeded", "The message has enough reactions.") from error
+        raise Problem(
+            "quota_exceeded", "The message has reached its limit of reactions."
+        ) from error
     except errors.NotAnEmoji as error:
         raise Problem(
             "invalid",
-            "A reaction is one emoji.",
+            "A reaction must be one emoji.",
             errors=[{"parameter": "emoji", "detail": "Not an emoji."}],
         ) from error
     except errors.EmptyMessage as error:
-        raise ValidationError({"content": "A message has a text or a medium."}) from error
+        raise ValidationError({"content": "A message needs text or a medium."}) from error

@@ -43,19 +43,19 @@ class ExportQuery(serializers.Serializer["Any"]):
     format = serializers.ChoiceField(choices=sorted(FORMATS))
     log = serializers.BooleanField(
         required=False,
-        help_text="Whether NDJSON or JSON has the log with its hash chain and its signed head.",
+        help_text="Whether NDJSON or JSON includes the log with its hash chain and signed head.",
     )
     after = serializers.IntegerField(
         min_value=0,
         max_value=SEQ_MAX,
         default=0,
-        help_text="Only messages with a larger `seq`: an export that was cut off goes on there.",
+        help_text="Only messages with a larger `seq`, to resume an export that was cut off.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse the log in formats that cannot include it."""
         if attrs.get("log") and attrs["format"] not in _WITH_LOG:
-            raise serializers.ValidationError({"log": "Only NDJSON and JSON have the log."})
+            raise serializers.ValidationError({"log": "Only NDJSON and JSON can include the log."})
         return attrs
 
 

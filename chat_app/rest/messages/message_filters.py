@@ -56,7 +56,7 @@ def choices_field(choices: Sequence[str], help_text: str) -> serializers.CharFie
 class ExpandQuery(serializers.Serializer[Any]):
     """Query parameters that add parts to a message."""
 
-    expand = choices_field(EXPANDABLE, "What is returned beside each message.")
+    expand = choices_field(EXPANDABLE, "Additional data for each message.")
     render = serializers.ChoiceField(choices=["html"], required=False)
 
 
@@ -75,12 +75,12 @@ class MessagesQuery(ShownQuery, SeqQuery):
     around = serializers.RegexField(
         r"^([0-9]{1,16}|msg_[A-Za-z0-9_-]{1,36})\Z",
         required=False,
-        help_text="Rows on both sides of a `seq`, or of the message of an id.",
+        help_text="Rows on both sides of a `seq`, or of the message with an id.",
     )
     thread = serializers.RegexField(
         r"^(none|msg_[A-Za-z0-9_-]{1,36})\Z",
         required=False,
-        help_text="The replies to a message, or with `none` what the chat itself shows.",
+        help_text="The replies to a message; with `none`, the messages shown in the chat itself.",
     )
     order = serializers.ChoiceField(choices=["asc", "desc"], default="desc")
     q = serializers.CharField(
@@ -89,30 +89,32 @@ class MessagesQuery(ShownQuery, SeqQuery):
         help_text=f"At most {WORDS} words, which a message must all have; the newest first.",
     )
     author = serializers.CharField(
-        required=False, max_length=150, help_text="Of the person of this id or username."
+        required=False, max_length=150, help_text="Messages of the person with this id or username."
     )
     author_kind = serializers.ChoiceField(choices=["user", "agent"], required=False)
     agent = serializers.CharField(
-        required=False, max_length=100, help_text="Of the agent of this name."
+        required=False, max_length=100, help_text="Messages of the agent with this name."
     )
     protocol = serializers.CharField(
-        required=False, max_length=24, help_text="Whose `transport` is this."
+        required=False, max_length=24, help_text="Messages with this `transport`."
     )
     kind = serializers.ChoiceField(
-        choices=["text", *MEDIA], required=False, help_text="With text, or a medium of this kind."
+        choices=["text", *MEDIA],
+        required=False,
+        help_text="Messages with text, or a medium of this kind.",
     )
-    has = choices_field(HAS, "With all of these.")
+    has = choices_field(HAS, "Messages with all of these.")
     created_after = serializers.DateTimeField(required=False)
     created_before = serializers.DateTimeField(required=False)
     session = serializers.RegexField(
         r"^[A-Za-z0-9._-]{1,64}\Z",
         required=False,
-        help_text="That came in a session of the caller, or are answers that it asked for.",
+        help_text="Messages sent in a session of the caller, and the answers that it requested.",
     )
     cost_min = serializers.RegexField(
         r"^[0-9]{1,9}(?:\.[0-9]{1,6})?\Z",
         required=False,
-        help_text="Answers that cost at least so much, a decimal string in USD.",
+        help_text="Answers that cost at least this amount, a decimal string in USD.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +126,9 @@ class MessagesQuery(ShownQuery, SeqQuery):
             )
         if "q" in attrs:
             if attrs["order"] == "asc":
-                raise serializers.ValidationError({"order": "What is found is newest first."})
+                raise serializers.ValidationError(
+                    {"order": "Search results are always newest first."}
+                )
             words = attrs["q"].replace("\0", " ").split()
             if not 0 < len(words) <= WORDS:
                 raise serializers.ValidationError({"q": f"Search for 1 to {WORDS} words."})

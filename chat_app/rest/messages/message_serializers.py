@@ -46,7 +46,7 @@ class ReactionSerializer(serializers.Serializer[Any]):
     emoji = serializers.CharField()
     count = serializers.IntegerField()
     own = serializers.BooleanField()
-    users = MemberNameSerializer(many=True, help_text="The first 20 who gave it.")
+    users = MemberNameSerializer(many=True, help_text="The first 20 members who added it.")
 
 
 class ReactorSerializer(serializers.Serializer[Any]):
@@ -81,7 +81,7 @@ class ThreadSerializer(serializers.Serializer[Any]):
     replies = serializers.IntegerField()
     last_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
-    participants = FaceSerializer(many=True, help_text="The last five who replied.")
+    participants = FaceSerializer(many=True, help_text="The last five repliers.")
     following = serializers.BooleanField(
         help_text="Whether the caller wrote the message or a reply, or was mentioned in one."
     )
@@ -102,27 +102,25 @@ class MessageSerializer(serializers.Serializer[Any]):
     sender_kind = serializers.CharField(help_text="user or agent")
     digital_source_type = serializers.CharField(
         allow_null=True,
-        help_text="Of an agent's message: that AI made it, as a term of IPTC; null for people's.",
+        help_text="Marks an agent's message as made by AI, with a term of IPTC; null for people's.",
     )
     created_at = serializers.DateTimeField()
     response_id = serializers.CharField(allow_null=True)
     status = serializers.CharField(help_text="completed, cancelled or failed")
     transport = serializers.CharField(
-        help_text="How it came: websocket, sse, batch, completions, a2a, ...; empty if not known."
+        help_text="How it was sent: websocket, sse, batch, completions, a2a, ...; empty if unknown."
     )
     reply_to = QuotedSerializer(allow_null=True)
     version_of = serializers.CharField(
-        allow_null=True, help_text="The first version of an answer that was made again."
+        allow_null=True, help_text="The first version of a regenerated answer."
     )
-    replaced_by = serializers.CharField(
-        allow_null=True, help_text="The version that took its place."
-    )
+    replaced_by = serializers.CharField(allow_null=True, help_text="The version that replaced it.")
     thread = serializers.CharField(
         allow_null=True, help_text="The message to whose thread it belongs."
     )
     also_in_chat = serializers.BooleanField(help_text="Whether a reply is shown in the chat too.")
     copied_from = serializers.CharField(
-        allow_null=True, help_text="In a fork: the message of the source that it is a copy of."
+        allow_null=True, help_text="In a fork: the message of the source that it was copied from."
     )
     replies = ThreadSerializer(allow_null=True)
     revision = serializers.IntegerField(help_text="How often it was edited.")
@@ -151,7 +149,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     response = serializers.DictField(
         required=False,
         allow_null=True,
-        help_text="With `expand=response`: the response that it is the answer of.",
+        help_text="With `expand=response`: the response that produced it.",
     )
     failed_answers = serializers.ListField(
         child=serializers.DictField(),
@@ -164,7 +162,7 @@ class RevisionSerializer(serializers.Serializer[Any]):
     """A former text of a message; revision 0 is the original."""
 
     revision = serializers.IntegerField()
-    seq = serializers.IntegerField(help_text="The entry of the log that has it.")
+    seq = serializers.IntegerField(help_text="Its entry in the log.")
     content = serializers.CharField()
     edited_by = serializers.CharField(allow_null=True)
     created_at = serializers.DateTimeField()

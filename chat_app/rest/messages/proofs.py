@@ -44,4 +44,4 @@ class MessageProofView(RestView):
         except NotProvable:
             raise Http404 from None
         except LogChanged as error:
-            raise Problem("log_changed", "An entry that was signed is another one now.") from error
+            raise Problem("log_changed", "A signed entry of the log was changed.") from error

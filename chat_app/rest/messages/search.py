@@ -33,7 +33,7 @@ class SearchQuery(serializers.Serializer[Any]):
     )
     limit = serializers.IntegerField(min_value=1, max_value=LIMIT_MAX, default=20)
     cursor = serializers.CharField(
-        required=False, help_text="`next_cursor` of the page before, unchanged."
+        required=False, help_text="The `next_cursor` of the previous page, unchanged."
     )
 
 

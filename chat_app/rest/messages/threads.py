@@ -33,7 +33,7 @@ class ThreadsQuery(ListQuery):
     """The query parameters of GET /api/v1/threads."""
 
     limit = serializers.IntegerField(
-        min_value=1, max_value=LIMIT_MAX, default=20, help_text="Threads in a page."
+        min_value=1, max_value=LIMIT_MAX, default=20, help_text="Threads per page."
     )
 
 
@@ -47,10 +47,10 @@ class FollowedThreadSerializer(serializers.Serializer[Any]):
     sender_kind = serializers.CharField(help_text="user or agent")
     content = serializers.CharField(help_text="The beginning of the message; empty once deleted.")
     replies = serializers.IntegerField()
-    unread = serializers.IntegerField(help_text="Replies new to the caller; it stops at 100.")
+    unread = serializers.IntegerField(help_text="Replies new to the caller, counted up to 100.")
     last_at = serializers.DateTimeField()
     last_seq = serializers.IntegerField()
-    participants = FaceSerializer(many=True, help_text="The last five who replied.")
+    participants = FaceSerializer(many=True, help_text="The last five repliers.")
 
 
 class ThreadsView(RestView):

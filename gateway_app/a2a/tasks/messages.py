@@ -97,7 +97,7 @@ def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
             return [uamp.ResponseCancel(response_id=task_id)]
         payment = payments.submitted(sent.metadata)
         if payment is None:
-            _refuse(f"The task has to be paid: send `{payments.PAYLOAD}` in the metadata.")
+            _refuse(f"The task needs a payment: send `{payments.PAYLOAD}` in the metadata.")
         return [uamp.PaymentSubmit(response_id=task_id, payment=payment)]
     calls = {
         event.call_id: event
@@ -147,7 +147,7 @@ def _named_answer(
     if isinstance(event, ev.ToolApprovalRequired):
         return _decision(event, data)
     if "result" not in data:
-        _refuse("The answer to a tool call has `result`.")
+        _refuse("The answer to a tool call needs `result`.")
     result = data["result"]
     return uamp.ToolResult(
         call_id=event.call_id,
@@ -159,7 +159,7 @@ def _named_answer(
 def _decision(event: ev.ToolApprovalRequired, data: Mapping[str, Any]) -> Event:
     approved, reason = data.get("approved"), data.get("reason")
     if not isinstance(approved, bool):
-        _refuse("The answer to a request for approval has `approved`, true or false.")
+        _refuse("The answer to a request for approval needs `approved`, true or false.")
     return uamp.ToolApprove(
         call_id=event.call_id,
         response_id=event.response_id,

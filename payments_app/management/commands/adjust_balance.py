@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Changes the balance of a person; the ledger and the audit record the reason."""
 
-    help = "Change the balance of a person by an amount; a minus takes away."
+    help = "Adjust a person's balance by an amount; a negative one is deducted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the person, the amount, and the reason."""
         parser.add_argument("username", help="the person")
         parser.add_argument("amount", help="such as 25, or -0.50")
         parser.add_argument("--currency", choices=sorted(ASSETS), default=DEFAULT_ASSET)
-        parser.add_argument("--reason", required=True, help="why, for the ledger and the audit")
+        parser.add_argument(
+            "--reason", required=True, help="the reason, for the ledger and the audit log"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Change the balance, and print the new one."""

@@ -41,7 +41,7 @@ _LOG_WORDS: Final[dict[str, str]] = {
     "participant.updated": "A member was changed",
     "chat.updated": "The chat was changed",
     "chat.forked": "The chat was forked",
-    "link.created": "A link was made",
+    "link.created": "A link was created",
     "link.revoked": "A link was revoked",
     "call.ended": "A call ended",
     "state.updated": "The shared state was changed",

@@ -33,7 +33,7 @@ async def take_agent_event(
     await check_rate(connection, session.principal, "call events", session.wire_id)
     chat_id, user_id = chat_of(attached, event.chat_id), session.principal.user_id
     if not session.is_shared or user_id is None:
-        raise RemoteProtocolError(ErrorCode.CALL_NOT_FOUND, "No call goes on here.")
+        raise RemoteProtocolError(ErrorCode.CALL_NOT_FOUND, "No call is in progress here.")
     act = Act(chat_id=chat_id, user_id=user_id, session_id=session.id, call_id=event.call_id)
     change = add_agent if isinstance(event, ev.CallAgentAdd) else remove_agent
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def chat_of(attached: AttachedSession, chat_id: str | None) -> str:
     """Return the session's chat; raises RemoteProtocolError if an event names another."""
     if chat_id is not None and chat_id != attached.session.chat_id:
-        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session belongs to another chat.")
     return attached.session.chat_id
 
 
@@ -41,40 +41,34 @@ def refusal(error: Exception) -> RemoteProtocolError:
         return _refusal_of_chat(error)
     if isinstance(error, change.NoSuchCall):
         return RemoteProtocolError(
-            ErrorCode.CALL_NOT_FOUND, "This call does not go on. Begin one under a new call_id."
+            ErrorCode.CALL_NOT_FOUND, "This call is over. Start one with a new call_id."
         )
     if isinstance(error, changes.CallRuns):
         return RemoteProtocolError(
             ErrorCode.CALL_RUNNING, str(error), details={"call_id": error.call_id}
         )
     if isinstance(error, changes.CallIsFull):
-        return RemoteProtocolError(
-            ErrorCode.CALL_FULL, "As many people take part in the call as are allowed."
-        )
-    return RemoteProtocolError(
-        ErrorCode.NOT_IN_CALL, "That is only for those who take part in the call."
-    )
+        return RemoteProtocolError(ErrorCode.CALL_FULL, "The call has reached its limit of people.")
+    return RemoteProtocolError(ErrorCode.NOT_IN_CALL, "Only participants of the call may do that.")
 
 
 def _refusal_of_chat(error: Exception) -> RemoteProtocolError:
     if isinstance(error, BelongsElsewhere):
         return RemoteProtocolError(ErrorCode.FORBIDDEN, str(error))
     return RemoteProtocolError(
-        ErrorCode.CHAT_NOT_FOUND, "Calls go to members of the session's chat."
+        ErrorCode.CHAT_NOT_FOUND, "Only members of the session's chat can be called."
     )
 
 
 def _refusal_of_agent(error: Exception) -> RemoteProtocolError:
     if isinstance(error, agents.NoSuchAgent):
         return RemoteProtocolError(
-            ErrorCode.AGENT_NOT_FOUND, "No agent of that name is here. Add it to the chat first."
+            ErrorCode.AGENT_NOT_FOUND, "The chat has no agent with that name. Add it first."
         )
     if isinstance(error, agents.TakesNoCalls):
         return RemoteProtocolError(
             ErrorCode.UNSUPPORTED_MODALITY,
-            "The agent's model does not hear and speak. Its capabilities say what it takes.",
+            "The agent's model does not support speech. See its capabilities.",
             details={"modality": "audio"},
         )
-    return RemoteProtocolError(
-        ErrorCode.CALL_FULL, "As many agents take part in the call as are allowed."
-    )
+    return RemoteProtocolError(ErrorCode.CALL_FULL, "The call has reached its limit of agents.")

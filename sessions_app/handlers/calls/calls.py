@@ -47,7 +47,7 @@ async def take_call_event(connection: ClientConnection, event: CallEvent) -> Non
         if isinstance(event, ev.VoiceInvite):
             _decline(connection, attached, event, "unsupported")
             return
-        raise RemoteProtocolError(ErrorCode.CALL_NOT_FOUND, "No call goes on here.")
+        raise RemoteProtocolError(ErrorCode.CALL_NOT_FOUND, "No call is in progress here.")
     if isinstance(event, ev.VoiceInvite):
         await check_rate(connection, session.principal, "calls", session.wire_id)
     try:

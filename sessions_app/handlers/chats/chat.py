@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def _chat_of(attached: AttachedSession, chat_id: str | None) -> str:
     """Return the session's chat, the only one that it may send to."""
     if chat_id is not None and chat_id != attached.session.chat_id:
-        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session belongs to another chat.")
     return attached.session.chat_id
 
 

@@ -30,7 +30,7 @@ async def take_fork(connection: ClientConnection, event: ev.ChatFork) -> None:
     """Fork the session's chat for the sender, or find the fork that this event made before."""
     session = connection.attached_to(event).session
     if event.chat_id is not None and event.chat_id != session.chat_id:
-        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session belongs to another chat.")
     await check_rate(connection, session.principal, "forks", session.wire_id)
     try:
         forked = await database.run(partial(_fork, session, event))

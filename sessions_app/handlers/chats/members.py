@@ -78,7 +78,7 @@ async def _change(
     attached: AttachedSession = connection.attached_to(event)
     session = attached.session
     if event.chat_id is not None and event.chat_id != session.chat_id:
-        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session belongs to another chat.")
     await check_rate(connection, session.principal, "writes", session.wire_id)
     try:
         done = await database.run(partial(_as_person, session, event, change))
@@ -170,7 +170,7 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
             code, words = ErrorCode.FORBIDDEN, str(error)
         case LastOwner():
             code = ErrorCode.FORBIDDEN
-            words = "A chat has an owner: make another member one first."
+            words = "A chat needs an owner: make another member an owner first."
         case NoSponsor():
             code = ErrorCode.INVALID_EVENT
             words = "No agent of this chat has an owner who pays for its answers."

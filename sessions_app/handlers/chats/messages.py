@@ -95,7 +95,7 @@ async def _admitted(connection: ClientConnection, event: Act) -> AttachedSession
     attached = connection.attached_to(event)
     session = attached.session
     if event.chat_id is not None and event.chat_id != session.chat_id:
-        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session belongs to another chat.")
     await check_rate(connection, session.principal, "writes", session.wire_id)
     return attached
 
@@ -129,22 +129,28 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
         case errors.MessageNotFound():
             code, words = ErrorCode.MESSAGE_NOT_FOUND, "There is no such message in this chat."
         case errors.NotTheAuthor():
-            code, words = ErrorCode.FORBIDDEN, "The message is another member's."
+            code, words = ErrorCode.FORBIDDEN, "The message belongs to another member."
         case errors.RevisionConflict() | errors.ChatWentOn():
             code, words = ErrorCode.MESSAGE_CONFLICT, str(error)
         case errors.TooManyRevisions():
             code = ErrorCode.QUOTA_EXCEEDED
             words = f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
         case errors.EmptyMessage():
-            code, words = ErrorCode.INVALID_EVENT, "A message has a text or a medium."
+            code, words = ErrorCode.INVALID_EVENT, "A message needs text or a medium."
         case errors.NotAnEmoji():
-            code, words = ErrorCode.INVALID_EVENT, "A reaction is one emoji."
+            code, words = ErrorCode.INVALID_EVENT, "A reaction must be one emoji."
         case errors.TooManyReactions():
-            code, words = ErrorCode.QUOTA_EXCEEDED, "The message has enough reactions."
+            code, words = (
+                ErrorCode.QUOTA_EXCEEDED,
+                "The message has reached its limit of reactions.",
+            )
         case BelongsElsewhere() | errors.PinsAreTheOwners():
             code, words = ErrorCode.FORBIDDEN, str(error)
         case errors.TooManyPins():
-            code, words = ErrorCode.QUOTA_EXCEEDED, "The chat has enough pins: unpin one first."
+            code, words = (
+                ErrorCode.QUOTA_EXCEEDED,
+                "The chat has reached its limit of pins: unpin one first.",
+            )
         case _:
             return None
     return RemoteProtocolError(code, words)

@@ -23,7 +23,7 @@ async def take_queue_event(
     """Remove a queued message, or have it sent now."""
     session = connection.attached_to(event).session
     if event.chat_id is not None and event.chat_id != session.chat_id:
-        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session is not in that chat.")
+        raise RemoteProtocolError(ErrorCode.CHAT_NOT_FOUND, "This session belongs to another chat.")
     await check_rate(connection, session.principal, "writes", session.wire_id)
     act = rows.remove if isinstance(event, ev.QueueRemove) else rows.start_now
     try:
@@ -35,5 +35,5 @@ async def take_queue_event(
     except rows.NotTheirs:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
-            "Queued messages are sent by who wrote them, and removed by them and owners.",
+            "Only its author may send a queued message; an owner may remove it, too.",
         ) from None

@@ -28,11 +28,12 @@ async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> Non
     principal = connection.principal
     if connection.transport != "websocket":
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "Chats are watched on a WebSocket. Over HTTP, read the list."
+            ErrorCode.INVALID_EVENT,
+            "Chats can only be watched over a WebSocket. Over HTTP, read the list.",
         )
     if principal.user_id is None or connection.defaults.bound is not None:
         raise RemoteProtocolError(
-            ErrorCode.UNAUTHORIZED, "Only the socket of a person who signed in watches chats."
+            ErrorCode.UNAUTHORIZED, "Only a signed-in person can watch chats."
         )
     if principal.is_expired:
         raise RemoteProtocolError(ErrorCode.TOKEN_EXPIRED, "The token of this socket has expired.")

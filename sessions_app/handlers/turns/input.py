@@ -211,7 +211,7 @@ async def cancel_response(connection: ClientConnection, event: ev.ResponseCancel
         if not await database.run(selectors.may_stop, response_id, attached.session):
             raise RemoteProtocolError(
                 ErrorCode.FORBIDDEN,
-                "Only who asked, who pays and owners of the chat stop an answer that has a price.",
+                "Only the asker, the payer and owners of the chat may stop a paid answer.",
             )
     for response_id in targets:
         await registry.current().signals.cancel(response_id, attached.session.principal.user_id)

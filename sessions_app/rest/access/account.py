@@ -160,7 +160,7 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
     key = keys.find_key(user.pk, key_id)
     if key is None or not keys.revoke_key(key, by=user, address=address_of(request)):
         raise Http404
-    messages.success(request, "The key was revoked. What used it ends within five seconds.")
+    messages.success(request, "The key was revoked. Its connections end within five seconds.")
     return redirect(PAGE)
 
 

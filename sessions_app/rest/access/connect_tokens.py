@@ -34,7 +34,7 @@ class NewConnectTokenSerializer(StrictSerializer):
     """The body of POST /api/v1/connect-tokens."""
 
     agent = serializers.CharField(
-        max_length=64, help_text="A connected agent of the caller, or a name that is free."
+        max_length=64, help_text="A connected agent of the caller, or an unused name."
     )
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
 
@@ -46,10 +46,10 @@ class ConnectTokenSerializer(serializers.Serializer[Any]):
     agent = serializers.CharField(help_text="The name of the agent that it registers.")
     agent_id = serializers.CharField()
     online = serializers.BooleanField(help_text="Whether a daemon is connected for the agent.")
-    prefix = serializers.CharField(help_text="How its secret begins.")
+    prefix = serializers.CharField(help_text="The beginning of its secret.")
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True)
-    used_at = serializers.DateTimeField(allow_null=True, help_text="To five minutes.")
+    used_at = serializers.DateTimeField(allow_null=True, help_text="Accurate to five minutes.")
 
 
 class ConnectTokenSecretSerializer(ConnectTokenSerializer):
@@ -107,7 +107,7 @@ class ConnectTokensView(RestView):
         except keys.TooManyKeys:
             raise Problem(
                 "too_many_keys",
-                f"You have {settings.UAMP_KEYS_PER_USER} keys. Revoke one, then make another.",
+                f"You have {settings.UAMP_KEYS_PER_USER} keys. Revoke one, then create another.",
             ) from None
         except keys.ImpossibleKey as error:
             raise ValidationError({error.field: str(error)}) from error

@@ -48,39 +48,39 @@ class KeyBudgetStateSerializer(serializers.Serializer[Any]):
     period = serializers.ChoiceField(choices=PERIODS)
     currency = serializers.CharField()
     spent = serializers.CharField()
-    held = serializers.CharField(help_text="What is reserved for running answers.")
+    held = serializers.CharField(help_text="The amount reserved for running answers.")
     resets_at = serializers.DateTimeField()
 
 
 class NewKeySerializer(StrictSerializer):
     """The body of POST /api/v1/keys."""
 
-    name = serializers.CharField(max_length=100, help_text="What the key is for.")
+    name = serializers.CharField(max_length=100, help_text="The purpose of the key.")
     scopes = serializers.ListField(
         child=serializers.CharField(max_length=40),
         max_length=40,
-        help_text="Of docs/identity.md; `*` has all, `chats:*` all of that name.",
+        help_text="See docs/identity.md; `*` grants all, `chats:*` all that begin with chats.",
     )
     chats = serializers.ListField(
         child=serializers.CharField(max_length=40),
         max_length=keys.RESTRICTED_TO,
         required=False,
         allow_null=True,
-        help_text="The ids of the only chats that it is for.",
+        help_text="The ids of the chats that it is restricted to.",
     )
     agents = serializers.ListField(
         child=serializers.CharField(max_length=40),
         max_length=keys.RESTRICTED_TO,
         required=False,
         allow_null=True,
-        help_text="The ids of the only agents that it may ask.",
+        help_text="The ids of the agents that it is restricted to.",
     )
     protocols = serializers.ListField(
         child=serializers.ChoiceField(choices=list(PROTOCOLS)),
         max_length=len(PROTOCOLS),
         required=False,
         allow_null=True,
-        help_text="The only protocols that it is for.",
+        help_text="The protocols that it is restricted to.",
     )
     budget = KeyBudgetSerializer(required=False, allow_null=True)
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
@@ -93,7 +93,7 @@ class RotationSerializer(StrictSerializer):
         default=0,
         min_value=0,
         max_value=int(keys.KEEPS_SECRET.total_seconds()),
-        help_text="How long the secret before stays good; 0 ends it, and its connections, now.",
+        help_text="How long the previous secret stays valid; 0 ends it and its connections now.",
     )
 
 
@@ -102,7 +102,7 @@ class KeySerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     name = serializers.CharField()
-    prefix = serializers.CharField(help_text="How its secret begins.")
+    prefix = serializers.CharField(help_text="The beginning of its secret.")
     scopes = serializers.ListField(child=serializers.CharField())
     chats = serializers.ListField(child=serializers.CharField(), allow_null=True)
     agents = serializers.ListField(child=serializers.CharField(), allow_null=True)
@@ -110,9 +110,9 @@ class KeySerializer(serializers.Serializer[Any]):
     budget = KeyBudgetStateSerializer(allow_null=True)
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True)
-    used_at = serializers.DateTimeField(allow_null=True, help_text="To five minutes.")
+    used_at = serializers.DateTimeField(allow_null=True, help_text="Accurate to five minutes.")
     previous_until = serializers.DateTimeField(
-        allow_null=True, help_text="Until when the secret before is good beside the new one."
+        allow_null=True, help_text="Until when the previous secret is valid alongside the new one."
     )
 
 
@@ -284,4 +284,4 @@ def _amount(text: str, currency: str) -> Money:
 
 def _too_many() -> Problem:
     most = settings.UAMP_KEYS_PER_USER
-    return Problem("too_many_keys", f"You have {most} keys. Revoke one, then make another.")
+    return Problem("too_many_keys", f"You have {most} keys. Revoke one, then create another.")

@@ -225,7 +225,7 @@ def _agent(form: Mapping[str, str], name: str, subject: Principal) -> str:
             except ValueError as error:
                 raise _GrantRefused("invalid_target", str(error)) from None
             if name and asked.casefold() != name.casefold():
-                raise _GrantRefused("invalid_target", "The path is of another agent.")
+                raise _GrantRefused("invalid_target", "The path belongs to another agent.")
             name = asked
     only = subject.rights.agents
     if not name and only is not None and len(only) == 1:
@@ -235,7 +235,9 @@ def _agent(form: Mapping[str, str], name: str, subject: Principal) -> str:
         return ""
     spec = agents.get_agent(name, viewer=subject.user_id)
     if spec is None or not subject.rights.may_ask(spec.id):
-        raise _GrantRefused("invalid_target", "There is no such agent that the subject may use.")
+        raise _GrantRefused(
+            "invalid_target", "There is no such agent, or the subject may not use it."
+        )
     return spec.name
 
 
@@ -246,7 +248,7 @@ def _form(request: HttpRequest) -> dict[str, str]:
         raise _GrantRefused("invalid_request", "The form is too large.")
     lists = dict(request.POST.lists())
     if any(len(values) > 1 for values in lists.values()):
-        raise _GrantRefused("invalid_request", "A parameter is there twice.")
+        raise _GrantRefused("invalid_request", "A parameter is given twice.")
     return {name: str(values[0]) for name, values in lists.items()}
 
 

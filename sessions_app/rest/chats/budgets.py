@@ -27,8 +27,8 @@ class ChatBudgetSerializer(serializers.Serializer[Any]):
     agent = serializers.CharField(allow_null=True)
     amount = serializers.CharField()
     period = serializers.CharField(help_text="day (in UTC) or total")
-    spent = serializers.CharField(help_text="What answers were charged in the period.")
-    held = serializers.CharField(help_text="What is reserved for running answers.")
+    spent = serializers.CharField(help_text="The amount charged for answers in the period.")
+    held = serializers.CharField(help_text="The amount reserved for running answers.")
     left = serializers.CharField()
     currency = serializers.CharField()
 

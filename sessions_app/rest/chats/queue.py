@@ -102,5 +102,5 @@ def _act(
         raise Http404 from error
     except rows.NotTheirs as error:
         raise PermissionDenied(
-            "Queued messages are sent by who wrote them, and removed by them and owners."
+            "Only its author may send a queued message; an owner may remove it, too."
         ) from error

@@ -138,7 +138,7 @@ def test_more_trials_than_allowed_are_refused(admin_client: Client, settings: Se
     # The minute may have changed in between: three are in one of the two.
     assert max(response.status_code for response in said) == 429
     refused = next(response for response in said if response.status_code == 429)
-    assert "That were 2 trials in a minute." in refused.content.decode()
+    assert "You have run 2 trials in a minute." in refused.content.decode()
     assert refused.context["trial"] is None
 
 

@@ -136,14 +136,14 @@ def test_a_line_without_an_end_is_not_kept(journal: Path, settings: Settings) ->
 def test_json_that_is_broken_is_no_answer(journal: Path) -> None:
     reported = failed_call(journal, "malformed", seconds=1)
     assert reported == (
-        "demo took longer than 1 seconds and was stopped. It wrote what is no JSON-RPC."
+        "demo took longer than 1 seconds and was stopped. It wrote output that is not JSON-RPC."
         " It may or may not have done its work."
     )
     assert "cancelled" in lines(journal)
 
 
 def test_an_answer_that_the_protocol_does_not_allow_is_said_to_be_so(journal: Path) -> None:
-    assert failed_call(journal, "odd") == "demo answered what the protocol does not allow."
+    assert failed_call(journal, "odd") == "demo sent an answer that violates the protocol."
 
 
 def test_an_error_of_the_server_is_quoted_without_secrets(

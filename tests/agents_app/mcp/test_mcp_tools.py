@@ -168,7 +168,7 @@ def test_a_source_that_is_switched_off_has_no_tools(demo: ToolSource) -> None:
 def test_a_tool_answers(demo: ToolSource) -> None:
     assert call("demo__add", a=1, b=2) == ToolOutcome(result="3")
     assert call("demo__no_good_name_") == ToolOutcome(result="odd")
-    assert call("demo__nothing").result == "The tool is done and said nothing."
+    assert call("demo__nothing").result == "The tool finished without output."
 
 
 @pytest.mark.any_database
@@ -196,7 +196,7 @@ def test_media_become_contents_and_the_text_names_their_ids(demo: ToolSource) ->
         "[The tool's image cannot be kept: Only base64 data is allowed]",
         "[file: content_id x]",
         "It rains.",
-        "[The tool names a resource that is not here: map]",
+        "[The tool refers to a missing resource: map]",
     ]
     assert "http" not in outcome.result
 

@@ -269,10 +269,10 @@ def test_a_tool_that_does_not_exist_is_answered_and_the_model_goes_on(dial: Dial
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("raise", "The tool broke inside the server."),
+        ("raise", "The tool failed inside the server."),
         ("refuse", "Say please."),
         ("hang", "The tool took too long."),
-        ("no json", "The tool broke inside the server."),
+        ("no json", "The tool failed inside the server."),
         ("large", "The result has 52428800 bytes, too many to show. It begins:"),
     ],
 )

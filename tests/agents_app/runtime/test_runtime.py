@@ -283,8 +283,8 @@ LIMIT = uamp.DEFAULT_LIMITS.tool_result_bytes
     ("how", "said"),
     [
         (1, "failed: odd was not run. Expected `str`, got `int` - at `$.how`."),
-        ("time out", "failed: The tool broke inside the server."),
-        ("no json", "failed: The tool broke inside the server."),
+        ("time out", "failed: The tool failed inside the server."),
+        ("no json", "failed: The tool failed inside the server."),
         ("nul", "a\N{REPLACEMENT CHARACTER}b?"),
         (str(LIMIT), "x" * LIMIT),
         (
@@ -322,7 +322,7 @@ async def test_a_tool_that_breaks_is_logged_and_reveals_nothing_of_its_inside(
 
     broker = Broker(answer=broken)
     events, _ = await run(play(calling("weather")), asked(tools=[WEATHER]), broker=broker)
-    assert output(events) == [TextContent(text="failed: The tool broke inside the server.")]
+    assert output(events) == [TextContent(text="failed: The tool failed inside the server.")]
     assert "password=secret" in caplog.text
 
 

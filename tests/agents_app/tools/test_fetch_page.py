@@ -125,13 +125,13 @@ def test_a_file_that_only_calls_itself_text_is_refused(
     content_type: str | None, web: WebServer
 ) -> None:
     url = web.page("/", b"\x89PNG\r\n\x1a\n\0\0\0", content_type)
-    assert refusal(url) == "The address leads to a file that is no text."
+    assert refusal(url) == "The address leads to a file that is not text."
 
 
 def test_a_page_without_text_says_so(web: WebServer) -> None:
     url = web.page("/", "<title>App</title><script>run()</script>")
     assert fetched(url) == (
-        f"{label(url)} The page has no readable text; it may be made by a script in the browser."
+        f"{label(url)} The page has no readable text; a script may create it in the browser."
         "\n\nTitle: App"
     )
 

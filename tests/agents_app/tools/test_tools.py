@@ -191,7 +191,7 @@ def test_no_tools_are_no_tools(settings: Settings) -> None:
     [
         (["agents_app.tools.csv_report.ABSENT"], "ABSENT"),
         (["absent_module.TOOL"], "absent_module"),
-        (["agents_app.tools.csv_report.summary"], "is no ServerTool"),
+        (["agents_app.tools.csv_report.summary"], "is not a ServerTool"),
         (["agents_app.tools.csv_report.csv_report"] * 2, "two tools are named csv_report"),
     ],
 )

@@ -135,7 +135,7 @@ def test_results_are_checked_as_long_as_that_takes_no_time(
     journal = tmp_path / "journal"
     assert call("good_result", journal, settings).result == '{"a":"aaa"}'
     mcp_sources.forget()
-    with pytest.raises(ToolError, match="answered what the protocol does not allow"):
+    with pytest.raises(ToolError, match="sent an answer that violates the protocol"):
         call("bad_result", journal, settings)
     mcp_sources.forget()
     monkeypatch.setattr(schema_checks, "CHECK_SECONDS", 1.0)

@@ -55,8 +55,8 @@ def test_words_and_filters_are_read(text: str, terms: SearchTerms) -> None:
         ("has:link", "has: takes"),
         ("before:yesterday", "before: takes a day"),
         ("after:2026-02-30", "after: takes a day"),
-        (" \0 ", "Write which words"),
-        ('""', "Write which words"),
+        (" \0 ", "Enter words"),
+        ('""', "Enter words"),
         ("a " * 11, "at most 10 words"),
     ],
 )

@@ -323,7 +323,7 @@ def test_nothing_is_sent_for_a_person_who_was_deactivated(
         Webhook.objects.update(seen="", look_at=timezone.now())
 
     wait_until(lambda: Webhook.objects.get().disabled_at is not None)
-    assert Webhook.objects.get().disabled_reason == "The person who set it was deactivated."
+    assert Webhook.objects.get().disabled_reason == "Its creator was deactivated."
     delivery = WebhookDelivery.objects.get()
     assert (delivery.status, delivery.body) == (DeliveryState.FAILED, "")
     assert len(receiver.seen) == 1

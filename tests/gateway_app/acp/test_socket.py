@@ -427,7 +427,7 @@ def test_an_answer_that_is_written_anew_is_a_further_message(acp: Acp, alice: Pe
 
     assert rewritten()[0] == "Another beginning"
     thought = client.updates("agent_thought_chunk")[0]["content"]["text"]
-    assert thought == "The answer was interrupted. It is written anew."
+    assert thought == "The answer was interrupted and is being rewritten."
     assert client.answer_to(50)["result"]["stopReason"] == "cancelled"
 
 

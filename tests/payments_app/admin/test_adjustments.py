@@ -107,5 +107,5 @@ def test_no_operator_asks_for_money_of_their_own() -> None:
     form = {"direction": "credit", "amount": "250"}
     preview = post(client, "account", own.id, **form).context["preview"]
     refused = post(client, "account", own.id, **form, confirmed=preview)
-    assert "money of your own" in refused.content.decode()
+    assert "your own money" in refused.content.decode()
     assert not AdjustmentRequest.objects.exists()

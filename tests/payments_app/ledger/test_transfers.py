@@ -282,7 +282,7 @@ def test_what_cannot_be_refunded_is_refused_by_name() -> None:
 
     with pytest.raises(services.UnknownTransfer):
         refund("tr_missing")
-    with pytest.raises(services.NotRefundable, match="refund is not refunded"):
+    with pytest.raises(services.NotRefundable, match="refund cannot be refunded"):
         refund(refund(paid, "1").transfer_id)
     with pytest.raises(InvalidAmount):
         refund(paid, "0")

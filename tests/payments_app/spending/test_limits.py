@@ -343,5 +343,5 @@ def test_an_approval_is_for_one_agent_until_it_is_withdrawn() -> None:
 
 
 def test_nothing_is_not_approved() -> None:
-    with pytest.raises(ValueError, match="more than nothing"):
+    with pytest.raises(ValueError, match="must be positive"):
         approvals.approve(factories.user().pk, "agent", usd("0"))

@@ -102,7 +102,7 @@ def test_a_visitor_reaches_no_closed_model_through_another_agent(
     def refused(who: Person | None) -> list[str]:
         task = order(say="done")
         answers = {name: said(asked(dial(who), "boss", to(name, task))) for name in names}
-        return [name for name in names if "is not there for" in answers[name]]
+        return [name for name in names if "is not available to" in answers[name]]
 
     # The owner of the agent agreed to what their private ones do for others.
     assert refused(None) == ["free", "zeros", "secret"]

@@ -112,7 +112,7 @@ def test_a_payer_who_has_too_little_is_refused_and_can_pay_later(dial: Dial, ali
     [
         (
             {"scheme": "balance", "amount": "0.5"},
-            "You offered 0.5 USD; 1 USD are asked for. Submit at least that.",
+            "You offered 0.5 USD; 1 USD are due. Submit at least that.",
             ("1", "10"),
         ),
         (

@@ -678,7 +678,7 @@ def test_an_answer_that_does_not_fit_its_schema_ends_in_an_error(scene: Scene, a
         )["session_id"]
         error = assert_response_fails(scene.client, session_id)
     assert error["code"] == "invalid_output"
-    assert "does not fit the response_format" in error["message"]
+    assert "does not match the response_format" in error["message"]
     # The text is kept.
     kept = Message.objects.get(role="assistant")
     assert (kept.status, kept.content) == ("failed", "Hello")

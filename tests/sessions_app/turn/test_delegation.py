@@ -142,7 +142,7 @@ def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
     assert received == "failed: There is no agent 'stranger' to give work to: ['worker']."
     Agent.objects.filter(name="worker").update(is_enabled=False)
     received = said(asked(client, "boss", to("worker", order(say="done"))))
-    assert received == "failed: worker is not there for the person who asks."
+    assert received == "failed: worker is not available to the person who asks."
     assert Response.objects.count() == 2
 
 
@@ -153,7 +153,7 @@ def test_a_private_agent_works_for_its_owners_agents_only(dial: Dial, alice: Per
     client = dial()
     assert said(asked(client, "mine", to("worker", order(say="done")))) == "received: done"
     received = said(asked(client, "boss", to("worker", order(say="done"))))
-    assert received == "failed: worker is not there for the person who asks."
+    assert received == "failed: worker is not available to the person who asks."
 
 
 @pytest.mark.parametrize("chain", [("boss",), ("worker", "boss"), ("worker", "third", "worker")])
@@ -167,7 +167,7 @@ def test_no_payer_is_asked_where_a_batch_waits(dial: Dial, chain: tuple[str, ...
         task = to(name, task)
     received = said(asked(dial(), "boss", task))
     refused = (
-        f"failed: {chain[-1]} waits for this answer already, so that it cannot be asked."
+        f"failed: {chain[-1]} is already waiting for this answer, so it cannot be asked."
         " Do the task yourself."
     )
     assert received == "received: " * (len(chain) - 1) + refused
@@ -181,7 +181,7 @@ def test_work_is_passed_on_so_often_and_no_more(dial: Dial, settings: Settings) 
     doer("a4")
     deep = to("a2", to("a3", to("a4", order(say="never"))))
     assert said(asked(dial(), "a1", deep)) == (
-        "received: received: failed: Work is passed on at most 2 times. Do the task yourself."
+        "received: received: failed: Work can be passed on at most 2 times. Do the task yourself."
     )
     assert (
         said(asked(dial(), "a2", to("a3", to("a4", order(say="deep")))))

@@ -44,7 +44,9 @@ class Command(BaseCommand):
             answers = list(changed_answers(chat_id, last_seq=summary.last_seq))
             changed += bool(answers) and summary.is_intact
             self._report(chat_id, summary, answers, every=options["verbosity"] > 1)
-        outside = f" {unchained} of them are in no chain: they are older." if unchained else ""
+        outside = (
+            f" {unchained} of them are outside the chain: they are older." if unchained else ""
+        )
         if erased:
             outside += f" {erased} of them are covered by a digest alone: a person was erased."
         self.stdout.write(f"{checked} chats, {entries} entries.{outside}")
