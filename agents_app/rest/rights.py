@@ -23,20 +23,20 @@ EVERYTHING: Final = "*"
 
 SCOPES: Final[dict[str, StrOrPromise]] = {
     "chats:read": gettext_lazy("Read your chats, follow them live, search and export them"),
-    "chats:write": gettext_lazy("Make and change chats, their members and links"),
+    "chats:write": gettext_lazy("Create and change chats, their members and links"),
     "messages:write": gettext_lazy("Send and change messages, ask agents, upload files, call"),
     "tools:approve": gettext_lazy("Allow or refuse what an agent asks permission for"),
     "agents:read": gettext_lazy("List the agents that you may use, and what they can do"),
-    "agents:write": gettext_lazy("Make and change your agents"),
+    "agents:write": gettext_lazy("Create and change your agents"),
     "agents:connect": gettext_lazy("Connect programs that answer as your agents"),
     "payments:read": gettext_lazy("Read balance, statement, limits and payment tokens"),
-    "payments:write": gettext_lazy("Pay, make payment tokens, change limits and approvals"),
+    "payments:write": gettext_lazy("Pay, create payment tokens, change limits and approvals"),
     "account:read": gettext_lazy("Read your profile, and find people"),
     "account:write": gettext_lazy("Change your profile and settings"),
     "keys:read": gettext_lazy("List your API keys"),
-    "keys:write": gettext_lazy("Make keys with at most its own rights, rotate and revoke keys"),
+    "keys:write": gettext_lazy("Create keys with at most its own rights, rotate and revoke keys"),
     "webhooks:read": gettext_lazy("Read your webhooks and their deliveries"),
-    "webhooks:write": gettext_lazy("Make, change and delete webhooks"),
+    "webhooks:write": gettext_lazy("Create, change and delete webhooks"),
 }
 """Each scope with a description for people."""
 

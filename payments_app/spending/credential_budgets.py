@@ -30,7 +30,7 @@ def set_budget(user_id: int, credential: str, *, period: str, amount: Money) -> 
     Raises ValueError for a period that is not a SpendingPeriod, and for a negative amount.
     """
     if amount.amount < 0:
-        raise ValueError("A budget is not less than nothing.")
+        raise ValueError("A budget must not be negative.")
     with transaction.atomic():
         # Concurrent reservations are checked against either the old budget or the new one.
         balances.lock_accounts([account_of_user(user_id, amount.asset).id])

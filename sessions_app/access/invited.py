@@ -28,7 +28,7 @@ class NameTaken(Exception):
 class AccountForm(forms.Form):
     """The name and the password of a new account."""
 
-    TAKEN = _("Someone has this name. Choose another one.")
+    TAKEN = _("This name is taken. Choose another one.")
 
     username = forms.CharField(max_length=150, validators=[User.username_validator])
     password = forms.CharField(max_length=4096, strip=False)

@@ -250,11 +250,11 @@ def _check(user_id: int, wanted: KeyRequest) -> None:
     rights = wanted.rights
     for chat_id in rights.chats or ():
         if not membership.is_member(chat_id, user_id):
-            raise ImpossibleKey("chats", _("You are in no such chat."))
+            raise ImpossibleKey("chats", _("You are not in that chat."))
     if rights.agents is not None:
         usable = {spec.id for spec in agents.list_agents(user_id)}
         if not rights.agents <= usable:
-            raise ImpossibleKey("agents", _("There is no such agent that you may use."))
+            raise ImpossibleKey("agents", _("That agent does not exist, or you may not use it."))
 
 
 def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
@@ -265,16 +265,16 @@ def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
     name = unknown[0][:40] if unknown else ""
     yield "scopes", bool(unknown), _("There is no scope %(name)s.") % {"name": name}
     known = rights.protocols is None or set() < rights.protocols <= set(PROTOCOLS)
-    yield "protocols", not known, _("Choose protocols that there are.")
+    yield "protocols", not known, _("Choose only supported protocols.")
     for field, ids in (("chats", rights.chats), ("agents", rights.agents)):
         few = ids is None or 0 < len(ids) <= RESTRICTED_TO
         yield field, not few, _("Name between 1 and 100.")
     past = wanted.expires_at is not None and wanted.expires_at <= timezone.now()
-    yield "expires_at", past, _("The key would have expired already.")
+    yield "expires_at", past, _("The expiry date has passed.")
     bad_period = budget is not None and budget.period not in PERIODS
-    yield "budget", bad_period, _("A budget is for a day, a week or a month.")
+    yield "budget", bad_period, _("A budget must be for a day, a week or a month.")
     less = budget is not None and budget.amount.amount < 0
-    yield "budget", less, _("A budget is not less than nothing.")
+    yield "budget", less, _("A budget must not be negative.")
 
 
 def _facts(key: ApiKey) -> str:

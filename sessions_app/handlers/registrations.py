@@ -114,7 +114,7 @@ async def _claimed(name: str, principal: Principal) -> AgentSpec:
         ) from None
     except connections.TooManyConnectedAgents:
         raise RemoteProtocolError(
-            ErrorCode.QUOTA_EXCEEDED, "You have as many connected agents as are allowed."
+            ErrorCode.QUOTA_EXCEEDED, "You have reached the limit of connected agents."
         ) from None
     except ValidationError as error:
         raise RemoteProtocolError(ErrorCode.INVALID_EVENT, connections.problem_of(error)) from None

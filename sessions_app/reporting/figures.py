@@ -237,7 +237,7 @@ def _tokens(row: Any) -> int:
 
 def _agent_names(agent_ids: Iterable[str]) -> dict[str, str]:
     found = agents.names_of([agent_id for agent_id in agent_ids if agent_id])
-    return {agent_id: found.get(agent_id, "an agent that is gone") for agent_id in agent_ids}
+    return {agent_id: found.get(agent_id, "a deleted agent") for agent_id in agent_ids}
 
 
 def _series(places: Sequence[datetime], values: Iterable[tuple[datetime, str, int]]) -> Series:

@@ -56,7 +56,7 @@ export class ChatMoney {
     if (!asked || isInCall(asked) || threadOf(asked) !== this._page.state.thread) return;
     announce(interpolate(
       asked.isTopUp
-        ? gettext("%(agent)s asks for %(amount)s to go on. Pay or cancel at the end of the chat.")
+        ? gettext("%(agent)s asks for %(amount)s to continue. Pay or cancel at the end of the chat.")
         : gettext("%(agent)s asks for %(amount)s for an answer. Pay or cancel at the end of the chat."),
       { agent: asked.agent, amount: asAsked(asked.amount, asked.currency) },
     ));

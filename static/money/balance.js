@@ -44,7 +44,7 @@ class MoneyBalance extends MoneyPart {
     const figure = (/** @type {string} */ name, /** @type {string} */ amount, /** @type {string} */ id) =>
       html`<div class="figure"><dt>${name}</dt><dd data-testid=${id} title=${exact(amount, currency)}>${shown(amount, currency)}</dd></div>`;
     return html`<dl class="figures">${figure(gettext("Available balance"), available, "available")}${
-      units(held) > 0n ? html`${figure(gettext("On hold for answers"), held, "held")}${figure(gettext("In all"), posted, "posted")}` : nothing}</dl>`;
+      units(held) > 0n ? html`${figure(gettext("On hold for answers"), held, "held")}${figure(gettext("Total"), posted, "posted")}` : nothing}</dl>`;
   }
 }
 customElements.define("money-balance", MoneyBalance);

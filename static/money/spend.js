@@ -49,7 +49,7 @@ function dayPlot(days, currency) {
 /** One line for each agent: its name, a bar, the amount. @param {AgentSum[]} agents @param {string} currency */
 function agentBars(agents, currency) {
   const largest = largestOf(agents);
-  return html`<ul class="agent-bars" aria-label=${gettext("Spent per agent")}>${agents.map(({ agent, amount, charges }) => html`<li><span class="agent-name">${agent || gettext("An agent that is gone")}</span>
+  return html`<ul class="agent-bars" aria-label=${gettext("Spent per agent")}>${agents.map(({ agent, amount, charges }) => html`<li><span class="agent-name">${agent || gettext("A deleted agent")}</span>
     <svg viewBox="0 0 100 8" preserveAspectRatio="none" class="agent-bar" aria-hidden="true"><rect class="bar" width=${Math.max(share(amount, largest) * 100, 1).toFixed(1)} height="8"></rect></svg>
     <span class="amount">${shown(amount, currency)}<small> ${interpolate(ngettext("%(n)s charge", "%(n)s charges", charges), { n: charges })}</small></span></li>`)}</ul>`;
 }

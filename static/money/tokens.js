@@ -47,7 +47,7 @@ class MoneyTokens extends MoneyPart {
         ${labelled(gettext("Name"), html`<input class="field" name="name" autocomplete="off" maxlength="100" placeholder=${gettext("Purpose")}>`)}
         ${labelled(gettext("Daily limit (USD)"), field("day", gettext("No limit"), "token-day"))}
         ${labelled(gettext("Valid for"), html`<select class="field" name="days">${Object.entries(LIVES).map(([days, text]) => html`<option value=${days} ?selected=${days === USUAL}>${text}</option>`)}</select>`)}
-        <button type="submit" class="button button-primary" data-testid="token-make" ?disabled=${this._isBusy}>${gettext("Make a token")}</button></form>
+        <button type="submit" class="button button-primary" data-testid="token-make" ?disabled=${this._isBusy}>${gettext("Create a token")}</button></form>
       ${this.problem()}
       <div class="secret" role="status" ?hidden=${!this._secret}>${this._secret ? this._newToken(this._secret) : nothing}</div>
       <div>${this._tokens.length ? table(gettext("Payment tokens"), [gettext("Token"), gettext("Left"), gettext("State"), ""], repeat(this._tokens, ({ id }) => id, (token) => this._row(token))) : nothing}</div>`;

@@ -65,7 +65,7 @@ async def make_reader(page: Page, product: Product, folder: Path) -> None:
     await page.get_by_label("Expires").select_option("In 30 days")
     assert await fits(page)
     await page.screenshot(path=str(folder / "limits.png"), full_page=True)
-    await page.get_by_role("button", name="Make a key").click()
+    await page.get_by_role("button", name="Create a key").click()
     assert status_of(product, await shown.input_value()) == 403
     (reader,) = await page.locator(".keys li", has_text="reader").all()
     await expect(reader).to_contain_text("May: chats:read")
@@ -97,7 +97,7 @@ async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium:
 
             # A new secret: the previous one is revoked at once.
             await press_on(page, "summary", "New secret phone of alice")
-            await press_on(page, "button", "Make a new secret for phone of alice")
+            await press_on(page, "button", "Create a new secret for phone of alice")
             await expect(shown).to_be_focused()
             before, secret = secret, await shown.input_value()
             assert (status_of(product, before), status_of(product, secret)) == (401, 200)

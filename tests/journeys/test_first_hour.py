@@ -363,7 +363,7 @@ async def test_an_invited_person_makes_an_account_and_writes(
         await page.get_by_label("Choose a username").fill("bob")
         await page.get_by_label("Choose a password").fill("a basket of apples")
         await page.get_by_role("button", name="Create account and join").click()
-        await expect(page.get_by_role("alert")).to_contain_text("Someone has this name.")
+        await expect(page.get_by_role("alert")).to_contain_text("This name is taken.")
         await page.get_by_label("Choose a username").fill("wendy")
         await page.get_by_label("Choose a password").fill("a basket of apples")
         await page.get_by_role("button", name="Create account and join").click()

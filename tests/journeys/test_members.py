@@ -161,7 +161,7 @@ async def test_members_see_an_agent_that_is_switched_off_and_on(
         form = operator.url
         await operator.get_by_label("Is enabled").uncheck()
         await operator.get_by_role("button", name="Save", exact=True).click()
-        await expect(state).to_have_text("Offline: it does not answer now")
+        await expect(state).to_have_text("Offline: can't answer right now")
         await alice.get_by_test_id("composer").fill("@slow are you there? ")
         await expect(alice.get_by_test_id("offline-hint")).to_have_text(
             "slow is offline and does not answer now."

@@ -133,7 +133,7 @@ async def test_a_name_of_another_agent_is_refused(product: Product, chromium: Br
         await expect(name).to_be_focused()
         await expect(name).to_have_attribute("aria-invalid", "true")
         await expect(page.get_by_role("alert")).to_have_text(
-            "This name is not yours to connect. Choose another. "
+            "You may not connect this name. Choose another. "
         )
         no_complaints(page)
 

@@ -86,9 +86,9 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
             await expect(live.get_by_test_id("message-body")).to_contain_text(
                 "word2 ", timeout=STREAM_MS
             )
-            await expect(badge_of(live)).to_have_text("asked over Completions")
+            await expect(badge_of(live)).to_have_text("asked through Completions")
             said = page.get_by_test_id("message").filter(has_text="count from a program")
-            await expect(badge_of(said)).to_have_text("came over Completions")
+            await expect(badge_of(said)).to_have_text("sent through Completions")
             await expect(badge_of(said)).to_be_visible()
             await expect(badge_of(said)).to_have_attribute(
                 "title", "Came over OpenAI Chat Completions"
@@ -98,17 +98,17 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
         # A page that opens in the middle of the answer shows it as well.
         await bob.reload()
         await expect(badge_of(bob.get_by_test_id("live-response"))).to_have_text(
-            "asked over Completions"
+            "asked through Completions"
         )
         await alice.get_by_test_id("stop").click()
         for page in (alice, bob):
             await expect(page.get_by_test_id("live-response")).to_have_count(0)
             await expect(badge_of(page.get_by_test_id("message").last)).to_have_text(
-                "asked over Completions"
+                "asked through Completions"
             )
         await alice.reload()
         await expect(badge_of(alice.get_by_test_id("message").last)).to_have_text(
-            "asked over Completions"
+            "asked through Completions"
         )
         kept = [(m["name"], m["transport"]) for m in product.messages()[-3:]]
         assert kept == [("bob", "websocket"), ("alice", "completions"), ("steady", "completions")]

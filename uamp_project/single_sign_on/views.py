@@ -38,7 +38,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     if not provider.is_configured():
         raise Http404
     if not throttles.count(request, "writes", None).allowed:
-        return _failed(request, _("Too many tries. Wait a minute, then try again."))
+        return _failed(request, _("Too many attempts. Wait a minute, then try again."))
     request.session[NEXT] = _local(request, request.GET.get("next", ""))
     callback = f"{settings.UAMP_ISSUER.rstrip('/')}{reverse('single_sign_on_callback')}"
     try:
@@ -55,7 +55,7 @@ def finish(request: HttpRequest) -> HttpResponse:
     if not provider.is_configured():
         raise Http404
     if not throttles.count(request, "writes", None).allowed:
-        return _failed(request, _("Too many tries. Wait a minute, then try again."))
+        return _failed(request, _("Too many attempts. Wait a minute, then try again."))
     following = request.session.pop(NEXT, "")
     try:
         claims = provider.finish(request)
@@ -65,7 +65,7 @@ def finish(request: HttpRequest) -> HttpResponse:
     user = _person(claims)
     if user is None or not user.is_active:
         return _failed(
-            request, _("You have no account here that is active. Ask an operator of the server.")
+            request, _("You have no active account here. Ask an operator of the server.")
         )
     give_roles(user, claims, address=address_of(request))
     return enter(request, user, method="provider", to=_local(request, following))

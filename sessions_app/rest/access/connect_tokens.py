@@ -97,12 +97,12 @@ class ConnectTokensView(RestView):
                 address=address_of(request),
             )
         except connections.NameNotYours:
-            raise PermissionDenied("This name is not yours to connect. Choose another.") from None
+            raise PermissionDenied("You may not connect this name. Choose another.") from None
         except DjangoValidationError as error:
             raise ValidationError({"agent": connections.problem_of(error)}) from error
         except connections.TooManyConnectedAgents:
             raise Problem(
-                "too_many_agents", "You have as many connected agents as are allowed."
+                "too_many_agents", "You have reached the limit of connected agents."
             ) from None
         except keys.TooManyKeys:
             raise Problem(

@@ -119,11 +119,11 @@ def command(request: HttpRequest, *, agent: str, secret: str) -> str:
 def _problem(error: Exception) -> str:
     match error:
         case connections.NameNotYours():
-            return _("This name is not yours to connect. Choose another.")
+            return _("You may not connect this name. Choose another.")
         case connections.TooManyConnectedAgents():
-            return _("You have as many connected agents as are allowed.")
+            return _("You have reached the limit of connected agents.")
         case _:
-            return _("You have as many keys as are allowed. Revoke one first.")
+            return _("You have reached the limit of keys. Revoke one first.")
 
 
 def _page(

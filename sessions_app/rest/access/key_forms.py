@@ -32,9 +32,9 @@ DAYS: Final = (
 PERIODS: Final = (("day", _("a day")), ("week", _("a week")), ("month", _("a month")))
 SECONDS_KEPT: Final = (
     (0, _("Ends now")),
-    (3600, _("Stays good for an hour")),
-    (86400, _("Stays good for a day")),
-    (604800, _("Stays good for 7 days")),
+    (3600, _("Valid for another hour")),
+    (86400, _("Valid for another day")),
+    (604800, _("Valid for another 7 days")),
 )
 
 

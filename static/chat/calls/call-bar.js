@@ -113,7 +113,7 @@ class CallBar extends View {
     const { active } = calls;
     const isSpeaking = active?.levels.speaking.has(id) && !(id === me.id && active.muted);
     const connection = id === me.id ? "connected" : calls.connectionTo(id);
-    const how = { ringing: gettext("is called"), joined: isSpeaking ? gettext("speaks") : connection === "connected" ? "" : connection === "failed" ? gettext("cannot be reached") : gettext("is connecting") }[state];
+    const how = { ringing: gettext("is called"), joined: isSpeaking ? gettext("speaking") : connection === "connected" ? "" : connection === "failed" ? gettext("cannot be reached") : gettext("is connecting") }[state];
     return html`<li class="call-member is-${state} ${isSpeaking ? "is-speaking" : ""} is-${connection}" data-name=${username} title="${username}${how ? ` ${how}` : ""}">${face(username, "user")}<span
       class="visually-hidden">${id === me.id ? gettext("You") : username}${how ? ` (${how})` : ""}</span></li>`;
   }
@@ -125,7 +125,7 @@ class CallBar extends View {
     const others = call.members.filter(({ user_id: id, state }) => state === "joined" && id !== me.id);
     const unreached = others.filter(({ user_id: id }) => calls.connectionTo(id) === "failed").map(({ username }) => username);
     const time = clock(Date.now() - (call.answered_at ?? call.started_at));
-    if (unreached.length) return interpolate(gettext("%(time)s · No sound to and from %(names)s: your networks do not reach each other"), { time, names: unreached.join(", ") });
+    if (unreached.length) return interpolate(gettext("%(time)s · No sound to or from %(names)s: your networks can't reach each other"), { time, names: unreached.join(", ") });
     if (!others.length && !calls.active.agents.joined.length) return interpolate(gettext("%(time)s · No one else is here now"), { time });
     return calls.active.muted ? interpolate(gettext("%(time)s · You are muted"), { time }) : time;
   }

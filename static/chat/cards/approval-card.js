@@ -40,7 +40,7 @@ const whenOf = (/** @type {number} */ ms) => `${daysAgo(ms) === 0 ? "" : `${dayN
 /** What became of the question, in words. @param {Approval} approval */
 export function outcomeText({ name, agent, outcome }) {
   if (!outcome || (!outcome.approved && !outcome.userId)) {
-    return interpolate(gettext("%(agent)s does not ask for %(name)s any more: it was decided, the time is over, or the answer was stopped."), { agent, name });
+    return interpolate(gettext("%(agent)s is no longer asking for %(name)s: it was decided, it timed out, or the answer was stopped."), { agent, name });
   }
   const who = outcome.userId === me.id ? gettext("You") : outcome.username || gettext("The visitor");
   return interpolate(outcome.approved ? gettext("%(who)s allowed %(name)s.") : gettext("%(who)s did not allow %(name)s."), { who, name });
@@ -97,7 +97,7 @@ class ApprovalCard extends View {
       ${readable(approval.arguments, this.itemOf)}
       ${this.mayDecide ? this._form(approval) : html`<p class="approval-note" data-testid="waits-for">${waitText(approval)}</p>`}
       <p class="approval-note">${approval.expiresAt
-        ? interpolate(gettext("Offer expires at %(time)s."), { time: whenOf(1000 * approval.expiresAt) }) : gettext("The answer waits.")}</p>`;
+        ? interpolate(gettext("Offer expires at %(time)s."), { time: whenOf(1000 * approval.expiresAt) }) : gettext("The answer is waiting.")}</p>`;
   }
 
   /** @param {Approval} approval */

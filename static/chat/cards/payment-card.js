@@ -17,7 +17,7 @@ const QUESTION_CHARS = 120;
 const NEXT = {
   token_expired: gettext("Pay from your balance instead."),
   token_invalid: gettext("Pay from your balance instead."),
-  rate_limited: gettext("Raise it, or wait until it begins anew."),
+  rate_limited: gettext("Raise it, or wait until it resets."),
   mandate_revoked: gettext("Pay from your balance instead."),
 };
 
@@ -129,7 +129,7 @@ export class PaymentCard extends View {
       <form class="payment-always" @submit=${(/** @type {SubmitEvent} */ event) => this._always(event)}>
         <span class="payment-up-to" aria-hidden="true">${gettext("Up to")}</span>
         <input class="field" type="text" inputmode="decimal" autocomplete="off" maxlength="20" data-testid="pay-up-to" ?disabled=${isBusy}
-          aria-label=${interpolate(gettext("Most that %(agent)s may charge per answer, in %(currency)s"), { agent, currency })} .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
+          aria-label=${interpolate(gettext("Maximum that %(agent)s may charge per answer, in %(currency)s"), { agent, currency })} .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
           @input=${(/** @type {Event} */ event) => { this._upTo = /** @type {HTMLInputElement} */ (event.target).value; }}>
         <span aria-hidden="true">${interpolate(gettext("%(currency)s per answer"), { currency })}</span>
         <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>${gettext("Always allow")}</button>

@@ -21,7 +21,7 @@ const STATES = {
   rotated: { text: gettext("Receipt signed, key rotated"), icon: "seal" },
   changed: { text: gettext("Receipt changed"), icon: "alert", isBad: true },
   unsigned: { text: gettext("Receipt unsigned"), icon: "seal" },
-  unknown_key: { text: gettext("Receipt of an unknown key"), icon: "alert", isBad: true },
+  unknown_key: { text: gettext("Receipt with an unknown key"), icon: "alert", isBad: true },
   unsupported: { text: gettext("Not verified"), icon: "seal" },
 };
 

@@ -255,7 +255,7 @@ export class ChatComposer extends View {
   /** @param {Iterable<File>} files */
   _attach(files) {
     const home = this._chat?.home;
-    if (home) this.say(interpolate(gettext("This chat belongs to %(server)s, to which files are not sent yet."), { server: home }));
+    if (home) this.say(interpolate(gettext("This chat belongs to %(server)s. Files can't be sent there yet."), { server: home }));
     else this._files.add(files);
     return !home;
   }

@@ -71,7 +71,7 @@ class MentionHint extends View {
     if (!this._found) {
       const [offline] = this.chat ? offlineMentions(this.text, this.chat.participants) : [];
       return html`<p class="mention-hint" role="status" data-testid=${offline ? "offline-hint" : nothing} ?hidden=${!offline}>${
-        offline ? interpolate(gettext("%(name)s is offline and does not answer now."), { name: offline }) : ""}</p>`;
+        offline ? interpolate(gettext("%(name)s is offline and can't answer right now."), { name: offline }) : ""}</p>`;
     }
     const { name, who } = this._found;
     return html`<p class="mention-hint" role="status" data-testid="mention-hint">

@@ -51,7 +51,7 @@ export class ChatSettingsDialog extends DialogView {
             <input class="field" id="settings-hops" name="agent_hops" type="number" min="0" max="20" required .value=${String(chat.agent_hops ?? 0)}>` : ""}
           ${chat.home ? "" : html`<label class="picker-option"><span class="picker-text"><b>${gettext("Paused agents")}</b><small>${gettext("No agent answers until a member resumes them")}</small></span>
             <input type="checkbox" name="agents_quiet" .checked=${chat.agents_quiet}></label>`}
-          <h3>${gettext("For me alone")}</h3>
+          <h3>${gettext("Only for me")}</h3>
           <label class="picker-option"><span class="picker-text"><b>${gettext("Mute for me")}</b><small>${gettext("No notifications; unread messages stay grey unless they mention you. Others can't see this")}</small></span>
             <input type="checkbox" name="muted" .checked=${chat.muted}></label>
           <label for="settings-level">${gettext("Notify me about")}</label>

@@ -93,7 +93,7 @@ export class MemberDialog extends DialogView {
     return html`
       <label for="member-trigger">${gettext("Answers")}</label>
       <select class="field" id="member-trigger" name="trigger" ?disabled=${fixed} @change=${(/** @type {Event} */ e) => { this._trigger = /** @type {HTMLSelectElement} */ (e.target).value; }}>${options(TRIGGERS, member.trigger)}</select>
-      ${this._trigger === "keyword" ? html`<label for="member-keywords">${gettext("Keywords, with commas between")}</label>
+      ${this._trigger === "keyword" ? html`<label for="member-keywords">${gettext("Keywords, separated by commas")}</label>
         <input class="field" id="member-keywords" name="keywords" maxlength="600" required autocomplete="off" .value=${(member.keywords ?? []).join(", ")} ?disabled=${fixed}>` : ""}
       <label for="member-context">${gettext("Can see")}</label>
       <select class="field" id="member-context" name="context" ?disabled=${fixed} @change=${(/** @type {Event} */ e) => { this._context = /** @type {HTMLSelectElement} */ (e.target).value; }}>${options(CONTEXTS, member.context)}</select>

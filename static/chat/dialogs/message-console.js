@@ -65,12 +65,12 @@ export class MessageConsole extends DialogView {
   _panel({ key, label, title, frames, is_cut: isCut, call }) {
     const text = textOf(frames);
     return html`<div class="message-console" role="tabpanel" id="frames-${key}" aria-labelledby="tab-frames-${key}" data-protocol=${key} ?hidden=${label !== this._chosen}>
-      <p class="quiet">${frames.length ? title : interpolate(gettext("%(title)s: nothing of this message is kept as frames."), { title })}</p>
+      <p class="quiet">${frames.length ? title : interpolate(gettext("%(title)s: no frames are stored for this message."), { title })}</p>
       ${frames.length ? html`<pre class="code-view" tabindex="0" aria-label=${interpolate(gettext("Frames of %(label)s"), { label })} data-testid="frames">${text}</pre>` : nothing}
       ${isCut ? html`<p class="quiet">${gettext("The message is long; the rest is omitted.")}</p>` : nothing}
       <div class="approval-form">${frames.length ? html`<copy-button .label=${gettext("Copy frames")} .text=${text}></copy-button>` : nothing}${
         call ? html`<copy-button .label=${gettext("Copy as curl")} .text=${call.curl}></copy-button>` : nothing}</div>
-      ${call ? html`<p class="quiet">${call.in_chat ? gettext("The call asks the same again in this chat, with your key in $KEY.") : gettext("The call asks the same again in a conversation of its own, with your key in $KEY.")}</p>` : nothing}
+      ${call ? html`<p class="quiet">${call.in_chat ? gettext("This call repeats the request in this chat, with your key in $KEY.") : gettext("This call repeats the request in a new conversation, with your key in $KEY.")}</p>` : nothing}
     </div>`;
   }
 }

@@ -12,10 +12,10 @@ import { gettext, interpolate } from "../words.js";
 
 /** @type {Record<string, string>} */
 const EXPLAINED = {
-  asker: gettext("Each person pays for what they ask, and is asked first."),
+  asker: gettext("Each person pays for their own questions, and is asked first."),
   owner: gettext("You pay for all answers, without being asked, as long as you own the chat."),
-  pool: gettext("The pool pays for all answers, as far as it goes."),
-  sponsor: gettext("The owner of an agent pays for its answers, where they sponsor it, as far as their budget goes. You pay for other agents."),
+  pool: gettext("The pool pays for all answers while it lasts."),
+  sponsor: gettext("An agent's owner pays for its answers if they sponsor it, within their budget. You pay for other agents."),
 };
 
 /** @typedef {{available: string, held: string, currency: string}} Pool decimal strings */

@@ -30,6 +30,6 @@ const known = (/** @type {string} */ transport) => TRANSPORTS[transport] || { la
 export function transportBadge(transport, isAnswer = false) {
   if (!transport || transport === OWN) return "";
   const { label, name } = known(transport);
-  return html` <span class="badge transport" title=${interpolate(isAnswer ? gettext("Asked over %(name)s") : gettext("Came over %(name)s"), { name })} data-testid="transport"
-    data-transport=${transport}><span class="visually-hidden">${isAnswer ? gettext("asked over") : gettext("came over")} </span>${label}</span>`;
+  return html` <span class="badge transport" title=${interpolate(isAnswer ? gettext("Asked through %(name)s") : gettext("Sent through %(name)s"), { name })} data-testid="transport"
+    data-transport=${transport}><span class="visually-hidden">${isAnswer ? gettext("asked through") : gettext("sent through")} </span>${label}</span>`;
 }

@@ -99,7 +99,7 @@ export class MembersPanel extends View {
   /** What an agent does now. @param {Participant} agent */
   _work({ name, online }) {
     const work = this._works.value.find(({ agent }) => agent === name);
-    if (!work) return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}>${online ? gettext("Ready") : gettext("Offline: it does not answer now")}</small>`;
+    if (!work) return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}>${online ? gettext("Ready") : gettext("Offline: can't answer right now")}</small>`;
     const text = workText(work, (userId) => this._nameOf(userId));
     const bar = work.kind === "tool" && work.percent !== null
       ? html`<progress max="100" .value=${work.percent} aria-label=${text}></progress>` : nothing;

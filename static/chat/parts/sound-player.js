@@ -45,7 +45,7 @@ class SoundPlayer extends View {
 
   render() {
     const label = this._isPlaying ? gettext("Pause") : gettext("Play");
-    if (this._failed) return html`<p class="sound-failed">${interpolate(gettext("%(name)s cannot be played here."), { name: this.name })} <a href=${this.src} download>${gettext("Download it")}</a></p>`;
+    if (this._failed) return html`<p class="sound-failed">${interpolate(gettext("%(name)s can't be played here."), { name: this.name })} <a href=${this.src} download>${gettext("Download it")}</a></p>`;
     return html`<div class="sound-player" role="group" aria-label=${this.name} data-testid="sound" data-state=${this._isPlaying ? "playing" : "paused"}>
       <button type="button" class="icon-button sound-play" aria-label="${label} ${this.name}" title=${label} data-testid="play" @click=${() => this._toggle()}>${glyph(this._isPlaying ? "pause" : "play")}</button>
       <input type="range" min="0" max=${Math.max(this._length, 0.1)} step="0.1" .value=${String(this._at)} aria-label=${interpolate(gettext("Place in %(name)s"), { name: this.name })} aria-valuetext=${interpolate(gettext("%(at)s of %(length)s"), { at: clock(this._at), length: clock(this._length) })}

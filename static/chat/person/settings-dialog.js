@@ -13,7 +13,7 @@ import { gettext, interpolate } from "../words.js";
 const SECTIONS = { profile: gettext("Profile"), appearance: gettext("Appearance"), writing: gettext("Writing"), privacy: gettext("Privacy"), notifications: gettext("Notifications"), account: gettext("Account") };
 const THEMES = { system: gettext("As the system"), light: gettext("Light"), dark: gettext("Dark") };
 const DENSITIES = { comfortable: gettext("Comfortable"), compact: gettext("Compact") };
-const SEND_KEYS = { enter: gettext("Enter sends, Shift+Enter begins a line"), ctrl_enter: gettext("Ctrl+Enter sends, Enter begins a line") };
+const SEND_KEYS = { enter: gettext("Enter sends, Shift+Enter starts a new line"), ctrl_enter: gettext("Ctrl+Enter sends, Enter starts a new line") };
 const LEVELS = { all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 const PERMISSIONS = {
   unsupported: gettext("This browser can't show notifications here. They need an https address."),

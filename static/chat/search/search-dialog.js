@@ -142,8 +142,8 @@ class SearchDialog extends View {
     const { data, has_more: hasMore, searched_chats: searched, chats } = found;
     return html`${names}
       ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => this._message(message, words ?? []))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No messages found. Try fewer words, or remove a filter.")}</p>`}
-      ${hasMore ? html`<p class="search-note">${gettext("There are more. Narrow the search by before: and a day.")}</p>` : nothing}
-      ${searched < chats ? html`<p class="search-note">${interpolate(gettext("The %(searched)s latest of your %(chats)s chats were searched. in: reaches the others."), { searched, chats })}</p>` : nothing}`;
+      ${hasMore ? html`<p class="search-note">${gettext("There are more. Narrow the search with before: and a date.")}</p>` : nothing}
+      ${searched < chats ? html`<p class="search-note">${interpolate(gettext("Only the %(searched)s latest of your %(chats)s chats were searched. Use in: to search another."), { searched, chats })}</p>` : nothing}`;
   }
 
   /** @param {FoundMessage} message @param {string[]} words */

@@ -19,7 +19,7 @@ const ROLES = {
 };
 /** @type {Record<string, string>} */
 const CALLS_WITHOUT_ANSWER = {
-  declined: gettext("%(name)s called, and no one took the call"),
+  declined: gettext("%(name)s called, and no one picked up"),
   unanswered: gettext("%(name)s called, and no one answered"),
   cancelled: gettext("%(name)s called"),
 };

@@ -73,9 +73,9 @@ def test_a_visitor_makes_an_account_and_is_in_the_chat(path: str, chat: Chat) ->
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"username": "ADA"}, "Someone has this name"),
-        ({"username": "everyone"}, "Someone has this name"),
-        ({"username": "robot"}, "Someone has this name"),
+        ({"username": "ADA"}, "This name is taken"),
+        ({"username": "everyone"}, "This name is taken"),
+        ({"username": "robot"}, "This name is taken"),
         ({"username": "two words"}, "Enter a valid username"),
         ({"username": ""}, "This field is required"),
         ({"password": "short"}, "too short"),
@@ -98,7 +98,7 @@ def test_a_link_that_ended_or_is_used_up_makes_no_account(path: str) -> None:
     assert Client().post(path, {**ACCOUNT, "username": "first"}).status_code == 302
     page = Client().post(path, ACCOUNT)
     assert page.status_code == 409
-    assert "As many people joined" in page.content.decode()
+    assert "This link has reached its limit" in page.content.decode()
     InviteLink.objects.update(expires_at=timezone.now(), most_uses=None)
     assert Client().post(path, ACCOUNT).status_code == 404
     assert Client().post("/join/inv_wrong", ACCOUNT).status_code == 404

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def token_for(owner: Person, name: str) -> str:
-    """Make a connect token of a person for an agent; a free name becomes theirs."""
+    """Create a connect token of a person for an agent; a free name becomes theirs."""
     return connect_tokens.issue(owner.user.pk, name, by=ALL)[1].secret
 
 

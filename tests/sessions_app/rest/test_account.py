@@ -54,7 +54,7 @@ def browser(demo: ServerAddress, ada: User) -> Iterator[WebSignIn]:
 
 
 def made(browser: WebSignIn, name: str = "laptop") -> str:
-    """Make a key and return its secret, as the page shows it."""
+    """Create a key and return its secret, as the page shows it."""
     answer = browser.post("/account/keys", name=name)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/account")
     assert "no-store" in answer.headers["Cache-Control"]

@@ -116,7 +116,7 @@ def test_a_person_signs_in_and_is_the_same_the_next_time(
     User.objects.filter(pk=user.pk).update(is_active=False)
     refused = another()
     assert refused.finish().headers["Location"] == "/login"
-    assert "no account here" in refused.web.get("/login").text
+    assert "no active account here" in refused.web.get("/login").text
     assert refused.who() is None
 
 

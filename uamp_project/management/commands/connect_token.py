@@ -18,7 +18,7 @@ class Command(BaseCommand):
     """Makes a token, and the connected agent if its name is unused."""
 
     help = (
-        "Make a connect token, with which a daemon registers one agent of a person, and print it."
+        "Create a connect token, with which a daemon registers one agent of a person, and print it."
         " An unused name becomes a private connected agent of theirs (docs/agents.md)."
     )
 

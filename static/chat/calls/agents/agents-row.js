@@ -14,10 +14,10 @@ const HELD_MS = 350;
 
 /** @type {Record<import("./agent-turns.js").State, string>} */
 const STATES = {
-  listens: gettext("listens"),
-  thinks: gettext("thinks…"),
+  listens: gettext("listening"),
+  thinks: gettext("thinking…"),
   waits: gettext("waiting for payment or approval"),
-  speaks: gettext("speaks"),
+  speaks: gettext("speaking"),
 };
 
 /** @typedef {import("./call-agents.js").CallAgent} CallAgent */
@@ -78,7 +78,7 @@ class AgentsRow extends View {
       <span class="call-member ${state === "speaks" ? "is-speaking" : ""}">${face(name, "agent")}</span>
       <span class="call-text"><b dir="auto">${name}</b><small>${STATES[state]}${host === me.id ? "" : ` · ${interpolate(gettext("added by %(name)s"), { name: through })}`}</small></span>
       ${hosted ? this._speaking(name, hosted) : this._takeOver(name)}
-      <button type="button" class="icon-button" data-testid="remove-agent" aria-label=${interpolate(gettext("Let %(name)s leave the call"), { name })} title=${interpolate(gettext("Let %(name)s leave the call"), { name })}
+      <button type="button" class="icon-button" data-testid="remove-agent" aria-label=${interpolate(gettext("Remove %(name)s from the call"), { name })} title=${interpolate(gettext("Remove %(name)s from the call"), { name })}
         @click=${() => active?.agents.remove(name)}>${glyph("close")}</button>
     </li>`;
   }
@@ -87,7 +87,7 @@ class AgentsRow extends View {
   _speaking(name, { isHandsFree, detector }) {
     const host = calls.active?.agents.host;
     const label = detector.isHeld ? gettext("Send") : gettext("Talk");
-    return html`<button type="button" class="button call-free" data-testid="hands-free" aria-pressed=${String(isHandsFree)} title=${interpolate(gettext("%(name)s answers after each pause; off: only what you say with Talk"), { name })}
+    return html`<button type="button" class="button call-free" data-testid="hands-free" aria-pressed=${String(isHandsFree)} title=${interpolate(gettext("%(name)s answers after each pause; when off, only what you say with Talk"), { name })}
         @click=${() => host?.setHandsFree(name, !isHandsFree)}>${gettext("Hands-free")}</button>
       <button type="button" class="button call-talk ${detector.isHeld ? "is-held" : ""}" data-testid="talk" aria-label=${interpolate(detector.isHeld ? gettext("Send what was said to %(name)s") : gettext("Talk to %(name)s: hold, or press once to start and once to stop"), { name })}
         @pointerdown=${() => this._press(name)} @pointerup=${() => this._lift(name)} @pointercancel=${() => this._lift(name)}
@@ -112,7 +112,7 @@ class AgentsRow extends View {
   _add(candidates) {
     return html`<details class="call-add" @keydown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this._close()}>
       <summary class="button" data-testid="choose-agent">${glyph("add")}${gettext("Add an agent to the call")}</summary>
-      <p>${gettext("Its model is sent what all in the call say who are not muted. What is said to it, and its answers, stand in the chat.")}</p>
+      <p>${gettext("Its model receives what everyone in the call says unless they are muted. What is said to it, and its answers, appear in the chat.")}</p>
       ${candidates.map(({ name }) => html`<p class="call-offer"><span><b dir="auto">${name}</b> <small data-testid="agent-terms">${this._terms(name)}</small></span>
         <button type="button" class="button button-primary" data-testid="add-agent" data-name=${name} aria-label=${interpolate(gettext("Add %(name)s to the call"), { name })} @click=${() => this._addAgent(name)}>${gettext("Add")}</button></p>`)}
     </details>`;

@@ -132,7 +132,7 @@ export class CallAgents {
     this.host = host;
     mesh.addAgents(host.stream);
     host.start().catch((error) => {
-      this._say(gettext("Your browser gives agents no sound. Use a newer one."));
+      this._say(gettext("Your browser can't process sound for agents. Use a newer one."));
       throw error;
     });
   }
@@ -146,6 +146,6 @@ export class CallAgents {
   /** @param {CallAgent} agent */
   _sayLeft({ agent, host }) {
     const name = this._members.find(({ user_id: id }) => id === host)?.username ?? gettext("A member");
-    this._say(interpolate(gettext("%(agent)s left the call with %(name)s, who had added it. Add it again to go on."), { agent, name }));
+    this._say(interpolate(gettext("%(agent)s left the call with %(name)s, who had added it. Add it again to continue."), { agent, name }));
   }
 }
