@@ -52,7 +52,8 @@ def agent_left(call: VoiceCall, row: VoiceCallAgent) -> ev.AgentStopped:
         agent=str(row.agent),
         agent_id=row.agent_id,
         reason=str(CallAgentReason(row.reason)),
-        message=f"{row.agent} left the call with {host}, who had added it. Add it again to continue.",
+        message=f"{row.agent} left the call with {host}, who had added it. "
+        "Add it again to continue.",
     )
 
 
