@@ -29,7 +29,7 @@ PAGE: Final = 50
 PAGE_MAX: Final = 500
 
 Dimension = Literal["response", "agent", "user", "person", "chat", "protocol", "kind", "day"]
-"""`user` is who paid, `person` is who asked."""
+"""`user` is the payer, `person` the asker."""
 COLUMNS: Final[dict[Dimension, str]] = {
     "response": "transfer__response_id",
     "agent": "transfer__agent_id",

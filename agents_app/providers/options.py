@@ -67,7 +67,7 @@ class _RemoteOptions(_ProviderOptions):
     streams: bool = True
     # The most that a remote agent may be paid there for one answer, in USD; unset means nothing.
     pays_per_answer: Annotated[str, msgspec.Meta(pattern=_AMOUNT)] | None = None
-    # Whether what it states as its cost is believed.
+    # Whether the cost that it states is trusted.
     trusts_cost: bool = False
 
 

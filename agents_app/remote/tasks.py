@@ -65,7 +65,7 @@ class TrackedTask:
 
     @property
     def is_left(self) -> bool:
-        """Whether the answer goes on over there for another process to find."""
+        """Whether the answer continues on its server for another process to find."""
         return self._keeping is not None and self._recorder is not None and self._recorder.is_left
 
     def begin(self, request: LLMRequest) -> bool:

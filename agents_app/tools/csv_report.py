@@ -121,7 +121,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _cell(text: str, limit: int = _CELL_CHARS) -> str:
-    """Return a text that stays in its table cell and is no markup."""
+    """Return a text that stays in its table cell, without markup."""
     short = _short(" ".join(text.split()), limit)
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#|!~" else c for c in short)
 

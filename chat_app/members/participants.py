@@ -112,7 +112,7 @@ def join(
 ) -> Participant:
     """Put a person or an agent into a locked chat.
 
-    One who is already in it stays as they are, but an owner who adds their agent again lends it.
+    A current member stays unchanged, but an owner who adds their agent again lends it.
     """
     is_lent = agent_id is not None and is_owned(agent_id, by.pk)
     participant, created = Participant.objects.get_or_create(

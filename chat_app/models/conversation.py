@@ -1,4 +1,4 @@
-"""What members did with messages after they were sent."""
+"""Rows about messages after they were sent: edits, deletions, reactions and pins."""
 
 from __future__ import annotations
 

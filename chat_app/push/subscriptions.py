@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 DEVICES_MAX: Final = 20
-"""A person's further browser takes the place of the one that subscribed first."""
+"""One more browser of a person replaces the one that subscribed first."""
 _TRIES: Final = 3
 _BROWSERS: Final = (
     ("Edg", "Edge"),

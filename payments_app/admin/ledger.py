@@ -95,7 +95,7 @@ def newest_by(column: str) -> type[admin.SimpleListFilter]:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an operation did; `replayed` if it was done before and now changed nothing."""
+    """The outcome of an operation; `replayed` if it was done before and now changed nothing."""
 
     text: str
     replayed: bool = False

@@ -149,7 +149,7 @@ def extend(
 def renew(response_ids: Sequence[str], *, seconds: float) -> int:
     """Make the active holds of responses last `seconds` from now; return how many were renewed.
 
-    A hold with most of its time left is skipped, as is one that is being captured.
+    A hold with most of its time left is skipped, as is a hold that is being captured.
     """
     if not response_ids:
         return 0

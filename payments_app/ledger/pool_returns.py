@@ -18,7 +18,7 @@ REASON: Final = "The chat was deleted."
 def return_pool(chat_id: str) -> None:
     """Refund what is left in a chat's pool to those who deposited it, the latest deposit first.
 
-    Nothing may be reserved from the pool any more. Money without a depositor, such as an
+    Nothing may be reserved from the pool afterwards. Money without a depositor, such as an
     operator's adjustment, stays. Raises LedgerFrozen.
     """
     with transaction.atomic():

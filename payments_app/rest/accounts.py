@@ -27,7 +27,7 @@ ID_MAX: Final = 2**63 - 1
 
 
 class CurrencyQuery(serializers.Serializer[Any]):
-    """Which of the caller's accounts."""
+    """Selects one of the caller's accounts."""
 
     currency = serializers.ChoiceField(choices=sorted(ASSETS), default=DEFAULT_ASSET)
 
@@ -40,7 +40,7 @@ class StatementQuery(CurrencyQuery):
 
 
 class SpendQuery(CurrencyQuery):
-    """How far back to look."""
+    """The number of days to look back."""
 
     days = serializers.IntegerField(min_value=1, max_value=DAYS_MAX, default=30)
 

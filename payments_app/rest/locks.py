@@ -42,7 +42,7 @@ USAGE_AMOUNTS: Final = ("amount", "cost", "credits")
 
 
 class VerifyView(PaymentView):
-    """Whether a token can be spent."""
+    """Checks whether a token can be spent."""
 
     write_scope = "payments:read"
 

@@ -28,7 +28,7 @@ _ANY: Final = "|".join(DIMENSIONS)
 
 
 class GroupedQuery(serializers.Serializer[Any]):
-    """How far back to look, and how to group."""
+    """The number of days to look back, and the grouping."""
 
     days = serializers.IntegerField(min_value=1, max_value=DAYS_MAX, default=30)
     by = serializers.RegexField(

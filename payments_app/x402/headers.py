@@ -29,7 +29,7 @@ class BadHeader(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What a client offers: a token, or (`document`) an x402 payment."""
+    """The payment that a client offers: a token, or (`document`) an x402 payment."""
 
     token: str = ""
     version: int = 2

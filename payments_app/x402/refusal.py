@@ -1,4 +1,4 @@
-"""Why a payment was not taken."""
+"""The refusal of a payment, with its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators' home page reads: hourly figures, and the processes that are alive."""
+"""The data of the operators' home page: hourly figures and live processes."""
 
 from __future__ import annotations
 

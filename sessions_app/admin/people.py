@@ -1,4 +1,4 @@
-"""What operators do for a person: export their data, erase them, and find what they did."""
+"""Operators' actions for a person: export their data, erase them, and find their traces."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class OperatedPersonAdmin(OperationsAdmin, PersonAdmin):
-    """People, with what they did and what operators do for them."""
+    """People, with their traces and the actions of operators for them."""
 
     operations = (EXPORT_PERSON, ERASE_PERSON)
 

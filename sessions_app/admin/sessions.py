@@ -193,7 +193,7 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         return [link_to_response(row.pk)]
 
     def get_fields(self, request: HttpRequest, obj: Response | None = None) -> Any:
-        """Add its money for staff with access to the ledger; leave out an error that is none."""
+        """Add its money for staff with access to the ledger; leave out an empty error."""
         fields = super().get_fields(request, obj)
         if obj is not None and obj.error is None:
             fields = [name for name in fields if name not in {"failure", "cause"}]

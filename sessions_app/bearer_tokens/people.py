@@ -30,7 +30,7 @@ def identity_of(issuer: str, subject: str) -> ExternalIdentity | None:
 
 
 def ended_identities(identity_ids: Iterable[int]) -> set[int]:
-    """Return those of these identities that are not a person's any more."""
+    """Return those of these identities that no longer belong to a person."""
     asked = set(identity_ids)
     if not asked:
         return asked
@@ -79,7 +79,7 @@ def _names(claims: Mapping[str, Any], name_claim: str) -> Iterator[str]:
 
 
 def _is_free(name: str) -> bool:
-    """Return whether a name is no mention of many, and no person or agent has a similar one.
+    """Return whether no person or agent has a similar name, and the name does not mention many.
 
     Private agents count too: the name that the account gets instead does not tell whose it is.
     """

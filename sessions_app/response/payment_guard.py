@@ -365,7 +365,7 @@ class PaymentGuard:
         """Send the payer their remaining balance after the end of the answer (UAMP §3.3).
 
         `left` is None if the write of the end was retried. People who were asked to pay for
-        delegated work do not receive its end, so they get an event that nothing is due any more.
+        delegated work do not receive its end, so they get an event that nothing is due.
         """
         if self._is_due and self._context.parent is not None:
             await self._send_to_payer(withdrawn(self._context.response_id))

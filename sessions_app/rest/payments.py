@@ -172,7 +172,7 @@ class PoolView(RestView):
 
 
 class PoolUsageView(RestView):
-    """What the pool of a chat paid."""
+    """The payments of a chat's pool, grouped."""
 
     read_scope = "payments:read"
 

@@ -57,7 +57,7 @@ class AnswerPaymentView(RestView):
         responses={200: PaidSerializer, **responses(400, 402, 403, 404, 409, 413, 415, 429, 503)},
     )
     def post(self, request: Request, response_id: str) -> Answer:
-        """Pay what an answer waits for, for the person who is asked to; the answer then goes on.
+        """Pay for a waiting answer, as the person who is asked to; the answer then continues.
 
         Status 400, `payment_not_due`, if it does not wait for a payment of the caller.
         """

@@ -50,7 +50,7 @@ def send_and_wait(
     """Send events like `requests.send`; return a response whose body follows later.
 
     `shown` returns the reply to an outcome in its current state; its status and headers are sent at
-    once. Answers that still run after `seconds`, or wait for someone, go on without the client.
+    once. Answers that still run after `seconds`, or wait for someone, continue without the client.
     """
     principal = principal_of(request)
     exchange, row_id = async_to_sync(begun)(request, principal, session, events, key, receives=True)

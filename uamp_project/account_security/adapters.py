@@ -1,4 +1,4 @@
-"""What this server does differently from django-allauth's defaults."""
+"""Deviations from django-allauth's defaults."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from uamp_project.first_start.models import LATER, VENDORS, Choice
 
 
 class ModelForm(forms.Form):
-    """What answers for the assistant."""
+    """The choice of the model that answers for the assistant."""
 
     model = forms.ChoiceField()
     key = forms.CharField(required=False, max_length=KEY_CHARS)

@@ -49,7 +49,10 @@ class AdminLoginView(LoginView):
         if request.user.is_authenticated and request.method == "GET":
             messages.error(
                 request,
-                _("Your account has no access to the administration. Sign in with a different one."),
+                _(
+                    "Your account has no access to the administration. "
+                    "Sign in with a different one."
+                ),
             )
         return super().dispatch(request, *args, **kwargs)
 

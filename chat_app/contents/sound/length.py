@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LONGEST_MS: Final = 10**9
-"""No sound counts as longer; one that counts so long could not be measured."""
+"""The longest length of a sound; a sound of this length could not be measured."""
 _RAW_US: Final = 125
 """Microseconds that one byte of a raw sound lasts, at 8 kHz and eight bits."""
 _RAW: Final = {"audio/pcm", "audio/pcm16", "audio/pcmu", "audio/pcma", "audio/basic"}

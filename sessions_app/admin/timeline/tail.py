@@ -91,7 +91,7 @@ async def _frames(
 def _read_again(
     request: HttpRequest, part: Callable[[HttpRequest], dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the part as the reader may see it now; None if they may not see it any more."""
+    """Return the part as the reader may see it now; None if they may no longer see it."""
     again = copy.copy(request)
     engine: Any = import_module(settings.SESSION_ENGINE)
     again.session = engine.SessionStore(request.session.session_key)

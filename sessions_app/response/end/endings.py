@@ -1,4 +1,4 @@
-"""How a response ends, and whose doing that is."""
+"""How a response ends, and who ended it."""
 
 from __future__ import annotations
 
