@@ -347,7 +347,7 @@ def test_each_loop_has_connections_of_its_own_and_a_dead_one_none() -> None:
     second = asyncio.run(session())
     assert first is not second
     assert first.client.closed, "the connections of a loop that ended are not kept"
-    assert len(sessions._kept) == 1
+    assert len(sessions._sessions) == 1
 
 
 def test_a_provider_that_was_not_closed_ends_silently(
