@@ -26,6 +26,7 @@ class FederationAppConfig(AppConfig):
             erasures,
             invitations,
         )
+        from federation_app.peers import reading  # noqa: PLC0415 as above
         from sessions_app.data_rights import erasure  # noqa: PLC0415 as above
         from sessions_app.process import periodic, retention  # noqa: PLC0415 as above
 
@@ -38,6 +39,7 @@ class FederationAppConfig(AppConfig):
         username.validators.append(accounts.check_new_name)
         inviting.invited_by(invitations.invite_by_name, accounts.guest_users)
         fanout.also_tell(delivery.hear)
+        periodic.also_run(periodic.PeriodicJob("read hubs", reading.SECONDS, reading.read_hubs))
         periodic.also_run(
             periodic.PeriodicJob("deliver to peers", delivery.SECONDS, delivery.deliver)
         )

@@ -18,6 +18,7 @@ class PeerTrust(models.TextChoices):
     """The source of a peer's keys."""
 
     MANIFEST = "manifest", "by manifest: the keys that its DID document has now"
+    SIGNED = "signed", "signed: new keys only if a key known before has signed for them"
     PINNED = "pinned", "pinned: the keys that it had when it was added"
     OPERATOR = "operator", "by operator: the keys that an operator entered"
 
@@ -54,6 +55,22 @@ class Peer(models.Model):
     max_streams = models.PositiveIntegerField(null=True, blank=True)
     # The base address where envelopes for it are posted; empty for https:// and its host.
     address = models.CharField(max_length=300, blank=True, default="", db_default="")
+    # The base address where its documents are read; empty for https:// and its host.
+    documents_address = models.CharField(max_length=300, blank=True, default="", db_default="")
+    # The hub that vouches for it (envelope §8), and since when that does not list it any more.
+    # While the hub is not trusted, or has expired, this peer is not trusted either.
+    anchor = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="children"
+    )
+    unlisted_at = models.DateTimeField(null=True, blank=True)
+    # When its hub document was last read or, of a member of this server's hub, its manifest.
+    documents_read_at = models.DateTimeField(null=True, blank=True)
+    # Its hub document, if it was added as a hub, and until when that counts.
+    hub = models.JSONField(default=dict, blank=True, db_default={})
+    hub_expires_at = models.DateTimeField(null=True, blank=True)
+    # Whether envelopes between it and other such peers are passed on (`exchange.relay`). Those of a
+    # hub's children are, too, if it is set for the hub.
+    is_relayed = models.BooleanField(default=False, db_default=False)
     # When the next envelope of a shared chat may be posted, or when another process may try; and
     # how many attempts have failed since the last that did not (`guests.outgoing`).
     deliver_at = models.DateTimeField(default=timezone.now, db_default=Now())
@@ -116,6 +133,10 @@ class EnvelopeStream(models.Model):
     acknowledged = models.BigIntegerField(default=-1)
     # The chat that a `subscribe` follows; "" for an `ask`.
     chat_id = models.CharField(max_length=64, db_default="", blank=True)
+    # The peer that answers it, to which the request was passed on; None if this server does.
+    relayed_to = models.ForeignKey(
+        Peer, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
+    )
     # The wire id of the session, and the response; "" until it begins.
     session_id = models.CharField(max_length=64, blank=True)
     response_id = models.CharField(max_length=64, blank=True)
@@ -153,6 +174,11 @@ class ReceivedEnvelope(models.Model):
     stream = models.ForeignKey(
         EnvelopeStream, models.CASCADE, null=True, blank=True, related_name="envelopes"
     )
+    # The peer to which it was passed on, and when that accepted it; None while it is under way.
+    relayed_to = models.ForeignKey(
+        Peer, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
+    )
+    relayed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         """The uniqueness of an envelope's id per peer, and the order of the admin's list."""

@@ -1,19 +1,25 @@
-"""The documents that this server publishes: DID documents, manifests, the hub (envelope §8)."""
+"""The documents that this server publishes: DID documents, manifests, the hub (envelope §8).
+
+The children of its hub are its public agents, and the peers between which it passes on envelopes.
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.conf import settings
+from django.utils import timezone
 
 from agents_app import selectors as agents
 from federation_app import own_names
 from federation_app.edges.http import envelope_view
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.limits import ENVELOPE_BYTES
-from federation_app.envelope.names.identity import document_of
+from federation_app.envelope.names.identity import document_of, read_identity
 from federation_app.envelope.names.manifests import (
+    CHILDREN_MOST,
     HUB_MEDIA_TYPE,
     HUB_TYPE,
     MANIFEST_MEDIA_TYPE,
@@ -39,7 +45,7 @@ VERSION: Final = "uamp/1.0"
 CACHE_SECONDS: Final = 300
 HUB_SECONDS: Final = 10.0
 """How long a process reuses the hub document, for which it signs a manifest per agent."""
-CHILDREN_MOST: Final = 256
+HUB_LIFETIME: Final = timedelta(hours=25)
 _PROSE: Final = ["text/plain", "text/markdown"]
 
 
@@ -59,7 +65,7 @@ async def manifest(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 @envelope_view("GET")
 async def hub(request: HttpRequest) -> HttpResponseBase:
-    """Return the hub: the manifests of public agents, the keys and the trusted peers."""
+    """Return the hub: its child manifests, the keys and the trusted peers."""
     # Refuse before anything is cached if the server has no name.
     own_names.own_identity()
     kept = kept_hub.fresh()
@@ -113,12 +119,20 @@ def _hub() -> tuple[AgentHub, str]:
             ChildManifest(did=child.did, url=child.manifest_url, sha256=document_sha256(jws))
         )
     peers = registry.trusted_peers().order_by("id")
+    members = peers.filter(is_relayed=True).exclude(manifest_sha256="")
+    for did, sha256 in members.values_list("did", "manifest_sha256"):
+        url = read_identity(did).manifest_url
+        children.append(ChildManifest(did=did, url=url, sha256=sha256))
+    # By the hour, so that all processes publish the same document.
+    issued_at = timezone.now().replace(minute=0, second=0, microsecond=0)
     document = AgentHub(
         hub=VERSION,
         issuer=identity.did,
-        manifests=children,
+        manifests=children[:CHILDREN_MOST],
         jwks={"keys": [key.jwk() for key in own_names.own_keys(identity.did)]},
         trust_anchors=[identity.did, *peers.values_list("did", flat=True)[: CHILDREN_MOST - 1]],
+        issued_at=issued_at,
+        expires_at=issued_at + HUB_LIFETIME,
     )
     return document, signed_document(document, own_names.own_signer(identity.did), type_=HUB_TYPE)
 

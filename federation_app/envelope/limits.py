@@ -14,7 +14,9 @@ from uamp import ErrorCode, RemoteProtocolError
 ENVELOPE_BYTES: Final = 1024 * 1024
 DELTA_BYTES: Final = 1024 * 1024
 DOCUMENT_BYTES: Final = 64 * 1024
-"""The limit of a manifest, a hub or a DID document."""
+"""The limit of a manifest or a DID document."""
+HUB_BYTES: Final = 512 * 1024
+"""The limit of a hub, which lists up to 256 manifests."""
 RECIPIENTS: Final = 16
 REFERENCES: Final = 64
 EXTENSION_BYTES: Final = 8 * 1024

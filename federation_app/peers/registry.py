@@ -2,7 +2,10 @@
 
 A peer trusted by its manifest has the keys of its DID document. The document is fetched again when
 a signature names an unknown key, or when it is older than FRESH, but never sooner than AGAIN after
-the last attempt, so unknown keys cause at most one request per minute.
+the last attempt, so unknown keys cause at most one request per minute. New keys of a peer with
+signed trust also need the word of a known one.
+
+A peer that a hub vouches for is trusted as long as the hub is, and lists it (`hubs`).
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ FRESH: Final = timedelta(minutes=10)
 STALE: Final = timedelta(hours=1)
 """How long keys stay valid while a peer's document cannot be fetched."""
 AGAIN: Final = timedelta(minutes=1)
+_BY_DOCUMENT: Final = frozenset({PeerTrust.MANIFEST, PeerTrust.SIGNED})
 
 
 def find_peer(did: str) -> Peer:
@@ -66,13 +70,24 @@ def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
 
 
 def is_trusted(peer_id: int) -> bool:
-    """Return whether a peer is neither suspended nor revoked."""
+    """Return whether a peer is currently trusted."""
     return trusted_peers().filter(pk=peer_id).exists()
 
 
 def trusted_peers() -> QuerySet[Peer]:
-    """Return the peers that are neither suspended nor revoked."""
-    return Peer.objects.filter(revoked_at__isnull=True, suspended_at__isnull=True)
+    """Return the peers that are neither suspended nor revoked, and whose hub, if any, is neither.
+
+    That hub must list them in a document that has not expired.
+    """
+    anchored = Q(
+        unlisted_at__isnull=True,
+        anchor__revoked_at__isnull=True,
+        anchor__suspended_at__isnull=True,
+        anchor__hub_expires_at__gt=timezone.now(),
+    )
+    return Peer.objects.filter(
+        Q(anchor__isnull=True) | anchored, revoked_at__isnull=True, suspended_at__isnull=True
+    )
 
 
 def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
@@ -82,7 +97,7 @@ def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
     long.
     """
     found = _known_keys(peer)
-    if peer.trust != PeerTrust.MANIFEST:
+    if peer.trust not in _BY_DOCUMENT:
         return found
     now = timezone.now()
     asked = peer.checked_at
@@ -90,7 +105,7 @@ def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
     is_unknown = bool(kid) and kid not in {key.kid for key in found}
     if (is_old or is_unknown) and _claim(peer, now):
         try:
-            keys = documents.read_keys(read_identity(peer.did))
+            keys = _current_keys(peer, found)
         except EnvelopeError as error:
             logger.warning("the keys of %s were not read: %s", peer.did, error)
             _note_failure(peer, error, now)
@@ -102,6 +117,14 @@ def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
     return found
 
 
+def _current_keys(peer: Peer, known: list[VerificationKey]) -> tuple[VerificationKey, ...]:
+    """Fetch the keys of a peer now; raises EnvelopeError."""
+    identity, base = read_identity(peer.did), peer.documents_address
+    if peer.trust == PeerTrust.SIGNED:
+        return documents.read_signed_keys(identity, known, base=base)
+    return documents.read_keys(identity, base=base)
+
+
 def _claim(peer: Peer, now: datetime) -> bool:
     """Return whether the caller should fetch the documents: one of all processes at a time."""
     rows = Peer.objects.filter(pk=peer.pk)
@@ -109,18 +132,31 @@ def _claim(peer: Peer, now: datetime) -> bool:
     return bool(claimed.update(checked_at=now))
 
 
-def add_peer(found: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = "") -> Peer:
-    """Add the peer of these documents with its keys, or refresh a known one."""
+def add_peer(
+    found: PeerDocuments,
+    *,
+    trust: PeerTrust,
+    user: User | None,
+    name: str = "",
+    anchor: Peer | None = None,
+) -> Peer:
+    """Add the peer of these documents with its keys, or refresh a known one.
+
+    `anchor` is the hub that vouches for it; without one, an operator does.
+    """
+    values = {
+        "trust": trust,
+        "user": user,
+        "name": name or found.identity.authority,
+        "revoked_at": None,
+        "anchor": anchor,
+        "unlisted_at": None,
+        "documents_address": found.base,
+    }
+    if found.base:
+        values["address"] = found.base
     with transaction.atomic():
-        peer, _ = Peer.objects.update_or_create(
-            did=found.identity.did,
-            defaults={
-                "trust": trust,
-                "user": user,
-                "name": name or found.identity.authority,
-                "revoked_at": None,
-            },
-        )
+        peer, _ = Peer.objects.update_or_create(did=found.identity.did, defaults=values)
         _keep(peer, found)
     return peer
 
@@ -149,6 +185,8 @@ def enter_peer(did: str, jwks: object, *, user: User | None, name: str = "") -> 
                 "user": user,
                 "name": name or identity.authority,
                 "revoked_at": None,
+                "anchor": None,
+                "unlisted_at": None,
             },
         )
         _keep_keys(peer, keys, timezone.now())
@@ -160,7 +198,7 @@ def refresh(peer: Peer) -> int:
 
     A pinned peer also gets the new keys, because an operator requested it. Raises EnvelopeError.
     """
-    found = documents.read_documents(peer.did)
+    found = documents.read_documents(peer.did, base=peer.documents_address)
     with transaction.atomic():
         _keep(peer, found)
     return len(_known_keys(peer))
@@ -200,7 +238,8 @@ def _known_keys(peer: Peer) -> list[VerificationKey]:
 
 def _keep(peer: Peer, found: PeerDocuments) -> None:
     peer.manifest, peer.manifest_sha256 = found.manifest_value, found.manifest_sha256
-    peer.save(update_fields=["manifest", "manifest_sha256"])
+    peer.documents_read_at = timezone.now()
+    peer.save(update_fields=["manifest", "manifest_sha256", "documents_read_at"])
     _keep_keys(peer, found.keys, timezone.now())
 
 

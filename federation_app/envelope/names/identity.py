@@ -45,6 +45,16 @@ class WebIdentity:
         below = "".join(f"{part}/" for part in self.path)
         return f"https://{self.authority}/{below}.well-known/agent-manifest.json"
 
+    @property
+    def hub_url(self) -> str:
+        """The address of the hub document of its host (envelope §8)."""
+        return f"https://{self.authority}/.well-known/agent-hub.json"
+
+    @property
+    def host_did(self) -> str:
+        """The name of its host."""
+        return ":".join(self.did.split(":")[:3])
+
 
 def read_identity(did: str) -> WebIdentity:
     """Parse a `did:web` name; raises EnvelopeError for another method or spelling."""

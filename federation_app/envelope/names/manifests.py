@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 
 from federation_app.envelope.errors import malformed, unauthenticated
-from federation_app.envelope.limits import DOCUMENT_BYTES, URI_CHARS, load
+from federation_app.envelope.limits import DOCUMENT_BYTES, HUB_BYTES, URI_CHARS, load
 from federation_app.envelope.signatures.canonical import canonical
 from federation_app.envelope.signatures.jws import read_compact, sign_compact, verified_by
 from federation_app.envelope.signatures.keys import decode64
@@ -22,11 +23,14 @@ MANIFEST_TYPE: Final = "manifest+jws"
 MANIFEST_MEDIA_TYPE: Final = "application/manifest+jws"
 HUB_TYPE: Final = "hub+jws"
 HUB_MEDIA_TYPE: Final = "application/hub+jws"
+CHILDREN_MOST: Final = 256
+"""The limit of a hub's child manifests, and of its trust anchors."""
 _Document = TypeVar("_Document")
 _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=127)]
 _Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 _Url = Annotated[str, msgspec.Meta(pattern="^https://", max_length=URI_CHARS)]
 _Did = Annotated[str, msgspec.Meta(pattern="^did:web:", max_length=URI_CHARS)]
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class ManifestLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,13 +60,19 @@ class ChildManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class AgentHub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A hub (envelope §8): its manifests, its keys, and the names that it trusts."""
+    """A hub (envelope §8): its manifests, its keys, and the names that it trusts.
+
+    The specification gives the hub no schema, and so no lifetime. `issued_at` and `expires_at` are
+    optional; they keep an old list from being passed off as the current one.
+    """
 
     hub: Annotated[str, msgspec.Meta(pattern=r"^uamp/1\.[0-9]{1,4}\Z")]
     issuer: _Did
-    manifests: Annotated[list[ChildManifest], msgspec.Meta(max_length=256)]
+    manifests: Annotated[list[ChildManifest], msgspec.Meta(max_length=CHILDREN_MOST)]
     jwks: dict[str, list[dict[str, Any]]]
-    trust_anchors: Annotated[list[_Did], msgspec.Meta(max_length=256)]
+    trust_anchors: Annotated[list[_Did], msgspec.Meta(max_length=CHILDREN_MOST)]
+    issued_at: _Time | msgspec.UnsetType = msgspec.UNSET
+    expires_at: _Time | msgspec.UnsetType = msgspec.UNSET
 
 
 def signed_document(document: msgspec.Struct, signer: EnvelopeSigner, *, type_: str) -> str:
@@ -95,15 +105,21 @@ def read_hub(jws: str, *, did: str, keys: Iterable[VerificationKey]) -> AgentHub
 
 def signer_of_document(jws: str) -> str:
     """Return the name whose key a document claims to be signed with, not yet verified."""
+    return kid_of_document(jws).partition("#")[0]
+
+
+def kid_of_document(jws: str) -> str:
+    """Return the key that a document claims to be signed with; raises EnvelopeError."""
     kid = read_compact(jws, types={MANIFEST_TYPE, HUB_TYPE}).kid
     if "#" not in kid:
         raise unauthenticated("The signature names no key.", detail="kid")
-    return kid.partition("#")[0]
+    return kid
 
 
 def _signed_payload(jws: str, *, did: str, keys: Iterable[VerificationKey], type_: str) -> bytes:
-    if len(jws) > DOCUMENT_BYTES:
-        raise malformed(f"It has more than {DOCUMENT_BYTES} bytes.", detail="bytes")
+    most = HUB_BYTES if type_ == HUB_TYPE else DOCUMENT_BYTES
+    if len(jws) > most:
+        raise malformed(f"It has more than {most} bytes.", detail="bytes")
     compact = read_compact(jws, types={type_})
     if compact.kid.partition("#")[0] != did:
         raise unauthenticated("It is signed by another name.", detail="kid")
@@ -114,6 +130,6 @@ def _signed_payload(jws: str, *, did: str, keys: Iterable[VerificationKey], type
 
 def _converted(payload: bytes, document: type[_Document]) -> _Document:
     try:
-        return msgspec.convert(load(payload, most=DOCUMENT_BYTES), document)
+        return msgspec.convert(load(payload, most=HUB_BYTES), document)
     except msgspec.ValidationError as error:
         raise malformed(f"{error}.", detail="schema") from None

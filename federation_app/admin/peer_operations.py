@@ -1,0 +1,222 @@
+"""What operators do with a peer and its keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+
+from audit_app.admin.operations import Operation, OperationRefused, ReasonForm
+from audit_app.record import AuditAction
+from federation_app.envelope.errors import EnvelopeError
+from federation_app.envelope.limits import ENVELOPE_BYTES
+from federation_app.models import Peer, PeerTrust
+from federation_app.peers import hubs, registry
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from federation_app.models import PeerKey
+
+LIMITS: Final = ("max_body_kb", "rate_lph", "kb_per_hour", "max_streams")
+PROBLEMS_SHOWN: Final = 10
+COUNT_MOST: Final = 10**9
+RIGHT: Final = "federation_app.change_peer_trust"
+
+
+def _refresh(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    try:
+        return f"it has {registry.refresh(peer)} keys"
+    except EnvelopeError as error:
+        raise OperationRefused(f"{error.code.value}: {error.message}") from None
+
+
+class LimitsForm(ReasonForm):
+    """The limits of one peer; an empty field leaves it those of all peers."""
+
+    max_body_kb = forms.IntegerField(
+        required=False, min_value=1, max_value=ENVELOPE_BYTES // 1024, help_text="KiB of a body."
+    )
+    rate_lph = forms.IntegerField(
+        required=False, min_value=1, max_value=COUNT_MOST, help_text="Envelopes an hour."
+    )
+    kb_per_hour = forms.IntegerField(
+        required=False, min_value=1, max_value=COUNT_MOST, help_text="KiB of envelopes an hour."
+    )
+    max_streams = forms.IntegerField(
+        required=False, min_value=1, max_value=COUNT_MOST, help_text="Streams read at a time."
+    )
+
+
+def _limit(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del request
+    limits = {name: wanted[name] for name in LIMITS}
+    if limits == {name: getattr(peer, name) for name in LIMITS}:
+        return ""
+    Peer.objects.filter(pk=peer.pk).update(**limits)
+    shown = ", ".join(f"{name} {value}" for name, value in limits.items() if value is not None)
+    return shown or "it has the limits of all peers"
+
+
+class PeerAddressForm(ReasonForm):
+    """Where envelopes for a peer are posted."""
+
+    address = forms.URLField(
+        required=False,
+        max_length=300,
+        assume_scheme="https",
+        help_text="Empty: https:// and the host of its name. Private addresses have to be in"
+        " UAMP_REMOTE_ALLOW_HOSTS.",
+    )
+
+
+def _address(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del request
+    if wanted["address"] == peer.address:
+        return ""
+    Peer.objects.filter(pk=peer.pk).update(address=wanted["address"])
+    return wanted["address"] or "it is at the host of its name"
+
+
+def _trust_children(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    try:
+        added, problems = hubs.trust_children(peer)
+    except EnvelopeError as error:
+        raise OperationRefused(f"{error.code.value}: {error.message}") from None
+    if not added and not problems:
+        return ""
+    return " ".join([f"{len(added)} peers were added.", *problems[:PROBLEMS_SHOWN]])
+
+
+def _relay(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    changed = Peer.objects.filter(pk=peer.pk, is_relayed=False).update(is_relayed=True)
+    return "envelopes between it and other such peers are passed on" if changed else ""
+
+
+def _stop_relaying(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    changed = Peer.objects.filter(pk=peer.pk, is_relayed=True).update(is_relayed=False)
+    return "its envelopes for others are refused" if changed else ""
+
+
+def _suspend(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "nothing that it signs is accepted until it is resumed" if registry.suspend(peer) else ""
+
+
+def _resume(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "what it signs is accepted again" if registry.resume(peer) else ""
+
+
+def _revoke(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "nothing that it signs is accepted" if registry.revoke(peer) else ""
+
+
+def _revoke_key(key: PeerKey, wanted: dict[str, Any], request: HttpRequest) -> str:
+    del wanted, request
+    return "nothing that it signs is accepted" if registry.revoke_key(key) else ""
+
+
+REFRESH: Final = Operation(
+    name="refresh",
+    label="Read manifest and keys again",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_refresh,
+    facts=lambda peer: f"The keys of {peer.did} are those of its DID document from now on.",
+    offered=lambda peer: peer.revoked_at is None and peer.trust != PeerTrust.OPERATOR,
+)
+SUSPEND: Final = Operation(
+    name="suspend",
+    label="Suspend peer",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_suspend,
+    facts=lambda peer: f"Nothing that {peer.did} signs is accepted until you resume it.",
+    offered=lambda peer: peer.revoked_at is None and peer.suspended_at is None,
+)
+RESUME: Final = Operation(
+    name="resume",
+    label="Resume peer",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_resume,
+    facts=lambda peer: f"What {peer.did} signs is accepted again.",
+    offered=lambda peer: peer.revoked_at is None and peer.suspended_at is not None,
+)
+LIMIT: Final = Operation(
+    name="limit",
+    label="Limit peer",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_limit,
+    facts=lambda peer: f"The limits of {peer.did}, below those of all peers.",
+    offered=lambda peer: peer.revoked_at is None,
+    form=LimitsForm,
+)
+ADDRESS: Final = Operation(
+    name="address",
+    label="Set address",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_address,
+    facts=lambda peer: f"Where envelopes of shared chats for {peer.did} are posted.",
+    offered=lambda peer: peer.revoked_at is None,
+    form=PeerAddressForm,
+)
+TRUST_CHILDREN: Final = Operation(
+    name="children",
+    label="Trust children",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_trust_children,
+    facts=lambda peer: (
+        f"The names whose manifests {peer.did} lists become peers without an account, for as long"
+        " as it lists them and you trust it. Names that you have added yourself stay as they are."
+    ),
+    offered=lambda peer: bool(peer.hub) and peer.revoked_at is None,
+)
+RELAY: Final = Operation(
+    name="relay",
+    label="Pass on envelopes",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_relay,
+    facts=lambda peer: (
+        f"Envelopes of {peer.did} for other peers with this setting are passed on unaltered, and"
+        " theirs to it. It also applies to the children of a hub. This server's hub lists it."
+    ),
+    offered=lambda peer: peer.revoked_at is None and not peer.is_relayed,
+)
+STOP_RELAYING: Final = Operation(
+    name="stop_relaying",
+    label="Stop passing on envelopes",
+    right=RIGHT,
+    act=AuditAction.ROW_CHANGED,
+    run=_stop_relaying,
+    facts=lambda peer: f"Envelopes of {peer.did} for others are refused, and theirs to it.",
+    offered=lambda peer: peer.is_relayed,
+)
+REVOKE: Final = Operation(
+    name="revoke",
+    label="Revoke peer",
+    right=RIGHT,
+    act=AuditAction.KEY_REVOKED,
+    run=_revoke,
+    facts=lambda peer: f"Nothing that {peer.did} signs is accepted, and its streams end.",
+    offered=lambda peer: peer.revoked_at is None,
+)
+REVOKE_KEY: Final = Operation(
+    name="revoke",
+    label="Revoke key",
+    right=RIGHT,
+    act=AuditAction.KEY_REVOKED,
+    run=_revoke_key,
+    facts=lambda key: f"Nothing that {key.kid} signs is accepted, also if it is published again.",
+    offered=lambda key: key.revoked_at is None,
+)
