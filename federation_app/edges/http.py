@@ -19,6 +19,8 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malforme
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.exchange import admission
 from federation_app.exchange.receiver import EnvelopeReceiver, encoded_receipt
+from federation_app.exchange.relay import RELAYED_BY, read_relays
+from federation_app.exchange.relayed_streams import RelayedStream, error_frame
 from sessions_app import database
 from sessions_app.access.auth import Handshake
 from sessions_app.process import registry as processes
@@ -94,7 +96,9 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
         raise EnvelopeError(
             EnvelopeCode.TOO_LARGE, f"An envelope has at most {ENVELOPE_BYTES} bytes."
         )
-    receipt = await EnvelopeReceiver(address=_handshake(request).address).take(request.body)
+    relays = read_relays(request.headers.get(RELAYED_BY, ""))
+    receiver = EnvelopeReceiver(address=_handshake(request).address, relays=relays)
+    receipt = await receiver.take(request.body)
     response = HttpResponse(encoded_receipt(receipt), status=202, content_type="application/json")
     if receipt.stream_id:
         response["Location"] = f"/v1/stream/{receipt.stream_id}"
@@ -117,9 +121,23 @@ async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
     else:
         raise unauthenticated("Show a bearer token that you signed.", detail="token")
     row = await database.run(admission.find_stream, peer, stream_id=stream_id)
-    opened = await EnvelopeReceiver(address=handshake.address).open_stream(peer, row, after=after)
+    opened: WindowedStream | RelayedStream
+    if row.relayed_to_id is None:
+        receiver = EnvelopeReceiver(address=handshake.address)
+        opened = await receiver.open_stream(peer, row, after=after)
+        frames = _frames(opened)
+    else:
+        if not handshake.header_token:
+            raise unauthenticated("Show a bearer token for both servers.", detail="token")
+        opened = RelayedStream(peer, row)
+        await opened.open(
+            token=handshake.header_token,
+            after="" if after < 0 else str(after),
+            relays=read_relays(request.headers.get(RELAYED_BY, "")),
+        )
+        frames = _relayed_frames(opened)
     response = StreamingHttpResponse(
-        _frames(opened), content_type="text/event-stream", headers=STREAM_HEADERS
+        frames, content_type="text/event-stream", headers=STREAM_HEADERS
     )
     # A client that leaves before the first frame would otherwise leave the stream open, because the
     # iterator is then neither started nor closed.
@@ -137,12 +155,22 @@ async def _frames(opened: WindowedStream) -> AsyncIterator[bytes]:
             else:
                 yield b"id: %d\ndata: %b\n\n" % (delta.delta_seq, delta.encoded())
     except EnvelopeError as error:
-        yield b"event: error\ndata: %b\n\n" % msgspec.json.encode(error.payload())
+        yield error_frame(error)
     finally:
         await opened.close()
 
 
-def _leave(loop: asyncio.AbstractEventLoop, opened: WindowedStream) -> None:
+async def _relayed_frames(opened: RelayedStream) -> AsyncIterator[bytes]:
+    try:
+        async for frames in opened.frames():
+            yield frames
+    except EnvelopeError as error:
+        yield error_frame(error)
+    finally:
+        await opened.close()
+
+
+def _leave(loop: asyncio.AbstractEventLoop, opened: WindowedStream | RelayedStream) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(
             lambda: processes.current().spawn(opened.close(), name="close a stream")

@@ -49,13 +49,14 @@ _OWN_ID: Final = "str-"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted:
-    """A valid envelope, sent by a peer to one of our names."""
+    """A valid envelope, sent by a peer to one of our names, or to be passed on (`relay`)."""
 
     envelope: Envelope
     peer: Peer
     receiver: str
     agent: str
     size: int
+    relayed_to: Peer | None = None
 
     @property
     def is_about_guests(self) -> bool:
@@ -97,6 +98,9 @@ def admit(raw: bytes) -> Admitted:
     found = own_names.receiver_among(envelope.to)
     peer = registry.find_peer(envelope.sender)
     kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
+    member = registry.route_of(peer, envelope.to) if found is None else None
+    if member is not None:
+        found = envelope.to[0], ""
     verify_envelope(
         envelope,
         keys=registry.keys_of(peer, kid),
@@ -106,6 +110,13 @@ def admit(raw: bytes) -> Admitted:
         accepts_naive=settings.UAMP_ENVELOPE_SORTED_JSON,
     )
     receiver, agent = found or ("", "")
+    size = len(raw)
+    if member is not None:
+        # Its content and its token are for the receiver to judge.
+        quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=size)
+        return Admitted(
+            envelope=envelope, peer=peer, receiver=receiver, agent="", size=size, relayed_to=member
+        )
     is_about_guests = envelope.body.type == GUESTS_TYPE
     if envelope.intent not in (*INTENTS, *(GUEST_INTENTS if is_about_guests else ())):
         raise EnvelopeError(
@@ -117,11 +128,11 @@ def admit(raw: bytes) -> Admitted:
         raise EnvelopeError(
             EnvelopeCode.UNAUTHORIZED, "Shared chats are between servers.", detail="to"
         )
-    quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=len(raw))
+    quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=size)
     if envelope.cap_token:
         _check_capability(envelope, receiver)
     _check_context(envelope, peer)
-    return Admitted(envelope=envelope, peer=peer, receiver=receiver, agent=agent, size=len(raw))
+    return Admitted(envelope=envelope, peer=peer, receiver=receiver, agent=agent, size=size)
 
 
 def bearer_of(token: str) -> Peer:
@@ -211,7 +222,8 @@ def begun(stream: EnvelopeStream, response_id: str) -> None:
 def find_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> EnvelopeStream:
     """Return a stream of a peer, by its id or by the `ask` that opened it.
 
-    Raises EnvelopeError not_found, also for a stream of another peer.
+    It may be one that another peer answers (`relayed_to`). Raises EnvelopeError not_found, also for
+    a stream of another peer.
     """
     rows = EnvelopeStream.objects.filter(peer=peer)
     if stream_id:
@@ -225,6 +237,16 @@ def find_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> Envel
         found = None if asked is None else asked.stream
     if found is None:
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such stream.", detail="stream_id")
+    return found
+
+
+def find_own_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> EnvelopeStream:
+    """Return a stream of a peer that this server answers; raises EnvelopeError not_found."""
+    found = find_stream(peer, stream_id=stream_id, reply_to=reply_to)
+    if found.relayed_to_id is not None:
+        raise EnvelopeError(
+            EnvelopeCode.NOT_FOUND, "The receiver of the stream is another one.", detail="stream_id"
+        )
     return found
 
 

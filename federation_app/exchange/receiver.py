@@ -20,7 +20,7 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.body import text_of
 from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
-from federation_app.exchange import admission, chats, requests
+from federation_app.exchange import admission, chats, relay, requests
 from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream
@@ -74,10 +74,14 @@ class EnvelopeReceipt:
 
 
 class EnvelopeReceiver:
-    """Accepts the envelopes of peers; `address` is the IP address of their client."""
+    """Accepts the envelopes of peers; `address` is the IP address of their client.
 
-    def __init__(self, *, address: str = "") -> None:
+    `relays` are the servers that have passed them on.
+    """
+
+    def __init__(self, *, address: str = "", relays: tuple[str, ...] = ()) -> None:
         self._address = address
+        self._relays = relays
 
     async def take(self, raw: bytes) -> EnvelopeReceipt:
         """Verify an envelope and carry out its request; raises EnvelopeError.
@@ -97,6 +101,8 @@ class EnvelopeReceiver:
         principal = admission.principal_of(admitted.peer, address=self._address)
         quota = await rates.limiter().take("envelopes", principal.counted_as)
         self._check(quota)
+        if admitted.relayed_to is not None:
+            return await self._pass_on(admitted, raw)
         if admitted.is_about_guests:
             return await self._share(admitted)
         if admitted.envelope.intent is Intent.ASK:
@@ -105,7 +111,7 @@ class EnvelopeReceiver:
             return await self._subscribe(admitted, chat_id)
         stream = await database.run(
             partial(
-                admission.find_stream,
+                admission.find_own_stream,
                 admitted.peer,
                 stream_id=admitted.envelope.stream_id,
                 reply_to=admitted.envelope.reply_to,
@@ -197,6 +203,16 @@ class EnvelopeReceiver:
             stream=None,
             opens=False,
             is_repeated=is_repeated,
+        )
+
+    async def _pass_on(self, admitted: Admitted, raw: bytes) -> EnvelopeReceipt:
+        passed = await relay.pass_on(admitted, raw, relays=self._relays)
+        return EnvelopeReceipt(
+            intent=admitted.envelope.intent,
+            peer=admitted.peer,
+            stream=passed.stream,
+            opens=False,
+            is_repeated=passed.is_repeated,
         )
 
     async def _ask(self, admitted: Admitted) -> EnvelopeReceipt:

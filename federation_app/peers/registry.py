@@ -26,7 +26,7 @@ from federation_app.models import Peer, PeerKey, PeerTrust
 from federation_app.peers import documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from django.contrib.auth.models import User
@@ -88,6 +88,40 @@ def trusted_peers() -> QuerySet[Peer]:
     return Peer.objects.filter(
         Q(anchor__isnull=True) | anchored, revoked_at__isnull=True, suspended_at__isnull=True
     )
+
+
+def is_member(peer: Peer) -> bool:
+    """Return whether envelopes of a peer are passed on to other members of this server's hub."""
+    return _members().filter(pk=peer.pk).exists()
+
+
+def member_of(did: str) -> Peer | None:
+    """Return the member that has a name, itself or as its host; None if there is none.
+
+    A name that is a peer of its own is no longer its host's.
+    """
+    peer = Peer.objects.filter(did=did).first()
+    if peer is None:
+        try:
+            did = read_identity(did).host_did
+        except EnvelopeError:
+            return None
+    return _members().filter(did=did).first()
+
+
+def route_of(peer: Peer, to: Sequence[str]) -> Peer | None:
+    """Return the member to which an envelope of a peer is passed on; None if it is not.
+
+    It has one receiver, which is not on the sender's own server.
+    """
+    if len(to) != 1 or not is_member(peer):
+        return None
+    member = member_of(to[0])
+    return None if member is None or member.pk == peer.pk else member
+
+
+def _members() -> QuerySet[Peer]:
+    return trusted_peers().filter(Q(is_relayed=True) | Q(anchor__is_relayed=True))
 
 
 def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:

@@ -105,7 +105,8 @@ def test_an_operator_is_shown_a_hub_and_trusts_it_and_its_children(
     assert (row.did, row.trust, code_of(hub.children[0])) == (HUB, "signed", "4.01")
     page = f"/admin/federation_app/peer/{row.pk}"
     client.post(f"{page}/operate/children/", {"reason": "members"})
-    assert list(row.children.order_by("did").values_list("did", "trust", "user")) == [
+    children = row.children.order_by("did")
+    assert [(one.did, one.trust, one.user) for one in children] == [
         (ONE, "signed", None),
         (TWO, "signed", None),
     ]

@@ -171,6 +171,11 @@ def claims_of(raw: bytes) -> tuple[str, dict[str, str]]:
     return found.pop("from", ""), found
 
 
+def is_stream_id(text: str) -> bool:
+    """Return whether a text can be the id of a stream."""
+    return re.match(STREAM_ID, text) is not None
+
+
 def plain_id(given: str) -> str:
     """Return an id in lower case and without `urn:uuid:`, as it is stored."""
     return given.lower().removeprefix("urn:uuid:")

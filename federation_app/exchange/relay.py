@@ -1,0 +1,271 @@
+"""The relay between members of this server's hub: an envelope of one for another is passed on.
+
+The bytes are those that the sender signed, so the receiver verifies the sender, and trusts this
+server with nothing. What keeps it in bounds:
+
+- Both are peers, and an operator has switched it on for them (`Peer.is_relayed`).
+- An envelope has one receiver, and is verified and counted here like any other of its sender.
+- `UAMP-Relayed-By` names the servers that passed it on. A server that finds itself there refuses
+  it, and so does one beyond RELAYS_MOST. One that leaves itself out causes no circle either: an
+  envelope that is under way is refused (5.04), and one that was accepted is not passed on again.
+- A member that does not answer holds up AT_ONCE envelopes of a process, for POST_SECONDS each.
+
+Nothing is stored for later: a sender to which no one answered sends the same bytes again (5.04),
+and the receiver recognises them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import aiohttp
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agents_app.outbound.rules import Unreachable
+from agents_app.remote.addresses import session_of, target_of
+from federation_app import own_names
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
+from federation_app.envelope.limits import DOCUMENT_BYTES, WINDOW_MOST, load
+from federation_app.envelope.members.reading import is_stream_id
+from federation_app.envelope.names.identity import read_identity
+from federation_app.models import EnvelopeStream, ReceivedEnvelope
+from federation_app.peers.connections import tls
+from sessions_app import database
+
+if TYPE_CHECKING:
+    from federation_app.exchange.admission import Admitted
+    from federation_app.models import Peer
+
+RELAYED_BY: Final = "UAMP-Relayed-By"
+RELAYS_MOST: Final = 3
+"""How many servers may pass on an envelope."""
+POST_SECONDS: Final = 10.0
+AT_ONCE: Final = 16
+"""How many envelopes a process passes on to one member at a time."""
+RETRY_SECONDS: Final = 5
+ABANDONED: Final = timedelta(minutes=1)
+"""After this time, an envelope under way may be sent again: its process has died."""
+_ACCEPTED: Final = 202
+_RETRY_MOST: Final = 3600
+_WORD_CHARS: Final = 500
+_under_way: Final[Counter[int]] = Counter()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passed:
+    """An envelope that its receiver accepted, and the stream with which that answers, if any."""
+
+    stream: EnvelopeStream | None
+    is_repeated: bool
+
+
+class _Receipt(NamedTuple):
+    stream_id: str
+    window: int
+
+
+def read_relays(header: str) -> tuple[str, ...]:
+    """Return the servers that have passed on an envelope; raises EnvelopeError.
+
+    unauthorized if this server is one of them, or if there are too many.
+    """
+    names = tuple(name.strip() for name in header.split(",")) if header.strip() else ()
+    if len(names) >= RELAYS_MOST or own_names.own_identity().did in names:
+        raise EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED,
+            "The envelope is in a circle, or too many servers have passed it on.",
+            detail="relayed_by",
+        )
+    for name in names:
+        read_identity(name)
+    return names
+
+
+async def pass_on(admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]) -> Passed:
+    """Pass on an envelope and return how its receiver answered.
+
+    Raises the EnvelopeError with which the receiver refuses it, and busy if that does not answer.
+    """
+    member = admitted.relayed_to
+    if member is None:
+        raise malformed("The envelope is for this server.", detail="to")
+    received, is_new = await database.run(_begin, admitted, member)
+    if not is_new:
+        return Passed(stream=received.stream, is_repeated=True)
+    try:
+        receipt = await _post(member, raw, relays)
+        stream = await database.run(_end, received, admitted, member, receipt)
+    except BaseException:
+        await database.run(_forget, received)
+        raise
+    return Passed(stream=stream, is_repeated=False)
+
+
+def headers_of(relays: tuple[str, ...]) -> dict[str, str]:
+    """Return the headers of a request that is passed on."""
+    own = own_names.own_identity().did
+    return {RELAYED_BY: ", ".join((*relays, own)), "Accept-Encoding": "identity"}
+
+
+def base_of(member: Peer) -> str:
+    """Return the address of a member's server."""
+    base = member.address or f"https://{read_identity(member.did).authority}"
+    return base.rstrip("/")
+
+
+def unanswered() -> EnvelopeError:
+    """Return the error for a member that cannot be reached."""
+    return EnvelopeError(
+        EnvelopeCode.BUSY,
+        "The receiver does not answer. Send the same envelope again.",
+        detail="relay",
+        retry_after=RETRY_SECONDS,
+    )
+
+
+async def refusal_in(response: aiohttp.ClientResponse) -> EnvelopeError:
+    """Return the refusal in a member's response, or busy if it has none."""
+    try:
+        body = load(await response.content.read(DOCUMENT_BYTES), most=DOCUMENT_BYTES)
+        code = EnvelopeCode(str(body["code"])) if isinstance(body, dict) else None
+    except (EnvelopeError, KeyError, ValueError, aiohttp.ClientError, OSError):
+        code = None
+    if code is None or not isinstance(body, dict):
+        return unanswered()
+    wait, expected = _number(body.get("retry_after"), _RETRY_MOST), body.get("expected")
+    return EnvelopeError(
+        code,
+        _word(body.get("detail")) or code.value,
+        detail=_word(body.get("reason")),
+        retry_after=RETRY_SECONDS if wait is None and code is EnvelopeCode.BUSY else wait,
+        expected=_number(expected, 2**53),
+    )
+
+
+def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
+    """Record an envelope that is to be passed on; return its row, and False if it was before.
+
+    Raises EnvelopeError conflict if its id or its stream was used for something else, and busy if
+    it is under way.
+    """
+    envelope, peer = admitted.envelope, admitted.peer
+    streams = EnvelopeStream.objects.filter(peer=peer, stream_id=envelope.stream_id)
+    if envelope.stream_id and streams.exclude(relayed_to=member).exists():
+        raise _conflict("stream_id")
+    try:
+        with transaction.atomic():
+            row = ReceivedEnvelope.objects.create(
+                peer=peer,
+                envelope_id=envelope.id,
+                sha256=envelope.sha256,
+                intent=envelope.intent,
+                size=admitted.size,
+                signed_at=envelope.ts,
+                relayed_to=member,
+            )
+    except IntegrityError:
+        rows = ReceivedEnvelope.objects.select_related("stream")
+        known = rows.filter(peer=peer, envelope_id=envelope.id).first()
+    else:
+        return row, True
+    if known is not None and (known.sha256, known.relayed_to_id) != (envelope.sha256, member.pk):
+        raise _conflict("id_conflict")
+    if known is not None and known.relayed_at is not None:
+        return known, False
+    now = timezone.now()
+    abandoned = ReceivedEnvelope.objects.filter(
+        peer=peer, envelope_id=envelope.id, relayed_at=None, created_at__lt=now - ABANDONED
+    )
+    if known is None or not abandoned.update(created_at=now):
+        raise EnvelopeError(
+            EnvelopeCode.BUSY, "The envelope is under way.", detail="relay", retry_after=1
+        )
+    return known, True
+
+
+def _end(
+    received: ReceivedEnvelope, admitted: Admitted, member: Peer, receipt: _Receipt
+) -> EnvelopeStream | None:
+    """Record that a member accepted an envelope; return the stream that it opened.
+
+    Raises EnvelopeError conflict if the sender has another stream of that name.
+    """
+    stream = None
+    with transaction.atomic():
+        if receipt.stream_id:
+            stream, _ = EnvelopeStream.objects.get_or_create(
+                peer=admitted.peer,
+                stream_id=receipt.stream_id,
+                defaults={
+                    "receiver": admitted.receiver,
+                    "window": receipt.window or admitted.envelope.window,
+                    "relayed_to": member,
+                },
+            )
+            if stream.relayed_to_id != member.pk:
+                raise _conflict("stream_id")
+        ReceivedEnvelope.objects.filter(pk=received.pk).update(
+            relayed_at=timezone.now(), stream=stream
+        )
+    return stream
+
+
+def _forget(received: ReceivedEnvelope) -> None:
+    ReceivedEnvelope.objects.filter(pk=received.pk, relayed_at=None).delete()
+
+
+def _conflict(detail: str) -> EnvelopeError:
+    return EnvelopeError(
+        EnvelopeCode.CONFLICT, "You used this id before for something else.", detail=detail
+    )
+
+
+async def _post(member: Peer, raw: bytes, relays: tuple[str, ...]) -> _Receipt:
+    if _under_way[member.pk] >= AT_ONCE:
+        raise unanswered()
+    _under_way[member.pk] += 1
+    headers = {"Content-Type": "application/uamp+json", **headers_of(relays)}
+    try:
+        async with asyncio.timeout(POST_SECONDS):
+            base = base_of(member)
+            response = await session_of(target_of(base), tls=tls()).post(
+                f"{base}/v1/messages", headers=headers, body=raw, silent=POST_SECONDS
+            )
+            try:
+                if response.status != _ACCEPTED:
+                    raise await refusal_in(response)
+                return await _receipt_in(response)
+            finally:
+                response.release()
+    except (aiohttp.ClientError, OSError, TimeoutError, Unreachable):
+        raise unanswered() from None
+    finally:
+        _under_way[member.pk] -= 1
+        if not _under_way[member.pk]:
+            del _under_way[member.pk]
+
+
+async def _receipt_in(response: aiohttp.ClientResponse) -> _Receipt:
+    """Return the stream in a receipt: that of `Location`, whose form the specification gives."""
+    raw = await response.content.read(DOCUMENT_BYTES)
+    stream_id = response.headers.get("Location", "").rpartition("/v1/stream/")[2]
+    try:
+        body = load(raw, most=DOCUMENT_BYTES)
+    except EnvelopeError:
+        body = None
+    window = _number(body.get("delta_window"), WINDOW_MOST) if isinstance(body, dict) else None
+    return _Receipt(stream_id if is_stream_id(stream_id) else "", window or 0)
+
+
+def _number(value: Any, most: int) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= most else None
+
+
+def _word(value: object) -> str:
+    return value[:_WORD_CHARS] if isinstance(value, str) else ""
