@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from federation_app import own_names
-from federation_app.models import Peer
-from federation_app.peers import registry
 from tests.client import UampClient, wait_until
 from tests.faults.cut_line import CutLine
-from tests.federation_app.peer import SERVER
+from tests.federation_app.importing import THERE, import_peer
+from tests.federation_app.peer import HOST
 from tests.journeys.product import Product, running_product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from federation_app.models import Peer
     from tests.conftest import ServerAddress
 
 OTHER = "did:web:other.example"
 BOB = "bob@other.example"
-ENTER = """
-import json
-from federation_app import own_names
-from federation_app.models import Peer
-from federation_app.peers import registry
-peer = registry.enter_peer({did!r}, json.loads({jwks!r}), user=None)
-Peer.objects.filter(pk=peer.pk).update(address={address!r})
-print(json.dumps({{"keys": [key.jwk() for key in own_names.own_keys({other!r})]}}))
-"""
 
 
 @dataclass
@@ -92,7 +81,10 @@ class OtherServer:
 
 @contextmanager
 def other_server(here: ServerAddress, folder: Path, **variables: str) -> Iterator[OtherServer]:
-    """Run another server; both trust each other, and post to each other's loopback addresses."""
+    """Run another server; an operator of each imports the other's manifest by its URL.
+
+    Both are at loopback addresses, where they read documents and post envelopes.
+    """
     names: dict[str, Any] = {
         "UAMP_FEDERATION_HOST": "other.example",
         "UAMP_ENVELOPES_PER_MINUTE": "100000",
@@ -100,10 +92,8 @@ def other_server(here: ServerAddress, folder: Path, **variables: str) -> Iterato
         **variables,
     }
     with running_product(folder, **names) as product:
-        jwks = json.dumps({"keys": [key.jwk() for key in own_names.own_keys(SERVER)]})
-        code = ENTER.format(did=SERVER, jwks=jwks, address=here.http, other=OTHER)
-        peer = registry.enter_peer(OTHER, json.loads(product.run(code)), user=None)
-        Peer.objects.filter(pk=peer.pk).update(address=product.url)
+        product.run(THERE.format(host=HOST, address=here.http))
+        peer = import_peer("other.example", product.url)
         yield OtherServer(product, peer)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from playwright.async_api import expect
 
+from tests.federation_app.importing import THERE
 from tests.journeys.product import (
     Product,
     browser,
@@ -25,18 +25,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 HOME, OTHER = "home.example", "other.example"
-KEYS = """
-import json
-from federation_app import own_names
-print(json.dumps({{"keys": [key.jwk() for key in own_names.own_keys("did:web:{host}")]}}))
-"""
-TRUST = """
-import json
-from federation_app.models import Peer
-from federation_app.peers import registry
-peer = registry.enter_peer("did:web:{host}", json.loads({jwks!r}), user=None)
-Peer.objects.filter(pk=peer.pk).update(address={address!r})
-"""
 
 
 class Servers(NamedTuple):
@@ -58,8 +46,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         ) as other,
     ):
         for here, there, host in ((home, other, OTHER), (other, home, HOME)):
-            jwks = json.dumps(json.loads(there.run(KEYS.format(host=host))))
-            here.run(TRUST.format(host=host, jwks=jwks, address=there.url))
+            here.run(THERE.format(host=host, address=there.url))
         yield Servers(home, other)
 
 

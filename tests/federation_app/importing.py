@@ -1,0 +1,38 @@
+"""A peer that an operator adds in the admin by the URL of its manifest."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from federation_app.models import Peer
+
+ADD = "/admin/federation_app/peer/add/"
+THERE = """
+from tests.federation_app.importing import import_peer
+import_peer({host!r}, {address!r})
+"""
+
+
+def import_peer(host: str, address: str) -> Peer:
+    """Add the peer of a host, which is at this address, and return its row.
+
+    The operator enters the URL of its manifest, sees what was found, and saves again.
+    """
+    did = f"did:web:{host}"
+    operator, _ = User.objects.get_or_create(
+        username="operator", defaults={"is_staff": True, "is_superuser": True}
+    )
+    client = Client(headers={"host": "localhost"})
+    client.force_login(operator, backend="django.contrib.auth.backends.ModelBackend")
+    url = f"https://{host}/.well-known/agent-manifest.json"
+    values = {"trust": "signed", "manifest_url": url, "address": address}
+    shown = client.post(ADD, values).content.decode()
+    seen = re.search(r'name="seen" value="([0-9a-f]{64})"', shown)
+    assert f"Found {did}" in shown, shown
+    assert seen, shown
+    added = client.post(ADD, {**values, "seen": seen[1]})
+    assert added.status_code == 302, added.content.decode()
+    return Peer.objects.get(did=did)
