@@ -70,7 +70,7 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
     """
     with transaction.atomic():
         message = locked_message(
-            chat_id=chat_id, message_id=message_id, user_id=user_id, deleted=True, travels=True
+            chat_id=chat_id, message_id=message_id, user_id=user_id, deleted=True
         )
         if message.sender_user_id != user_id and not is_owner(chat_id, user_id):
             raise NotTheAuthor

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
 import uamp
 from chat_app.conversation.errors import MessageNotFound
 from chat_app.log.entries import NewEvent, append, lock_chats
-from chat_app.log.homes import check_is_home
 from chat_app.members.membership import is_member
 from chat_app.models import Message
 
 if TYPE_CHECKING:
     from typing import Any
-
-STAY: Final = "This chat belongs to another server, where reactions and pins are given."
 
 
 def locked_message(
@@ -25,22 +22,18 @@ def locked_message(
     message_id: str,
     user_id: int | None,
     deleted: bool = False,
-    travels: bool = False,
 ) -> Message:
     """Lock a chat that a person is in and return one of its messages.
 
-    `deleted` allows deleted messages. `travels` allows messages of a mirror, for changes that are
-    sent to its home. Raises MessageNotFound and BelongsElsewhere. Must run inside a transaction.
+    `deleted` allows deleted messages. Raises MessageNotFound. Must run inside a transaction.
     """
     # The lock comes first, as for every writer of a log.
-    chat = lock_chats([chat_id]).get(chat_id)
+    lock_chats([chat_id])
     message = Message.objects.filter(pk=message_id, chat_id=chat_id).first()
     if message is None or not is_member(chat_id, user_id):
         raise MessageNotFound
     if message.deleted_at is not None and not deleted:
         raise MessageNotFound
-    if not travels:
-        check_is_home(chat, STAY)
     return message
 
 

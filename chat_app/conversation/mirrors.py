@@ -13,6 +13,8 @@ from django.db import transaction
 
 from chat_app.conversation.deletion import delete_in_mirror
 from chat_app.conversation.errors import EmptyMessage
+from chat_app.conversation.pins import pin_from_home, unpin_from_home
+from chat_app.conversation.reactions import add_from_home, remove_from_home
 from chat_app.conversation.revisions import revise
 from chat_app.log.entries import append, lock_chats, message_event
 from chat_app.members.chats import append_change, create_chat
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
     from chat_app.log.entries import NewMessage
+    from chat_app.log.history import LoggedEvent
 
 
 class ForeignMessage(Exception):
@@ -42,15 +45,18 @@ def make_mirror(*, home: str, title: str, member: User) -> str:
     return chat.pk
 
 
-def set_members(chat_id: str, *, title: str, users: Collection[User]) -> set[int]:
-    """Let the members and the title of a mirror be those of its home; return who is out.
+def set_chat(
+    chat_id: str, *, title: str, only_owners_pin: bool, users: Collection[User]
+) -> set[int]:
+    """Let title, rules and members of a mirror be those of its home; return who is out.
 
-    Needs a transaction.
+    No one owns a mirror: with `only_owners_pin` no member pins. Needs a transaction.
     """
     chat = lock_chats([chat_id])[chat_id]
-    if chat.title != (cleaned := clean_title(title)):
-        chat.title = cleaned
-        chat.save(update_fields=["title"])
+    told = (clean_title(title), only_owners_pin)
+    if told != (chat.title, bool(chat.only_owners_pin)):
+        chat.title, chat.only_owners_pin = told
+        chat.save(update_fields=["title", "only_owners_pin"])
         append_change(chat)
     here = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
     members = {row.user_id: row for row in here.select_related("user")}
@@ -86,8 +92,7 @@ def edit(chat_id: str, message_id: str, content: str, *, author_id: int | None) 
 
     No one else can, the home included: words of a person here are changed here.
     """
-    lock_chats([chat_id])
-    message = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()
+    message = _locked(chat_id, message_id)
     if message is None or message.content == content or message.sender_user_id != author_id:
         return
     try:
@@ -96,9 +101,48 @@ def edit(chat_id: str, message_id: str, content: str, *, author_id: int | None) 
         return
 
 
+def react(chat_id: str, message_id: str, *, user_id: int, emoji: str, given: bool) -> None:
+    """Add or remove a reaction as the home says; needs a transaction.
+
+    Raises NotAnEmoji and TooManyReactions.
+    """
+    message = _locked(chat_id, message_id)
+    if message is not None:
+        (add_from_home if given else remove_from_home)(message, user_id=user_id, emoji=emoji)
+
+
+def pin(chat_id: str, message_id: str, *, user_id: int | None, given: bool) -> None:
+    """Pin or unpin a message as the home says; needs a transaction. Raises TooManyPins."""
+    message = _locked(chat_id, message_id)
+    if message is not None:
+        (pin_from_home if given else unpin_from_home)(message, user_id=user_id)
+
+
+def take_back(chat_id: str, entry: LoggedEvent) -> None:
+    """Undo what a member did here and the home has refused: a reaction, or a change of a pin."""
+    payload = entry.payload
+    user_id = int(payload["user_id"])
+    with transaction.atomic():
+        message = _locked(chat_id, payload["message_id"])
+        if message is None:
+            return
+        match entry.type:
+            case "reaction.added":
+                remove_from_home(message, user_id=user_id, emoji=payload["emoji"])
+            case "message.pinned":
+                unpin_from_home(message, user_id=user_id, pinned_by=user_id)
+            case "message.unpinned":
+                pin_from_home(message, user_id=user_id)
+
+
+def _locked(chat_id: str, message_id: str) -> Message | None:
+    """Lock a mirror and return one of its messages; None without it, and for a deleted one."""
+    lock_chats([chat_id])
+    return Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()
+
+
 def delete(chat_id: str, message_id: str) -> None:
     """Delete a message that was deleted at the home; needs a transaction."""
-    lock_chats([chat_id])
-    message = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()
+    message = _locked(chat_id, message_id)
     if message is not None:
         delete_in_mirror(message)

@@ -13,6 +13,7 @@ from chat_app.conversation.errors import PinsAreTheOwners, TooManyPins
 from chat_app.conversation.messages import append_act, locked_message
 from chat_app.ids import new_event_id
 from chat_app.log.entries import milliseconds
+from chat_app.log.homes import home_event_id
 from chat_app.members.membership import is_owner
 from chat_app.models import Pin
 from uamp import events as ev
@@ -59,6 +60,35 @@ def unpin_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.M
     return msgspec.structs.replace(event, seq=seq)
 
 
+def pin_from_home(message: Message, *, user_id: int | None) -> None:
+    """Pin a message of a locked mirror, as its home says; raises TooManyPins.
+
+    The limit is that of this server.
+    """
+    chat_id = message.chat_id
+    pins = Pin.objects.filter(chat_id=chat_id)
+    known = pins.filter(pk=message.pk)
+    if known.exists():
+        if user_id is not None:
+            known.update(pinned_by_id=user_id)
+        return
+    if pins.count() >= settings.UAMP_PINS_PER_CHAT:
+        raise TooManyPins
+    event = _event(ev.MessagePinned, chat_id, message.pk, user_id)
+    seq = append_act(msgspec.structs.replace(event, event_id=home_event_id()))
+    Pin.objects.create(message=message, chat_id=chat_id, seq=seq, pinned_by_id=user_id)
+
+
+def unpin_from_home(message: Message, *, user_id: int | None, pinned_by: int | None = None) -> None:
+    """Unpin a message of a locked mirror, as its home says; `pinned_by` only that person's pin."""
+    pins = Pin.objects.filter(pk=message.pk)
+    if pinned_by is not None:
+        pins = pins.filter(pinned_by_id=pinned_by)
+    if pins.delete()[0]:
+        event = _event(ev.MessageUnpinned, message.chat_id, message.pk, user_id)
+        append_act(msgspec.structs.replace(event, event_id=home_event_id()))
+
+
 def pinned_among(message_ids: Collection[str]) -> set[str]:
     """Return which of these messages are pinned, in one query."""
     return set(Pin.objects.filter(pk__in=message_ids).values_list("pk", flat=True))
@@ -77,5 +107,5 @@ def _event(kind: type[Pinning], chat_id: str, message_id: str, user_id: int | No
         timestamp=milliseconds(timezone.now()),
         chat_id=chat_id,
         message_id=message_id,
-        user_id=str(user_id),
+        user_id="" if user_id is None else str(user_id),
     )

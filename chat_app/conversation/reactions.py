@@ -16,11 +16,14 @@ from chat_app.conversation.messages import append_act, locked_message
 from chat_app.emoji import bare_emoji, is_emoji
 from chat_app.ids import new_event_id
 from chat_app.log.entries import milliseconds
+from chat_app.log.homes import home_event_id
 from chat_app.models import Reaction
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from chat_app.models import Message
 
 Reacting = TypeVar("Reacting", ev.ReactionAdded, ev.ReactionRemoved)
 
@@ -39,20 +42,25 @@ def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> 
         raise NotAnEmoji
     with transaction.atomic():
         locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
-        emoji = _as_given(message_id, emoji)
         event = _event(ev.ReactionAdded, chat_id, message_id, user_id, emoji)
-        given = Reaction.objects.filter(message_id=message_id)
-        if given.filter(user_id=user_id, emoji=emoji).exists():
-            return event
-        if given.filter(user_id=user_id).count() >= settings.UAMP_REACTIONS_PER_MEMBER:
-            raise TooManyReactions
-        is_new = not given.filter(emoji=emoji).exists()
-        kinds = given.values("emoji").distinct().count() if is_new else 0
-        if kinds >= settings.UAMP_REACTIONS_PER_MESSAGE:
-            raise TooManyReactions
-        Reaction.objects.create(message_id=message_id, user_id=user_id, emoji=emoji)
-        seq = append_act(event)
-    return msgspec.structs.replace(event, seq=seq)
+        return _add(event, user_id)
+
+
+def _add(event: ev.ReactionAdded, user_id: int) -> ev.ReactionAdded:
+    """Add a reaction to a message of a locked chat; raises TooManyReactions."""
+    message_id = event.message_id
+    event = msgspec.structs.replace(event, emoji=_as_given(message_id, event.emoji))
+    given = Reaction.objects.filter(message_id=message_id)
+    if given.filter(user_id=user_id, emoji=event.emoji).exists():
+        return event
+    if given.filter(user_id=user_id).count() >= settings.UAMP_REACTIONS_PER_MEMBER:
+        raise TooManyReactions
+    is_new = not given.filter(emoji=event.emoji).exists()
+    kinds = given.values("emoji").distinct().count() if is_new else 0
+    if kinds >= settings.UAMP_REACTIONS_PER_MESSAGE:
+        raise TooManyReactions
+    Reaction.objects.create(message_id=message_id, user_id=user_id, emoji=event.emoji)
+    return msgspec.structs.replace(event, seq=append_act(event))
 
 
 def remove_reaction(
@@ -64,13 +72,34 @@ def remove_reaction(
     """
     with transaction.atomic():
         locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
-        emoji = _as_given(message_id, emoji)
         event = _event(ev.ReactionRemoved, chat_id, message_id, user_id, emoji)
-        own = Reaction.objects.filter(message_id=message_id, user_id=user_id, emoji=emoji)
-        if not own.delete()[0]:
-            return event
-        seq = append_act(event)
-    return msgspec.structs.replace(event, seq=seq)
+        return _remove(event, user_id)
+
+
+def _remove(event: ev.ReactionRemoved, user_id: int) -> ev.ReactionRemoved:
+    """Remove a reaction to a message of a locked chat."""
+    event = msgspec.structs.replace(event, emoji=_as_given(event.message_id, event.emoji))
+    rows = Reaction.objects.filter(message_id=event.message_id, user_id=user_id, emoji=event.emoji)
+    if not rows.delete()[0]:
+        return event
+    return msgspec.structs.replace(event, seq=append_act(event))
+
+
+def add_from_home(message: Message, *, user_id: int, emoji: str) -> None:
+    """Add a reaction to a message of a locked mirror, as its home says.
+
+    Raises NotAnEmoji and TooManyReactions: the limits are those of this server.
+    """
+    if not is_emoji(emoji):
+        raise NotAnEmoji
+    event = _event(ev.ReactionAdded, message.chat_id, message.pk, user_id, emoji)
+    _add(msgspec.structs.replace(event, event_id=home_event_id()), user_id)
+
+
+def remove_from_home(message: Message, *, user_id: int, emoji: str) -> None:
+    """Remove a reaction to a message of a locked mirror, as its home says."""
+    event = _event(ev.ReactionRemoved, message.chat_id, message.pk, user_id, emoji)
+    _remove(msgspec.structs.replace(event, event_id=home_event_id()), user_id)
 
 
 def reactions_of(message_ids: Collection[str], reader: int) -> dict[str, list[dict[str, Any]]]:

@@ -41,9 +41,7 @@ def edit_message(
     RevisionConflict, TooManyRevisions and EmptyMessage.
     """
     with transaction.atomic():
-        message = locked_message(
-            chat_id=chat_id, message_id=message_id, user_id=user_id, travels=True
-        )
+        message = locked_message(chat_id=chat_id, message_id=message_id, user_id=user_id)
         if message.sender_user_id != user_id:
             raise NotTheAuthor
         number = message.revision or 0

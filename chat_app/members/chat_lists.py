@@ -57,6 +57,13 @@ def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
     return dict(rows.values_list("pk", "title"))
 
 
+def told_of(chat_id: str) -> tuple[str, bool]:
+    """Return a chat's title, and whether only its owners pin messages."""
+    rows = Chat.objects.filter(pk=chat_id).values_list("title", "only_owners_pin")
+    title, only_owners_pin = rows.first() or ("", False)
+    return title, bool(only_owners_pin)
+
+
 def chats_with_presence(user_id: int) -> list[str]:
     """Return the ids of the shared chats whose members are notified of a person's presence.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
@@ -13,20 +13,30 @@ from chat_app.conversation.erasure import leave
 from chat_app.conversation.errors import (
     EmptyMessage,
     MessageNotFound,
+    NotAnEmoji,
     NotTheAuthor,
+    PinsAreTheOwners,
+    TooManyPins,
+    TooManyReactions,
     TooManyRevisions,
 )
+from chat_app.conversation.pins import pin_message, unpin_message
+from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message
 from chat_app.members.membership import NotAMember, is_member
 from chat_app.members.receipts import mark_read
-from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.guests import accounts
 from federation_app.guests.contents import (
     GuestDeletion,
     GuestEdit,
     GuestLeaving,
     GuestMessage,
+    GuestPin,
+    GuestReaction,
+    GuestReactionRemoval,
     GuestRead,
+    GuestUnpin,
     PersonErasure,
 )
 from federation_app.models import ChatFollower, Guest, Peer
@@ -43,9 +53,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from federation_app.guests.contents import ActInOrder, Continuation
-
-    _ActInChat = GuestMessage | GuestEdit | GuestDeletion | GuestRead
+    from federation_app.guests.contents import ActInOrder, ActOnMessage, Continuation
 
 TRANSPORT: Final = "envelope"
 UNPAID: Final = "The agent has a price, and no one pays for guests in this chat."
@@ -100,7 +108,7 @@ def _sender(peer: Peer, message: GuestMessage) -> tuple[User, bool]:
     return user, known
 
 
-def _member(peer: Peer, act: _ActInChat) -> User:
+def _member(peer: Peer, act: GuestMessage | ActOnMessage) -> User:
     user = accounts.find_guest(peer, act.by)
     if not is_member(act.chat, user.pk):
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such chat.", detail="chat")
@@ -112,7 +120,7 @@ def _note(peer: Peer, message: GuestMessage) -> None:
 
 
 def do(peer: Peer, act: ActInOrder) -> None:
-    """Carry out what a guest did to their own; raises EnvelopeError. A repeat changes nothing."""
+    """Carry out what a guest did; raises EnvelopeError. A repeat changes nothing."""
     if isinstance(act, PersonErasure):
         _erase(peer, act)
         return
@@ -121,15 +129,7 @@ def do(peer: Peer, act: ActInOrder) -> None:
         return
     user = _member(peer, act)
     try:
-        match act:
-            case GuestEdit():
-                edit_message(
-                    chat_id=act.chat, message_id=act.message, user_id=user.pk, content=act.text
-                )
-            case GuestDeletion():
-                delete_message(chat_id=act.chat, message_id=act.message, user_id=user.pk)
-            case GuestRead():
-                mark_read(chat_id=act.chat, user_id=user.pk, message_id=act.message)
+        _act(act, user.pk)
     except (MessageNotFound, NotAMember):
         raise EnvelopeError(
             EnvelopeCode.NOT_FOUND, "There is no such message.", detail="message"
@@ -138,10 +138,33 @@ def do(peer: Peer, act: ActInOrder) -> None:
         raise EnvelopeError(
             EnvelopeCode.UNAUTHORIZED, "The message is another person's.", detail="message"
         ) from None
-    except (EmptyMessage, TooManyRevisions):
+    except PinsAreTheOwners as error:
+        raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, str(error), detail="message") from None
+    except NotAnEmoji:
+        raise malformed("A reaction is one emoji.", detail="emoji") from None
+    except (EmptyMessage, TooManyPins, TooManyReactions, TooManyRevisions):
         raise EnvelopeError(
-            EnvelopeCode.CONFLICT, "The message keeps its text.", detail="message"
+            EnvelopeCode.CONFLICT, "The message stays as it is.", detail="message"
         ) from None
+
+
+def _act(act: ActOnMessage, user_id: int) -> None:
+    on: dict[str, Any] = {"chat_id": act.chat, "message_id": act.message, "user_id": user_id}
+    match act:
+        case GuestEdit():
+            edit_message(**on, content=act.text)
+        case GuestDeletion():
+            delete_message(**on)
+        case GuestRead():
+            mark_read(**on)
+        case GuestReaction():
+            add_reaction(**on, emoji=act.emoji)
+        case GuestReactionRemoval():
+            remove_reaction(**on, emoji=act.emoji)
+        case GuestPin():
+            pin_message(**on)
+        case GuestUnpin():
+            unpin_message(**on)
 
 
 def _erase(peer: Peer, act: PersonErasure) -> None:

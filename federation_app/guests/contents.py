@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 GUESTS_TYPE: Final = "application/vnd.uamp.guests+json"
 MEMBERS_MOST: Final = 1000
+_EMOJI_MOST: Final = 64
 _PLACE_MOST: Final = 2**53 - 1
 
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,40}\Z")]
 _Name = Annotated[str, msgspec.Meta(min_length=3, max_length=NAME_CHARS)]
 _Uuid = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}\Z")]
 _Place = Annotated[int, msgspec.Meta(ge=0, le=_PLACE_MOST)]
+_Emoji = Annotated[str, msgspec.Meta(min_length=1, max_length=_EMOJI_MOST)]
 _Title = Annotated[str, msgspec.Meta(max_length=200)]
 
 
@@ -111,7 +113,52 @@ class TypingSign(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag
     is_typing: bool
 
 
-ActInOrder = GuestEdit | GuestDeletion | GuestRead | GuestLeaving | PersonErasure
+class GuestReaction(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="react"):
+    """A guest gives a message an emoji."""
+
+    chat: _Id
+    by: RemotePerson
+    message: _Id
+    emoji: _Emoji
+
+
+class GuestReactionRemoval(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="unreact"
+):
+    """A guest takes an emoji back."""
+
+    chat: _Id
+    by: RemotePerson
+    message: _Id
+    emoji: _Emoji
+
+
+class GuestPin(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="pin"):
+    """A guest pins a message."""
+
+    chat: _Id
+    by: RemotePerson
+    message: _Id
+
+
+class GuestUnpin(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="unpin"):
+    """A guest unpins a message."""
+
+    chat: _Id
+    by: RemotePerson
+    message: _Id
+
+
+ActOnMessage = (
+    GuestEdit
+    | GuestDeletion
+    | GuestRead
+    | GuestReaction
+    | GuestReactionRemoval
+    | GuestPin
+    | GuestUnpin
+)
+ActInOrder = ActOnMessage | GuestLeaving | PersonErasure
 GuestAct = GuestMessage | ActInOrder | TypingSign
 
 
@@ -120,7 +167,8 @@ class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     A log of another `epoch` has replaced the one before, from a backup: its places count again. The
     receiver may know the log after the entry `start`, where its first guest joined. `event` is
-    the event of UAMP, `author` the person who caused it. `members` are the people of the chat now.
+    the event of UAMP, `author` the person who caused it. `members` are the people of the chat now,
+    and `only_owners_pin` is its rule now.
     """
 
     chat: _Id
@@ -129,6 +177,7 @@ class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):
     after: _Place
     seq: _Place
     title: _Title
+    only_owners_pin: bool = False
     members: Annotated[list[RemotePerson], msgspec.Meta(max_length=MEMBERS_MOST)]
     event: dict[str, Any]
     author: RemotePerson | None = None

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from chat_app.conversation import mirrors as chats
+from chat_app.conversation.errors import NotAnEmoji, TooManyPins, TooManyReactions
 from chat_app.log.entries import NewMessage
 from chat_app.log.history import chat_heads
 from chat_app.members.membership import NotAMember, has_left_freely, last_leaving
@@ -59,7 +60,12 @@ def apply(peer: Peer, entry: ChatEntry) -> None:
         else:
             users = [user for one in entry.members if (user := _person(peer, entry, one))]
             users = [user for user in users if not _is_leaving(mirror, user)]
-            out = chats.set_members(mirror.chat_id, title=entry.title, users=users)
+            out = chats.set_chat(
+                mirror.chat_id,
+                title=entry.title,
+                only_owners_pin=entry.only_owners_pin,
+                users=users,
+            )
             invitations.end(peer, entry.chat, out)
             _apply_event(peer, mirror, entry)
             mirror.applied_seq, mirror.is_behind = entry.seq, False
@@ -139,6 +145,12 @@ def _apply_event(peer: Peer, mirror: ChatMirror, entry: ChatEntry) -> None:
             chats.delete(mirror.chat_id, _text(event, "message_id"))
         case "message.read" if author is not None and not is_own:
             _read(mirror.chat_id, author, _text(event, "message_id"))
+        case "reaction.added" | "reaction.removed" if author is not None and not is_own:
+            _react(mirror.chat_id, event, author)
+        case "message.pinned" | "message.unpinned":
+            # Pins are the chat's, and their order is the home's; but it does not say that a person
+            # here has pinned something.
+            _pin(mirror.chat_id, event, None if is_own else author)
 
 
 def _add_message(peer: Peer, mirror: ChatMirror, message: object, author: User | None) -> None:
@@ -180,6 +192,23 @@ def _read(chat_id: str, author: User, message_id: str) -> None:
         mark_read(chat_id=chat_id, user_id=author.pk, message_id=message_id)
     except NotAMember:
         return
+
+
+def _react(chat_id: str, event: dict[str, Any], author: User) -> None:
+    given = event["type"] == "reaction.added"
+    message_id, emoji = _text(event, "message_id"), _text(event, "emoji")
+    try:
+        chats.react(chat_id, message_id, user_id=author.pk, emoji=emoji, given=given)
+    except (NotAnEmoji, TooManyReactions):
+        logger.warning("a reaction of another server to %s was left out", message_id)
+
+
+def _pin(chat_id: str, event: dict[str, Any], author: User | None) -> None:
+    given, message_id = event["type"] == "message.pinned", _text(event, "message_id")
+    try:
+        chats.pin(chat_id, message_id, user_id=None if author is None else author.pk, given=given)
+    except TooManyPins:
+        logger.warning("a pin of another server of %s was left out", message_id)
 
 
 def _text(event: dict[str, Any], name: str) -> str:

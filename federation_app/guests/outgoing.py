@@ -15,17 +15,16 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from chat_app.conversation import mirrors as chats
 from chat_app.log.epochs import epoch_of
 from chat_app.log.history import chat_heads, events_after
-from chat_app.members.chat_lists import titles_of
+from chat_app.members.chat_lists import told_of
 from chat_app.members.membership import last_leaving, people_of
-from federation_app import own_names
 from federation_app.envelope.members.reading import Intent
-from federation_app.guests import accounts, mirrors
+from federation_app.guests import accounts, entries, mirrors
 from federation_app.guests.contents import MEMBERS_MOST
 from federation_app.guests.posts import SignedPost, sign
 from federation_app.models import (
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    from django.contrib.auth.models import User
+
     from chat_app.log.history import LoggedEvent
 
 logger = logging.getLogger(__name__)
@@ -59,19 +60,6 @@ _DONE: Final = range(200, 300)
 # or a peer that suspends us, 4.29 and 5.04 name a time.
 _FINAL: Final = frozenset({400, 402, 403, 404, 409, 413, 415})
 _CODES: Final = {402: "payment_required", 404: "chat_not_found"}
-_RELAYED: Final = frozenset(
-    {
-        "message.created",
-        "message.edited",
-        "message.deleted",
-        "message.read",
-        "participant.joined",
-        "participant.left",
-        "chat.updated",
-    }
-)
-_OWN: Final = {"message.edited": "edit", "message.deleted": "delete", "message.read": "read"}
-_MESSAGE: Final = ("id", "content", "name", "sender_kind", "created_at", "reply_to")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,20 +242,20 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
 
 def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_UnknownContent]:
     """Yield the next thing that a person here did in a mirror; move its cursor past the others."""
-    while entries := events_after(mirror.chat_id, mirror.sent_seq):
-        for entry in entries:
+    while found := events_after(mirror.chat_id, mirror.sent_seq):
+        for entry in found:
             sent = partial(_sent_act, mirror.pk, entry.seq)
-            act = _own_act(peer, entry)
+            act = entries.own_act(peer, entry)
             if act is not None:
                 yield _UnknownContent(
                     intent=Intent.INFORM,
                     members={"chat": mirror.home_chat_id, **act},
                     done=sent,
-                    refused=partial(_refused_act, sent),
+                    refused=partial(_refused_own_act, mirror.chat_id, entry, sent),
                 )
                 return
             sent()
-        mirror.sent_seq = entries[-1].seq
+        mirror.sent_seq = found[-1].seq
 
 
 def _refused_act(sent: Callable[[], object], status: int) -> None:
@@ -275,28 +263,15 @@ def _refused_act(sent: Callable[[], object], status: int) -> None:
     sent()
 
 
+def _refused_own_act(
+    chat_id: str, entry: LoggedEvent, sent: Callable[[], object], status: int
+) -> None:
+    chats.take_back(chat_id, entry)
+    _refused_act(sent, status)
+
+
 def _sent_act(mirror_pk: int, seq: int) -> None:
     ChatMirror.objects.filter(pk=mirror_pk, sent_seq__lt=seq).update(sent_seq=seq)
-
-
-def _own_act(peer: Peer, entry: LoggedEvent) -> dict[str, Any] | None:
-    payload = entry.payload
-    if entry.type == "participant.left":
-        person = payload.get("participant", {})
-        is_own = (payload.get("by") or {}).get("id") == person.get("id")
-        user_id, act = (person.get("id") if is_own else None), {"act": "leave"}
-    elif entry.type in _OWN:
-        user_id, act = payload.get("user_id"), {"act": _OWN[entry.type]}
-        act["message"] = str(payload.get("message_id"))
-        if entry.type == "message.edited":
-            act["text"] = str(payload.get("content", ""))
-    else:
-        return None
-    user = _user(user_id)
-    if user is None or accounts.is_guest(user):
-        return None
-    (by,) = accounts.named_to(peer, [user])
-    return {**act, "by": by}
 
 
 def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_UnknownContent]:
@@ -312,32 +287,34 @@ def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_UnknownContent]:
     if not {user.pk for user in people} & set(guests):
         until = last_leaving(chat_id, guests)
     place = after
-    while entries := events_after(chat_id, place):
-        for entry in entries:
+    while found := events_after(chat_id, place):
+        for entry in found:
             if until is not None and entry.seq > until:
                 rows.delete()
                 return
-            if entry.type in _RELAYED:
+            if entry.type in entries.RELAYED:
                 yield _entry(peer, follower, people, after, entry)
                 return
-        place = entries[-1].seq
+        place = found[-1].seq
 
 
 def _entry(
     peer: Peer, follower: ChatFollower, people: list[User], after: int, entry: LoggedEvent
 ) -> _UnknownContent:
     rows = ChatFollower.objects.filter(pk=follower.pk)
-    author = _user(_author_of(entry))
+    author = entries.author_of(entry)
     chat_id = follower.chat_id
+    title, only_owners_pin = told_of(chat_id)
     members: dict[str, Any] = {
         "chat": chat_id,
         "epoch": epoch_of(chat_id),
         "start": follower.first_seq,
         "after": after,
         "seq": entry.seq,
-        "title": titles_of([chat_id]).get(chat_id, ""),
+        "title": title,
+        "only_owners_pin": only_owners_pin,
         "members": accounts.named_to(peer, people[:MEMBERS_MOST]),
-        "event": _relayed(entry),
+        "event": entries.relayed(entry),
     }
     if author is not None:
         (members["author"],) = accounts.named_to(peer, [author])
@@ -354,33 +331,3 @@ def _entry(
         # After a gap the peer asks for the entries before this one (`subscribe`).
         passing=frozenset({HTTPStatus.CONFLICT}),
     )
-
-
-def _author_of(entry: LoggedEvent) -> object:
-    if entry.type == "message.created":
-        message = entry.payload["message"]
-        return message["sender_id"] if message.get("sender_kind") == "user" else None
-    return entry.payload.get("user_id")
-
-
-def _relayed(entry: LoggedEvent) -> dict[str, Any]:
-    """Return the members of an event that a peer needs."""
-    payload = entry.payload
-    if entry.type == "message.created":
-        message = payload["message"]
-        event = {name: message[name] for name in _MESSAGE if message.get(name) is not None}
-        files = [one for one in message.get("content_items") or () if one.get("type") != "text"]
-        if files:
-            note = f"[{len(files)} files, on {own_names.own_identity().authority}]"
-            event["content"] = f"{event.get('content', '')}\n\n{note}".strip()
-        if str(message.get("client_event_id", "")).startswith(mirrors.TURN):
-            event["client_event_id"] = message["client_event_id"]
-        return {"type": entry.type, "message": event}
-    names = ("message_id", "content")
-    return {"type": entry.type, **{name: payload[name] for name in names if name in payload}}
-
-
-def _user(user_id: object) -> User | None:
-    if not isinstance(user_id, str) or not user_id.isdecimal():
-        return None
-    return User.objects.filter(pk=int(user_id)).first()

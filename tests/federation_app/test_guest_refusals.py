@@ -11,8 +11,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat_app.models import Chat, ChatEvent, Message, Participant
-from federation_app.guests import invitations, outgoing
+from chat_app.log.history import events_after
+from chat_app.models import Chat, ChatEvent, Message, Participant, Pin, Reaction
+from federation_app.guests import entries, invitations, outgoing
 from federation_app.guests.contents import GUESTS_TYPE
 from federation_app.models import (
     ChatFollower,
@@ -38,7 +39,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 WORDS: dict[str, Any] = {"content": "words", "name": "gwen", "created_at": 1}
 GUEST = {"id": "7", "name": "gwen@client.example"}
-STORED = (Chat, ChatEvent, ChatFollower, ChatMirror, Guest, GuestInvitation, Message, Participant)
+STORED = (
+    Chat,
+    ChatEvent,
+    ChatFollower,
+    ChatMirror,
+    Guest,
+    GuestInvitation,
+    Message,
+    Participant,
+    Pin,
+    Reaction,
+)
 
 
 def envelope_of(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> Any:
@@ -141,6 +153,13 @@ def refusals(chat: Chat, alice: Person) -> list[tuple[str, str, Any]]:
         ("4.03", "inform", {"act": "edit", "text": "yours", **act}),
         ("4.03", "inform", {"act": "delete", **act}),
         ("4.04", "inform", {"act": "read", **act, "message": "msg_none"}),
+        ("4.00", "inform", {"act": "react", "emoji": "words", **act}),
+        ("4.00", "inform", {"act": "react", "emoji": "👍" * 10**4, **act}),
+        ("4.03", "inform", {"act": "react", "emoji": "👍", **act, "by": local}),
+        ("4.04", "inform", {"act": "react", "emoji": "👍", **act, "message": "msg_none"}),
+        ("4.04", "inform", {"act": "react", "emoji": "👍", **act, "chat": other.pk}),
+        ("4.04", "inform", {"act": "pin", **act, "message": "msg_none"}),
+        ("4.04", "inform", {"act": "unpin", **act, "chat": other.pk}),
         ("4.04", "inform", {"act": "leave", "chat": chat.pk, "by": unknown}),
         ("4.03", "inform", {"act": "typing", "chat": chat.pk, "by": forged, "is_typing": True}),
         ("4.04", "inform", {"act": "typing", "chat": other.pk, "by": GUEST, "is_typing": True}),
@@ -316,6 +335,26 @@ def test_a_person_is_invited_answers_and_blocks(
     change = {**entry, "after": 7, "seq": 8, "event": edited, "author": GUEST}
     assert tell(peer, "notify", change) == (202, "")
     assert Message.objects.get(chat=mirror).content == WORDS["content"]
+    # It says what its own people gave and pinned, but nothing of that about people here.
+    seq = 8
+    for author, given in (
+        (here, {"type": "reaction.added", "emoji": "👍"}),
+        (GUEST, {"type": "reaction.added", "emoji": "words"}),
+        (GUEST, {"type": "reaction.added", "emoji": "🎉"}),
+        (GUEST, {"type": "reaction.added", "emoji": "🎉"}),
+        (here, {"type": "message.pinned"}),
+    ):
+        event = {**given, "message_id": "msg_forged"}
+        place = {"after": seq, "seq": seq + 1, "author": author, "event": event}
+        assert tell(peer, "notify", {**entry, **place}) == (202, "")
+        seq += 1
+    given = Reaction.objects.values_list("user__username", "emoji")
+    assert list(given) == [(GUEST["name"], "🎉")]
+    assert Pin.objects.get().pinned_by is None
+    of_home = ChatEvent.objects.filter(chat=mirror, type__regex="reaction|pinned")
+    assert [row.type for row in of_home.order_by("seq")] == ["reaction.added", "message.pinned"]
+    sent_back = [entries.own_act(peer.row, row) for row in events_after(mirror.pk, 0)]
+    assert sent_back == [None] * 4
 
 
 def test_a_peer_is_not_sent_what_was_written_before_its_guests_joined(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,21 +16,19 @@ from federation_app.models import ChatFollower, ErasureNotice, Guest, Peer
 from sessions_app.data_rights.erasure import erase_person
 from sessions_app.process import periodic
 from tests.client import wait_until
-from tests.federation_app.two_servers import BOB, CutLine, OtherServer, other_server
-from tests.live_server import shared_chat
+from tests.federation_app.shared_chats import ALICE, invite, joined, message_id, rest, texts
+from tests.federation_app.two_servers import BOB, CutLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     import httpx
 
     from tests.client import UampClient
-    from tests.conftest import ServerAddress
+    from tests.federation_app.two_servers import OtherServer
     from tests.live_server import Dial, Person
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
-ALICE = "alice@chat.example"
 ECHO = "echo@chat.example"
 READ = """
 from django.contrib.auth.models import User
@@ -66,50 +64,6 @@ from federation_app.models import Peer
 from federation_app.peers import registry
 registry.resume(Peer.objects.get())
 """
-
-
-@pytest.fixture
-def other(federated: ServerAddress, settings: Any, tmp_path: Path) -> Iterator[OtherServer]:
-    """Run the other server."""
-    settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
-    settings.UAMP_ENVELOPES_PER_MINUTE = 100_000
-    with other_server(federated, tmp_path / "other") as server:
-        yield server
-
-
-def rest(web: httpx.Client, who: Person, method: str, path: str, body: Any = None) -> Any:
-    """Send a REST request as a person here, and return the response."""
-    return web.request(method, f"/api/v1{path}", headers=who.headers, json=body)
-
-
-def texts(chat: Chat) -> list[tuple[str, str]]:
-    """Return the authors and texts of the messages of a chat here."""
-    rows = Message.objects.filter(chat=chat, deleted_at=None).order_by("seq")
-    return list(rows.values_list("name", "content"))
-
-
-def message_id(chat: Chat, text: str) -> str:
-    """Return the id of a message here, which is its id there, too."""
-    return Message.objects.get(chat=chat, content=text).pk
-
-
-def invite(other: OtherServer, web: httpx.Client, alice: Person, chat: Chat) -> Any:
-    """Invite bob as alice, and return the invitation that he sees there."""
-    response = rest(web, alice, "POST", f"/chats/{chat.pk}/participants", {"user": BOB})
-    assert response.status_code == 202, response.text
-    wait_until(lambda: len(other.invitations()) == 1)
-    (invitation,) = other.invitations()
-    assert (invitation["person"], invitation["title"]) == (ALICE, "Shared")
-    return invitation
-
-
-def joined(other: OtherServer, web: httpx.Client, alice: Person) -> tuple[Chat, str]:
-    """Return a chat of alice here that bob has joined, and its mirror there."""
-    chat = shared_chat(alice, agents=("echo",))
-    invitation = invite(other, web, alice, chat)
-    other.post(f"/invitations/{invitation['id']}", {"answer": "accept"})
-    wait_until(lambda: Participant.objects.filter(chat=chat, user__username=BOB).exists())
-    return chat, other.chat("Shared")
 
 
 def test_two_servers_share_a_chat_through_an_outage_of_both(

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.client import UampClient, wait_until
 from tests.faults.cut_line import CutLine
 from tests.federation_app.importing import THERE, import_peer
@@ -97,4 +99,13 @@ def other_server(here: ServerAddress, folder: Path, **variables: str) -> Iterato
         yield OtherServer(product, peer)
 
 
-__all__ = ["BOB", "OTHER", "CutLine", "OtherServer", "other_server"]
+@pytest.fixture
+def other(federated: ServerAddress, settings: Any, tmp_path: Path) -> Iterator[OtherServer]:
+    """Run the other server."""
+    settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+    settings.UAMP_ENVELOPES_PER_MINUTE = 100_000
+    with other_server(federated, tmp_path / "other") as server:
+        yield server
+
+
+__all__ = ["BOB", "OTHER", "CutLine", "OtherServer", "other", "other_server"]

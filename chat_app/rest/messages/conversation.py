@@ -20,7 +20,6 @@ from chat_app.conversation.pins import pin_message, unpin_message
 from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message, first_revision, texts_of
 from chat_app.conversation.versions import versions_of
-from chat_app.log.homes import BelongsElsewhere
 from chat_app.models import Message, MessageRevision, Pin, Reaction
 from chat_app.rest.edge import RestView, check_match, check_member, seen_chats
 from chat_app.rest.messages.message_filters import ExpandQuery, expand
@@ -279,7 +278,7 @@ def _refusals() -> Iterator[None]:
         raise Problem(
             "quota_exceeded", f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
         ) from error
-    except (BelongsElsewhere, errors.PinsAreTheOwners) as error:
+    except errors.PinsAreTheOwners as error:
         raise PermissionDenied(str(error)) from error
     except errors.TooManyPins as error:
         raise Problem(

@@ -16,7 +16,6 @@ from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.pins import pin_message, unpin_message
 from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message
-from chat_app.log.homes import BelongsElsewhere
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.handlers.turns.turns import make_again
@@ -144,7 +143,7 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
                 ErrorCode.QUOTA_EXCEEDED,
                 "The message has reached its limit of reactions.",
             )
-        case BelongsElsewhere() | errors.PinsAreTheOwners():
+        case errors.PinsAreTheOwners():
             code, words = ErrorCode.FORBIDDEN, str(error)
         case errors.TooManyPins():
             code, words = (

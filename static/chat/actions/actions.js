@@ -78,7 +78,7 @@ const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
 
 /** @type {MessageAction[]} in their order in the menu */
 const ACTIONS = [
-  { name: "react", label: () => gettext("React…"), icon: "smile", key: "+", isQuick: true, isOffered: (entry) => isThere(entry) && !isMirror(), run: fires("react") },
+  { name: "react", label: () => gettext("React…"), icon: "smile", key: "+", isQuick: true, isOffered: isThere, run: fires("react") },
   { name: "reply", label: () => gettext("Reply"), icon: "reply", key: "r", isQuick: true, isOffered: isThere, run: fires("reply") },
   { name: "thread", label: ({ thread, replies }) => (thread || replies ? gettext("Open thread") : gettext("Reply in thread")), icon: "thread", key: "t", isQuick: true, isOffered: (entry) => !isMirror() && (isThere(entry) || Boolean(entry.replies)), run: fires("open-thread") },
   { name: "answer-again", label: () => gettext("Regenerate"), icon: "again", key: "g", isBelow: true, isOffered: (entry) => isThere(entry) && mayAskAgain(entry), run: fires("answer-again") },

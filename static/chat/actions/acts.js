@@ -22,9 +22,9 @@ export const isThere = ({ deletedAt }) => !deletedAt;
 const chat = () => store.get(page.state.chatId);
 
 export const isOwner = () => chat()?.participants.some(({ kind, id, role }) => kind === "user" && String(id) === me.id && role === "owner") ?? false;
-/** Whether the chat belongs to another server, which is sent only messages, edits, deletions and receipts. */
+/** Whether the chat belongs to another server, whose rules are told here and which has no threads and calls with this one. */
 export const isMirror = () => Boolean(chat()?.home);
-export const mayPin = () => !isMirror() && (!chat()?.only_owners_pin || isOwner());
+export const mayPin = () => !chat()?.only_owners_pin || isOwner();
 
 /**
  * Whether the person at this page may have an answer made again: they asked for it, or own the

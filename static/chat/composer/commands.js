@@ -9,7 +9,7 @@
  *   An event from `place` bubbles through the page
  */
 
-import { isMirror, mayPin, pin } from "../actions/acts.js";
+import { mayPin, pin } from "../actions/acts.js";
 import { api, page, store } from "../context.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -37,7 +37,6 @@ async function pinMessage() {
   const { entries, replyTo } = page.state;
   const entry = replyTo || entries.findLast(({ deletedAt }) => !deletedAt);
   if (!entry) return gettext("There's no message to pin yet.");
-  if (isMirror()) return gettext("This chat belongs to another server, where messages are pinned.");
   if (!mayPin()) return gettext("Only owners can pin messages in this chat.");
   await pin(entry, true);
   return interpolate(gettext("The message of %(name)s is pinned."), { name: entry.name });
