@@ -24,13 +24,17 @@ class FederationAppConfig(AppConfig):
             accounts,
             delivery,
             erasures,
+            fetching,
             invitations,
+            outgoing,
         )
         from federation_app.peers import reading  # noqa: PLC0415 as above
-        from sessions_app.data_rights import erasure  # noqa: PLC0415 as above
+        from sessions_app.data_rights import deleted_chats, erasure  # noqa: PLC0415 as above
         from sessions_app.process import periodic, retention  # noqa: PLC0415 as above
 
         retention.also_delete(forget_old)
+        retention.also_delete(fetching.forget_unshown)
+        deleted_chats.followed_by(outgoing.followed_chats)
         erasure.also_note(erasures.note_erasure)
         peers.asked_by(conversation.ask)
         names.names_elsewhere(accounts.is_of_a_peer)

@@ -5,7 +5,7 @@
 
 from django.urls import path, re_path
 
-from federation_app.edges import documents, http, invitations
+from federation_app.edges import documents, files, http, invitations
 
 app_name = "federation_app"
 
@@ -18,6 +18,7 @@ urlpatterns = [
         name="invitation",
     ),
     re_path(r"^v1/stream/(?P<stream_id>[A-Za-z0-9._~:-]{1,128})\Z", http.stream, name="stream"),
+    re_path(r"^v1/files/(?P<file_id>[0-9a-f-]{36})\Z", files.shared_file, name="file"),
     path(".well-known/did.json", documents.did_document, name="did"),
     path(".well-known/agent-manifest.json", documents.manifest, name="manifest"),
     path(".well-known/agent-hub.json", documents.hub, name="hub"),

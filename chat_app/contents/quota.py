@@ -21,6 +21,7 @@ from chat_app.models import Content
 # The prefix of a visitor's key (sessions_app.access.auth.anonymous).
 VISITOR_KEYS: Final = "anonymous:"
 AGENT_KEYS: Final = "chat:"
+_ELSEWHERE_KEYS: Final = "elsewhere:"
 
 
 class QuotaExceeded(InvalidMedia):
@@ -43,6 +44,14 @@ class ContentOwner:
     def is_agent(self) -> bool:
         """Whether an agent stores it, for its chat."""
         return self.user_id is None and self.key.startswith(AGENT_KEYS)
+
+
+def of_other_servers(chat_id: str) -> ContentOwner:
+    """Return the owner of the files of a chat that came from other servers.
+
+    No person owns them, so they are deleted with the last message that shows them.
+    """
+    return ContentOwner(key=f"{_ELSEWHERE_KEYS}{chat_id}")
 
 
 def largest_file(owner: ContentOwner) -> int:

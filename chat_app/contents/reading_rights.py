@@ -6,24 +6,63 @@ content and a forbidden one raise the same error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from django.contrib.auth.models import User
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
+from chat_app.contents.addresses import content_url
 from chat_app.contents.quota import ContentOwner
-from chat_app.models import Content, ContentUse
+from chat_app.models import Content, ContentUse, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
+    from datetime import datetime
     from uuid import UUID
 
     from django.db.models import QuerySet
+    from django.db.models.fields.files import FieldFile
 
     from chat_app.contents.addresses import ContentReader
 
 VIEW_CONTENT: Final = "chat_app.view_content"
 """The permission with which operators open files."""
+
+
+class StoredContent(Protocol):
+    """A stored content, for other apps, which do not know its row."""
+
+    @property
+    def pk(self) -> UUID:
+        """Its id."""
+
+    @property
+    def content_id(self) -> str:
+        """Its `content_id` on the wire."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest of its bytes."""
+
+    @property
+    def mime_type(self) -> str:
+        """Its media type."""
+
+    @property
+    def filename(self) -> str:
+        """Its name; may be empty."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Its size."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was stored."""
+
+    @property
+    def blob(self) -> FieldFile:
+        """Its bytes, as a file."""
 
 
 class ContentNotFound(LookupError):
@@ -146,6 +185,27 @@ def in_chat(content_id: str, chat_id: str) -> Content:
     if content is None:
         raise ContentNotFound
     return content
+
+
+def in_message(content_id: str, chat_id: str, message_id: str, *, after: int) -> Content:
+    """Return a content that a message shows which is not deleted and was written after a place.
+
+    Raises ContentNotFound.
+    """
+    rows = Message.objects.filter(
+        pk=message_id, chat_id=chat_id, seq__gt=after, deleted_at__isnull=True
+    )
+    shown = rows.values_list("content_items", flat=True).first() or []
+    url = content_url(content_id)
+    media = [item.get(item.get("type", "")) for item in shown]
+    if not any(isinstance(medium, dict) and medium.get("url") == url for medium in media):
+        raise ContentNotFound
+    return in_chat(content_id, chat_id)
+
+
+def contents_of(content_ids: Collection[str]) -> dict[str, Content]:
+    """Return stored contents by their ids; those that are gone are left out."""
+    return {str(row.pk): row for row in Content.objects.filter(pk__in=content_ids)}
 
 
 def use(chat_id: str, used: Iterable[str], *, shown: Iterable[str] = ()) -> None:

@@ -17,7 +17,7 @@ from chat_app.contents.extents import extent_of
 from chat_app.contents.filenames import clean_filename
 from chat_app.contents.measures import UNMEASURED
 from chat_app.contents.media_types import InvalidMedia, is_unchecked_picture, sniff
-from chat_app.contents.quota import ContentOwner, check_quota, largest_file
+from chat_app.contents.quota import ContentOwner, check_quota, largest_file, of_other_servers
 from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned, used_copy
 from chat_app.models import Content
 
@@ -102,6 +102,27 @@ def discard(stored: Iterable[str], *, since: datetime) -> None:
     for content in unused:
         content.delete()
         content.blob.delete(save=False)
+
+
+def keep_for_chat(content_ids: Iterable[str], chat_id: str) -> None:
+    """Let files from other servers belong to the chat that shows them, and to no person."""
+    rows = Content.objects.filter(pk__in=list(content_ids), uses__chat_id=chat_id)
+    rows.update(owner=None, owner_key=of_other_servers(chat_id).key)
+
+
+def delete_unshown(before: datetime, limit: int) -> int:
+    """Delete files from other servers that no message came to show; return how many."""
+    rows = Content.objects.filter(
+        owner=None,
+        owner_key__startswith=of_other_servers("").key,
+        created_at__lt=before,
+        uses__isnull=True,
+    )
+    unshown = list(rows.order_by("created_at")[:limit])
+    for content in unshown:
+        content.delete()
+        content.blob.delete(save=False)
+    return len(unshown)
 
 
 def read_in_chat(content_id: str, chat_id: str, *, is_paid: bool = False) -> tuple[bytes, str]:

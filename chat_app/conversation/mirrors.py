@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from django.db import transaction
 
+from chat_app.contents import references
+from chat_app.contents.reading_rights import use
 from chat_app.conversation.deletion import delete_in_mirror
 from chat_app.conversation.errors import EmptyMessage
 from chat_app.conversation.pins import pin_from_home, unpin_from_home
@@ -70,7 +72,7 @@ def set_chat(
 
 
 def add_message(chat_id: str, new: NewMessage) -> int | None:
-    """Append a message of the home; return its place, None if it is there already.
+    """Append a message of the home with its files; return its place, None if it is there already.
 
     Needs a transaction. Raises ForeignMessage.
     """
@@ -84,6 +86,8 @@ def add_message(chat_id: str, new: NewMessage) -> int | None:
     new = msgspec.structs.replace(new, mentions=people)
     seq = append(chat_id, [message_event(chat_id, new)], at=new.at)
     keep_mentions(chat_id, new, seq)
+    shown = references.content_ids(new.content_items)
+    use(chat_id, shown, shown=shown)
     return seq
 
 

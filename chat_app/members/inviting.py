@@ -41,6 +41,11 @@ def invited_by(
     _invite, _guests = invite, guests
 
 
+def guests() -> QuerySet[User]:
+    """Return the accounts of people of other servers."""
+    return _guests()
+
+
 def people_here() -> QuerySet[User]:
     """Return the active people of this server, without the accounts of guests."""
     return User.objects.filter(is_active=True).exclude(pk__in=_guests().values("pk"))

@@ -5,7 +5,7 @@ Functions open their own transaction. Every change is an entry of the chat's log
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from django.db import transaction
@@ -22,10 +22,12 @@ from chat_app.log import fanout
 from chat_app.log.entries import NewEvent, append, milliseconds
 from chat_app.members.agreed_prices import prices_of
 from chat_app.members.chats import append_change
+from chat_app.members.inviting import guests
 from chat_app.members.links import end_links_of
 from chat_app.members.membership import NotAMember
 from chat_app.members.origin_rights import check_right_in_sources
 from chat_app.members.rights import (
+    NotAllowed,
     Right,
     check_may_set_agents,
     check_right,
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
     from agents_app.rest.rights import Rights
+
+GUESTS_ARE_MEMBERS: Final = "People of other servers are plain members."
 
 Change = TypeVar("Change", ev.ParticipantJoined, ev.ParticipantLeft, ev.ParticipantUpdated)
 
@@ -140,10 +144,11 @@ def remove_participant(*, chat_id: str, removed_by: User, participant_id: int) -
     """Remove a member, or let one leave; owners may remove anyone, admins all but owners.
 
     An owner who leaves stops paying, and links created by the member end. When the last owner
-    leaves, the longest-standing admin becomes the owner, or else the longest-standing person.
-    Others no longer see the member typing, and the chat's call continues without them. Answers of a
-    removed agent are cancelled on behalf of `removed_by`. Raises NotAMember if the caller or the
-    participant is not in the chat, NotAllowed if the caller lacks the right.
+    leaves, the longest-standing admin becomes the owner, or else the longest-standing person of
+    this server; if only people of other servers are left, the chat ends for all. Others no longer
+    see the member typing, and the chat's call continues without them. Answers of a removed agent
+    are cancelled on behalf of `removed_by`. Raises NotAMember if the caller or the participant is
+    not in the chat, NotAllowed if the caller lacks the right.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -191,13 +196,18 @@ def delete_chat(*, chat_id: str, deleted_by: User) -> None:
         if chat is None:
             raise NotAMember
         check_right(member, Right.DELETE)
-        chat.deleted_at = timezone.now()
-        chat.save(update_fields=["deleted_at"])
-        record(deleted_by, AuditAction.CHAT_DELETED, chat)
-        _stop_answers(chat_id, None, deleted_by.pk)
-        members = Participant.objects.filter(chat=chat, left_at__isnull=True)
-        for participant in members.select_related("user", "agent").order_by("pk"):
-            leave(participant, by=deleted_by)
+        _end(chat, by=deleted_by)
+
+
+def _end(chat: Chat, *, by: User) -> None:
+    """Delete a locked chat for everyone, on behalf of a person."""
+    chat.deleted_at = timezone.now()
+    chat.save(update_fields=["deleted_at"])
+    record(by, AuditAction.CHAT_DELETED, chat)
+    _stop_answers(chat.pk, None, by.pk)
+    members = Participant.objects.filter(chat=chat, left_at__isnull=True)
+    for participant in members.select_related("user", "agent").order_by("pk"):
+        leave(participant, by=by)
 
 
 def _stop_typing(chat_id: str, user: User) -> None:
@@ -219,7 +229,7 @@ def change_role(
     """Change the role of a person in a chat, and notify the members.
 
     Returns the event, without `seq` if they already have the role. Raises NotAMember, NotAllowed
-    unless `changed_by` is an owner, and LastOwner.
+    unless `changed_by` is an owner and for a person of another server, and LastOwner.
     """
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
@@ -230,6 +240,9 @@ def change_role(
         if chat is None or participant is None:
             raise NotAMember
         check_right(caller, Right.CHANGE_ROLES)
+        is_guest = guests().filter(pk=str(participant.user_id)).exists()
+        if is_guest and role != ParticipantRole.MEMBER:
+            raise NotAllowed(Right.CHANGE_ROLES, GUESTS_ARE_MEMBERS)
         if participant.role == role:
             return membership_event(ev.ParticipantUpdated, participant, by=changed_by)
         was_owner = participant.role == ParticipantRole.OWNER
@@ -248,13 +261,19 @@ def change_role(
 
 
 def _without_owner(chat: Chat, left: Participant) -> None:
-    """Appoint an owner if the chat has none left, and stop a member who left from paying for it."""
+    """Appoint an owner if the chat has none left, and stop a member who left from paying for it.
+
+    A guest owns no chat: without a person of this server, the chat ends.
+    """
     people = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)
-    if not people.filter(role=ParticipantRole.OWNER).exists():
-        admins = people.filter(role=ParticipantRole.ADMIN)
+    local = people.exclude(user__in=guests())
+    if not local.filter(role=ParticipantRole.OWNER).exists():
+        admins = local.filter(role=ParticipantRole.ADMIN)
         longest = (
-            admins.order_by("joined_at", "id").first() or people.order_by("joined_at", "id").first()
+            admins.order_by("joined_at", "id").first() or local.order_by("joined_at", "id").first()
         )
+        if longest is None and left.user is not None and people.exists():
+            _end(chat, by=left.user)
         if longest is not None:
             longest.role = ParticipantRole.OWNER
             longest.save(update_fields=["role"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
@@ -13,6 +14,7 @@ from agents_app.rest.views import caller, rights_of
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.members.chats import ChatChange, create_chat, update_chat
+from chat_app.members.inviting import invite_from_elsewhere, is_elsewhere
 from chat_app.members.participants import delete_chat
 from chat_app.members.receipts import receipts_for
 from chat_app.models import ParticipantReplyTrigger
@@ -64,7 +66,10 @@ class ChatsView(RestView):
         responses={201: ChatSerializer, **responses(400, 403, 413, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Create a group chat with the caller as its owner."""
+        """Create a group chat with the caller as its owner.
+
+        People of other servers (`name@host`) are invited, and are in the chat once they accept.
+        """
         if rights_of(request).chats is not None:
             raise MissingRight(
                 "This credential is restricted to certain chats and cannot create others."
@@ -73,17 +78,22 @@ class ChatsView(RestView):
         body.is_valid(raise_exception=True)
         user = caller(request)
         names = body.validated_data
-        others = user_ids(names["users"])
+        elsewhere = [name for name in dict.fromkeys(names["users"]) if is_elsewhere(name)]
+        others = user_ids([name for name in names["users"] if name not in elsewhere])
         invited = agents_named(names["agents"], request)
-        if not others and len(invited) == 1:
+        if not others and not elsewhere and len(invited) == 1:
             # In a chat with a single agent, every message addresses it.
             invited = [(invited[0][0], ParticipantReplyTrigger.ALWAYS)]
-        chat = create_chat(
-            title=names["title"],
-            created_by_id=user.pk,
-            user_ids=[user.pk, *others],
-            agents=invited,
-        )
+        # Either all are invited or there is no chat.
+        with refused(person="users"), transaction.atomic():
+            chat = create_chat(
+                title=names["title"],
+                created_by_id=user.pk,
+                user_ids=[user.pk, *others],
+                agents=invited,
+            )
+            for name in elsewhere:
+                invite_from_elsewhere(chat.pk, user, name)
         location = f"{request.path}/{chat.pk}"
         return Response(chat_data(request, chat.pk), status=201, headers={"Location": location})
 

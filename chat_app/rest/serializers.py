@@ -234,7 +234,10 @@ def content_data(content: Content, *, user_id: int | None) -> dict[str, Any]:
 
 
 class NewChatSerializer(StrictSerializer):
-    """The body of POST /api/v1/chats: people and agents by name; the caller is always a member."""
+    """The body of POST /api/v1/chats: people and agents by name; the caller is always a member.
+
+    A person of another server, `name@host`, is invited.
+    """
 
     title = serializers.CharField(
         max_length=TITLE_CHARS, required=False, default="", allow_blank=True

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from federation_app.exchange.windowed import WindowedStream
+    from federation_app.models import Peer
 
     View: TypeAlias = Callable[..., Awaitable[HttpResponseBase]]
 
@@ -114,12 +115,7 @@ async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
     """
     handshake = _handshake(request)
     after = _place(request.headers.get("Last-Event-ID", ""))
-    if handshake.header_token:
-        peer = await database.run(admission.bearer_of, handshake.header_token)
-    elif handshake.certificate:
-        peer = await database.run(admission.certified_peer, handshake.certificate)
-    else:
-        raise unauthenticated("Show a bearer token that you signed.", detail="token")
+    peer = await peer_of(request)
     row = await database.run(admission.find_stream, peer, stream_id=stream_id)
     opened: WindowedStream | RelayedStream
     if row.relayed_to_id is None:
@@ -143,6 +139,16 @@ async def stream(request: HttpRequest, stream_id: str) -> HttpResponseBase:
     # iterator is then neither started nor closed.
     weakref.finalize(response, _leave, asyncio.get_running_loop(), opened)
     return response
+
+
+async def peer_of(request: HttpRequest) -> Peer:
+    """Return the peer of a request without an envelope; raises EnvelopeError unauthenticated."""
+    handshake = _handshake(request)
+    if handshake.header_token:
+        return await database.run(admission.bearer_of, handshake.header_token)
+    if handshake.certificate:
+        return await database.run(admission.certified_peer, handshake.certificate)
+    raise unauthenticated("Show a bearer token that you signed.", detail="token")
 
 
 async def _frames(opened: WindowedStream) -> AsyncIterator[bytes]:

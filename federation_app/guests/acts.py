@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
+from django.utils import timezone
 
 import uamp
+from chat_app.contents import storage
 from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.erasure import leave
 from chat_app.conversation.errors import (
@@ -26,8 +28,9 @@ from chat_app.conversation.revisions import edit_message
 from chat_app.members.membership import NotAMember, is_member
 from chat_app.members.receipts import mark_read
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
-from federation_app.guests import accounts
+from federation_app.guests import accounts, fetching
 from federation_app.guests.contents import (
+    FileQuery,
     GuestDeletion,
     GuestEdit,
     GuestLeaving,
@@ -39,6 +42,7 @@ from federation_app.guests.contents import (
     GuestUnpin,
     PersonErasure,
 )
+from federation_app.guests.shared_files import input_of
 from federation_app.models import ChatFollower, Guest, Peer
 from sessions_app import database
 from sessions_app.access.principal import Principal, PrincipalKind
@@ -51,8 +55,11 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.contrib.auth.models import User
 
+    from chat_app.contents.reading_rights import StoredContent
     from federation_app.guests.contents import ActInOrder, ActOnMessage, Continuation
 
 TRANSPORT: Final = "envelope"
@@ -67,6 +74,7 @@ async def say(peer: Peer, message: GuestMessage) -> None:
     user, is_known = await database.run(_sender, peer, message)
     if is_known:
         return
+    files = await _files_of(peer, user, message)
     principal = Principal(
         key=PrincipalKind.PERSON.key(user.pk), user_id=user.pk, username=user.get_username()
     )
@@ -81,19 +89,54 @@ async def say(peer: Peer, message: GuestMessage) -> None:
             session = uamp.SessionConfig(id=session_id)
             await followed.take(uamp.to_dict(ev.SessionCreate(session=session, chat=message.chat)))
             followed.check()
-        text = ev.InputText(
-            session_id=session_id,
-            text=message.text,
-            event_id=f"{message.ref}-text",
-            reply_to=message.reply_to,
-        )
         create = ev.ResponseCreate(session_id=session_id, event_id=message.ref)
-        for event in (text, create):
-            await followed.take(uamp.to_dict(event))
+        for event in (*_inputs(message, files), uamp.to_dict(create)):
+            await followed.take({**event, "session_id": session_id})
             followed.check()
+    except RemoteProtocolError:
+        await database.run(_discard, files)
+        raise
     finally:
         await http.close()
-    await database.run(_note, peer, message)
+    await database.run(_note, peer, message, files)
+
+
+async def _files_of(peer: Peer, user: User, message: GuestMessage) -> list[StoredContent]:
+    """Return the files of a guest's message, stored here; raises EnvelopeError."""
+    if not message.files:
+        return []
+    query = FileQuery(chat=message.chat, ref=message.ref)
+    found = await fetching.fetch_files(
+        peer, message.files, query, chat_id=message.chat, user_id=user.pk
+    )
+    files = [one for one in found if not isinstance(one, str)]
+    problems = [one for one in found if isinstance(one, str)]
+    if not problems:
+        return files
+    await database.run(_discard, files)
+    code = EnvelopeCode.CONFLICT
+    if {fetching.FileProblem.TOO_LARGE, fetching.FileProblem.NO_ROOM} & set(problems):
+        code = EnvelopeCode.TOO_LARGE
+    raise EnvelopeError(code, f"A file of the message {problems[0]}.", detail="files")
+
+
+def _discard(files: Sequence[StoredContent]) -> None:
+    """Delete the files of a message that was refused."""
+    since = min((one.created_at for one in files), default=timezone.now())
+    storage.discard([str(one.pk) for one in files], since=since)
+
+
+def _inputs(message: GuestMessage, files: Sequence[StoredContent]) -> list[dict[str, Any]]:
+    """Return the client events of a guest's message."""
+    events: list[dict[str, Any]] = [
+        input_of(content, file.description)
+        for content, file in zip(files, message.files, strict=True)
+    ]
+    if message.text or not files:
+        events.insert(0, {"type": "input.text", "text": message.text})
+    if message.reply_to is not None:
+        events[0]["reply_to"] = message.reply_to
+    return [{**event, "event_id": f"{message.ref}-{number}"} for number, event in enumerate(events)]
 
 
 async def _refuse_to_pay(*_answer: object) -> NoReturn:
@@ -115,7 +158,8 @@ def _member(peer: Peer, act: GuestMessage | ActOnMessage) -> User:
     return user
 
 
-def _note(peer: Peer, message: GuestMessage) -> None:
+def _note(peer: Peer, message: GuestMessage, files: Sequence[StoredContent]) -> None:
+    storage.keep_for_chat([str(one.pk) for one in files], message.chat)
     ChatFollower.objects.filter(peer=peer, chat_id=message.chat).update(last_message=message.ref)
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 GUESTS_TYPE: Final = "application/vnd.uamp.guests+json"
 MEMBERS_MOST: Final = 1000
-_EMOJI_MOST: Final = 64
+FILES_MOST: Final = 20
+DESCRIPTION_CHARS: Final = 1000
+_EMOJI_MOST: Final = 32
 _PLACE_MOST: Final = 2**53 - 1
 
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,40}\Z")]
@@ -57,6 +59,20 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     by: RemotePerson
 
 
+class SharedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a message: its id on the server that has it, and what its bytes must be."""
+
+    file: _Uuid
+    name: Annotated[str, msgspec.Meta(max_length=255)]
+    type: Annotated[str, msgspec.Meta(max_length=127)]
+    size: Annotated[int, msgspec.Meta(ge=1, le=_PLACE_MOST)]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+    description: Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS)] = ""
+
+
+_Files = Annotated[tuple[SharedFile, ...], msgspec.Meta(max_length=FILES_MOST)]
+
+
 class GuestMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="message"):
     """A guest's message; `ref` names it, so that it is taken once."""
 
@@ -65,6 +81,7 @@ class GuestMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", t
     ref: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
     text: str
     reply_to: _Id | None = None
+    files: _Files = ()
 
 
 class GuestEdit(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="edit"):
@@ -167,8 +184,8 @@ class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     A log of another `epoch` has replaced the one before, from a backup: its places count again. The
     receiver may know the log after the entry `start`, where its first guest joined. `event` is
-    the event of UAMP, `author` the person who caused it. `members` are the people of the chat now,
-    and `only_owners_pin` is its rule now.
+    the event of UAMP, `files` those of its message, `author` the person who caused it. `members`
+    are the people of the chat now, and `only_owners_pin` is its rule now.
     """
 
     chat: _Id
@@ -180,7 +197,21 @@ class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):
     only_owners_pin: bool = False
     members: Annotated[list[RemotePerson], msgspec.Meta(max_length=MEMBERS_MOST)]
     event: dict[str, Any]
+    files: _Files = ()
     author: RemotePerson | None = None
+
+
+class FileQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The query of `GET /v1/files/{id}`: the chat at its home, and the message with the file.
+
+    A guest's server names the `message`, and by its id the guest for whom it asks; the home of a
+    chat names the waiting message by its `ref`.
+    """
+
+    chat: _Id
+    message: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    by: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    ref: Annotated[str, msgspec.Meta(max_length=64)] = ""
 
 
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,10 +8,12 @@ from django.contrib.auth.models import User
 
 from chat_app.log.homes import is_from_home
 from federation_app import own_names
-from federation_app.guests import accounts, mirrors
+from federation_app.guests import accounts
+from federation_app.guests.shared_files import files_in, missing_note, turn_of, with_note
 
 if TYPE_CHECKING:
     from chat_app.log.history import LoggedEvent
+    from federation_app.guests.contents import SharedFile
     from federation_app.models import Peer
 
 RELAYED: Final = frozenset(
@@ -75,21 +77,23 @@ def author_of(entry: LoggedEvent) -> User | None:
     return _user(entry.payload.get("user_id"))
 
 
-def relayed(entry: LoggedEvent) -> dict[str, Any]:
-    """Return the members of an event that a peer needs."""
+def relayed(entry: LoggedEvent) -> tuple[dict[str, Any], list[SharedFile]]:
+    """Return the members of an event that a peer needs, and the files of its message.
+
+    A message says where its other media are, such as those at addresses elsewhere.
+    """
     payload = entry.payload
     if entry.type == "message.created":
         message = payload["message"]
         event = {name: message[name] for name in _MESSAGE if message.get(name) is not None}
-        files = [one for one in message.get("content_items") or () if one.get("type") != "text"]
-        if files:
-            note = f"[{len(files)} files, on {own_names.own_identity().authority}]"
-            event["content"] = f"{event.get('content', '')}\n\n{note}".strip()
-        if str(message.get("client_event_id", "")).startswith(mirrors.TURN):
+        files, others = files_in(message.get("content_items") or ())
+        note = missing_note(others, own_names.own_identity().authority)
+        event["content"] = with_note(event.get("content", ""), note)
+        if turn_of(message.get("client_event_id")) is not None:
             event["client_event_id"] = message["client_event_id"]
-        return {"type": entry.type, "message": event}
+        return {"type": entry.type, "message": event}, files
     names = ("message_id", "content", "emoji")
-    return {"type": entry.type, **{name: payload[name] for name in names if name in payload}}
+    return {"type": entry.type, **{name: payload[name] for name in names if name in payload}}, []
 
 
 def _user(user_id: object) -> User | None:

@@ -7,7 +7,6 @@ to go on from the last one that is applied.
 from __future__ import annotations
 
 import logging
-import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,30 +17,55 @@ from chat_app.conversation import mirrors as chats
 from chat_app.conversation.errors import NotAnEmoji, TooManyPins, TooManyReactions
 from chat_app.log.entries import NewMessage
 from chat_app.log.history import chat_heads
-from chat_app.members.membership import NotAMember, has_left_freely, last_leaving
+from chat_app.members.membership import NotAMember, has_left_freely, is_member, last_leaving
 from chat_app.members.receipts import mark_read
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.guests import accounts, invitations
+from federation_app.guests.contents import FileQuery
 from federation_app.guests.names import NAME_CHARS, own_host, read_name
+from federation_app.guests.shared_files import message_items, missing_note, turn_of, with_note
 from federation_app.models import ChatMirror, Peer
-from sessions_app.queue.rows import is_waiting, ordered_elsewhere
+from sessions_app.queue.files import QueuedFile, files_of
+from sessions_app.queue.rows import find_waiting, ordered_elsewhere
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chat_app.contents.reading_rights import StoredContent
     from federation_app.guests.contents import ChatEntry, RemotePerson
+    from federation_app.guests.fetching import FileProblem
 
 logger = logging.getLogger(__name__)
-
-TURN: Final = "turn-"
-"""The beginning of the name of a message that waited here (`QueuedTurn`), before its row's id."""
-_TURN: Final = re.compile(rf"{TURN}([0-9]{{1,18}})-")
 
 _ID_CHARS: Final = 40
 _KEY_DIGITS: Final = 18
 _TIME_MOST: Final = 2**43
 
 
-def apply(peer: Peer, entry: ChatEntry) -> None:
-    """Apply an entry of the log of a peer's chat; raises EnvelopeError.
+def query_of_files(peer: Peer, entry: ChatEntry) -> tuple[str, FileQuery] | None:
+    """Return the mirror for which an entry's files are fetched, and the query that fetches them.
+
+    None without a file to fetch: the entry is not the next one, a person here sent the files, or no
+    one here is in the chat any more.
+    """
+    mirror = ChatMirror.objects.filter(peer=peer, home_chat_id=entry.chat).first()
+    message = entry.event.get("message")
+    if mirror is None or not entry.files or not isinstance(message, dict):
+        return None
+    if entry.seq <= mirror.applied_seq or entry.after > max(mirror.applied_seq, entry.start):
+        return None
+    here = [one for one in entry.members if one.name.rpartition("@")[2] == own_host()]
+    users = [user for one in here if (user := _person(peer, entry, one)) is not None]
+    reader = next((user for user in users if is_member(mirror.chat_id, user.pk)), None)
+    author = None if entry.author is None else _person(peer, entry, entry.author)
+    if reader is None or _own_turn(mirror, entry, message, author) is not None:
+        return None
+    message_id = _text(message, "id")[:_ID_CHARS]
+    return mirror.chat_id, FileQuery(chat=entry.chat, message=message_id, by=str(reader.pk))
+
+
+def apply(peer: Peer, entry: ChatEntry, files: Sequence[StoredContent | FileProblem] = ()) -> None:
+    """Apply an entry of the log of a peer's chat, with its files; raises EnvelopeError.
 
     not_found if no person here has joined that chat, conflict after a gap.
     """
@@ -67,7 +91,7 @@ def apply(peer: Peer, entry: ChatEntry) -> None:
                 users=users,
             )
             invitations.end(peer, entry.chat, out)
-            _apply_event(peer, mirror, entry)
+            _apply_event(peer, mirror, entry, files)
             mirror.applied_seq, mirror.is_behind = entry.seq, False
             mirror.home_epoch = entry.epoch
             mirror.save(update_fields=["applied_seq", "home_epoch", "is_behind"])
@@ -126,14 +150,19 @@ def _is_leaving(mirror: ChatMirror, user: User) -> bool:
     )
 
 
-def _apply_event(peer: Peer, mirror: ChatMirror, entry: ChatEntry) -> None:
+def _apply_event(
+    peer: Peer,
+    mirror: ChatMirror,
+    entry: ChatEntry,
+    files: Sequence[StoredContent | FileProblem],
+) -> None:
     event = entry.event
     author = None if entry.author is None else _person(peer, entry, entry.author)
     # What a person here did to their own is in the mirror already.
     is_own = author is not None and not accounts.is_guest(author)
     match event.get("type"):
         case "message.created":
-            _add_message(peer, mirror, event.get("message"), author)
+            _add_message(peer, mirror, entry, author, files)
         case "message.edited" if not is_own:
             chats.edit(
                 mirror.chat_id,
@@ -153,27 +182,55 @@ def _apply_event(peer: Peer, mirror: ChatMirror, entry: ChatEntry) -> None:
             _pin(mirror.chat_id, event, None if is_own else author)
 
 
-def _add_message(peer: Peer, mirror: ChatMirror, message: object, author: User | None) -> None:
+def _own_turn(
+    mirror: ChatMirror, entry: ChatEntry, message: dict[str, Any], author: User | None
+) -> Any:
+    """Return the message (`QueuedTurn`) that a person here has written, if it is this one."""
+    turn = turn_of(message.get("client_event_id"))
+    if turn is None or author is None or accounts.is_guest(author):
+        return None
+    row = find_waiting(mirror.chat_id, turn, user_id=author.pk)
+    if row is None or row.text != _text(message, "content").replace("\0", ""):
+        return None
+    own = [one.content.sha256 for one in files_of(row)]
+    return row if own == [file.sha256 for file in entry.files] else None
+
+
+def _add_message(
+    peer: Peer,
+    mirror: ChatMirror,
+    entry: ChatEntry,
+    author: User | None,
+    files: Sequence[StoredContent | FileProblem],
+) -> None:
     """Append a message. A person here has written it only if it waits here."""
+    message = entry.event.get("message")
     if not isinstance(message, dict):
         raise malformed("A message.created has a message.", detail="event")
     created = message.get("created_at")
     if not isinstance(created, int) or not 0 <= created < _TIME_MOST:
         raise malformed("created_at is a time in milliseconds.", detail="event")
     reply_to, text = message.get("reply_to"), _text(message, "content").replace("\0", "")
-    found = _TURN.match(str(message.get("client_event_id")))
-    turn = None
-    if author is not None and not accounts.is_guest(author):
-        turn = None if found is None else int(found[1])
-        if turn is None or not is_waiting(mirror.chat_id, turn, user_id=author.pk, text=text):
-            author = turn = None
-    name = f"{_text(message, 'name')}@{accounts.host_of(peer)}"
+    host = accounts.host_of(peer)
+    turn = _own_turn(mirror, entry, message, author)
+    if turn is not None:
+        shown = list(files_of(turn))
+    else:
+        found = zip(entry.files, files, strict=False)
+        shown = [
+            QueuedFile(one, file.description) for file, one in found if not isinstance(one, str)
+        ]
+        text = with_note(text, missing_note(len(entry.files) - len(shown), host))
+        if author is not None and not accounts.is_guest(author):
+            author = None
+    name = f"{_text(message, 'name')}@{host}"
     new = NewMessage(
         id=_text(message, "id")[:_ID_CHARS],
         role="assistant" if message.get("sender_kind") == "agent" else "user",
         at=datetime.fromtimestamp(created / 1000, UTC),
         name=name[-NAME_CHARS:] if author is None else author.get_username(),
         content=text,
+        content_items=message_items(text, shown),
         sender_user_id=None if author is None else author.pk,
         transport="envelope",
         reply_to=reply_to[:_ID_CHARS] if isinstance(reply_to, str) else None,
@@ -184,7 +241,7 @@ def _add_message(peer: Peer, mirror: ChatMirror, message: object, author: User |
         logger.warning("%s sent a message with the id of another one", peer.did)
         return
     if seq is not None and turn is not None:
-        ordered_elsewhere(mirror.chat_id, turn, new.id, seq)
+        ordered_elsewhere(mirror.chat_id, turn.pk, new.id, seq)
 
 
 def _read(chat_id: str, author: User, message_id: str) -> None:

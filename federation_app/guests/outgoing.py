@@ -15,6 +15,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -24,9 +25,10 @@ from chat_app.log.history import chat_heads, events_after
 from chat_app.members.chat_lists import told_of
 from chat_app.members.membership import last_leaving, people_of
 from federation_app.envelope.members.reading import Intent
-from federation_app.guests import accounts, entries, mirrors
+from federation_app.guests import accounts, entries
 from federation_app.guests.contents import MEMBERS_MOST
 from federation_app.guests.posts import SignedPost, sign
+from federation_app.guests.shared_files import TURN, describe
 from federation_app.models import (
     ChatFollower,
     ChatMirror,
@@ -38,12 +40,14 @@ from federation_app.models import (
 )
 from federation_app.peers import registry
 from sessions_app.queue import rows as queue
+from sessions_app.queue.files import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from django.contrib.auth.models import User
+    from django.db.models import QuerySet
 
     from chat_app.log.history import LoggedEvent
 
@@ -94,6 +98,12 @@ def due_peers() -> list[int]:
     )
     peers = registry.trusted_peers().filter(concerned, deliver_at__lte=timezone.now())
     return list(peers.values_list("pk", flat=True))
+
+
+def followed_chats() -> QuerySet[ChatFollower, str]:
+    """Return the chats here whose log a trusted peer has to receive, for its guests."""
+    rows = ChatFollower.objects.filter(peer__in=registry.trusted_peers())
+    return rows.values_list("chat_id", flat=True)
 
 
 def claim(peer_id: int) -> OutgoingEnvelope | None:
@@ -231,8 +241,9 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
             "act": "message",
             "chat": mirror.home_chat_id,
             "by": by,
-            "ref": f"{mirrors.TURN}{turn.pk}-{key}",
+            "ref": f"{TURN}{turn.pk}-{key}",
             "text": turn.text,
+            "files": msgspec.to_builtins([describe(*one) for one in files_of(turn)]),
             **({"reply_to": replies[0]} if replies else {}),
         },
         done=partial(queue.accepted_elsewhere, turn),
@@ -293,18 +304,26 @@ def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_UnknownContent]:
                 rows.delete()
                 return
             if entry.type in entries.RELAYED:
-                yield _entry(peer, follower, people, after, entry)
+                is_last = until is not None and entry.seq >= until
+                yield _entry(peer, follower, people, after, entry, is_last=is_last)
                 return
         place = found[-1].seq
 
 
 def _entry(
-    peer: Peer, follower: ChatFollower, people: list[User], after: int, entry: LoggedEvent
+    peer: Peer,
+    follower: ChatFollower,
+    people: list[User],
+    after: int,
+    entry: LoggedEvent,
+    *,
+    is_last: bool,
 ) -> _UnknownContent:
     rows = ChatFollower.objects.filter(pk=follower.pk)
     author = entries.author_of(entry)
     chat_id = follower.chat_id
     title, only_owners_pin = told_of(chat_id)
+    event, files = entries.relayed(entry)
     members: dict[str, Any] = {
         "chat": chat_id,
         "epoch": epoch_of(chat_id),
@@ -314,10 +333,14 @@ def _entry(
         "title": title,
         "only_owners_pin": only_owners_pin,
         "members": accounts.named_to(peer, people[:MEMBERS_MOST]),
-        "event": entries.relayed(entry),
+        "event": event,
+        "files": msgspec.to_builtins(files),
     }
     if author is not None:
         (members["author"],) = accounts.named_to(peer, [author])
+
+    # Another place means that a guest has joined again meanwhile.
+    told = rows.filter(sent_seq=after)
 
     def refused(status: int) -> None:
         logger.warning("%s refused an entry of a chat with %s", peer.did, status)
@@ -326,7 +349,7 @@ def _entry(
     return _UnknownContent(
         intent=Intent.NOTIFY,
         members=members,
-        done=partial(rows.filter(sent_seq=after).update, sent_seq=entry.seq),
+        done=told.delete if is_last else partial(told.update, sent_seq=entry.seq),
         refused=refused,
         # After a gap the peer asks for the entries before this one (`subscribe`).
         passing=frozenset({HTTPStatus.CONFLICT}),

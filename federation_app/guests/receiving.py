@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.reading import Intent
-from federation_app.guests import acts, contents, invitations, mirrors, typing_signs
+from federation_app.guests import acts, contents, fetching, invitations, mirrors, typing_signs
 from sessions_app import database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from federation_app.envelope.members.reading import Envelope
     from federation_app.models import Peer
@@ -52,4 +52,16 @@ async def take(peer: Peer, envelope: Envelope) -> None:
             EnvelopeCode.UNSUPPORTED, "The intent does not fit the content.", detail="intent"
         )
     content: Any = contents.read(envelope.body, _CONTENTS[envelope.intent])
+    if isinstance(content, contents.ChatEntry) and content.files:
+        await _apply_with_files(peer, content)
+        return
     await database.run(_SERVICES[envelope.intent], peer, content)
+
+
+async def _apply_with_files(peer: Peer, entry: contents.ChatEntry) -> None:
+    """Apply an entry whose message has files, once they are here; raises EnvelopeError."""
+    files: Sequence[Any] = ()
+    if (place := await database.run(mirrors.query_of_files, peer, entry)) is not None:
+        chat_id, query = place
+        files = await fetching.fetch_files(peer, entry.files, query, chat_id=chat_id)
+    await database.run(mirrors.apply, peer, entry, files)

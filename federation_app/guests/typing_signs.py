@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from federation_app.models import Peer
 
 SECONDS: Final = 3.0
+CHATS_MOST: Final = 5000
 _MARK: Final = '"presence.typing"'
 
 
@@ -93,6 +94,12 @@ def _place(peer: Peer, shown: TypingSign) -> tuple[str, User]:
 
 
 def concerned_chats() -> frozenset[str]:
-    """Return the chats whose changes peers receive: followed ones, and mirrors of theirs."""
-    followed = ChatFollower.objects.values_list("chat_id", flat=True)
-    return frozenset(followed) | frozenset(ChatMirror.objects.values_list("chat_id", flat=True))
+    """Return the chats whose changes wake a delivery: followed ones, and mirrors of peers' chats.
+
+    The newest CHATS_MOST of each. Of the others, the periodic look finds what is due, and who types
+    is not shown.
+    """
+    found: set[str] = set()
+    for rows in (ChatFollower.objects.all(), ChatMirror.objects.all()):
+        found.update(rows.order_by("-created_at").values_list("chat_id", flat=True)[:CHATS_MOST])
+    return frozenset(found)

@@ -11,7 +11,7 @@ from chat_app.contents import media_types, quota, reading_rights, references
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import uamp
     from sessions_app.access.principal import Principal
@@ -52,6 +52,13 @@ def store_history(
         for message, of_message in zip(messages, items, strict=True)
     ]
     return stored, content_ids
+
+
+def check_readable(content_ids: Iterable[str], principal: Principal) -> None:
+    """Raise RemoteProtocolError content_not_found for a content that a client may not read."""
+    with _media_errors():
+        for content_id in content_ids:
+            reading_rights.readable(content_id, owner=_owner(principal))
 
 
 def _owner(principal: Principal) -> quota.ContentOwner:

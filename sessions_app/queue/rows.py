@@ -193,10 +193,10 @@ def refuse_elsewhere(row: QueuedTurn, code: str, reason: str) -> None:
         _publish(row.chat_id)
 
 
-def is_waiting(chat_id: str, pk: int, *, user_id: int, text: str) -> bool:
-    """Return whether a message of a person with this text waits in a mirror."""
-    rows = QueuedTurn.objects.filter(chat_id=chat_id, pk=pk, user_id=user_id, text=text)
-    return rows.exists()
+def find_waiting(chat_id: str, pk: int, *, user_id: int | None = None) -> QueuedTurn | None:
+    """Return a message that waits in a mirror, of any person or of one."""
+    rows = QueuedTurn.objects.filter(chat_id=chat_id, pk=pk).select_related("user")
+    return (rows if user_id is None else rows.filter(user_id=user_id)).first()
 
 
 def ordered_elsewhere(chat_id: str, pk: int, message_id: str, seq: int) -> None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 
 import uamp
 from agents_app.rest.rights import limited_to
 from sessions_app import database, services
+from sessions_app.inputs.media import check_readable
 from sessions_app.queue import rows
+from sessions_app.queue.files import named_contents
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sessions_app.turn.request import TurnRequest
 
 _MEDIA = ev.InputImage | ev.InputAudio | ev.InputVideo | ev.InputFile
+FILES_MOST: Final = 20
+"""The most files of a message to a chat of another server."""
 ENVELOPE_BYTES: Final = 32_000
 """Allowance for the events of a turn besides its text: names, file addresses, a format."""
 
@@ -64,7 +70,7 @@ async def queued(request: TurnRequest) -> bool:
         is_elsewhere=session.home is not None,
     )
     if new.is_elsewhere:
-        _check_travels(request, files=new.files)
+        await _check_travels(request, inputs)
     elif not await database.run(rows.is_busy, session.chat_id):
         return False
     if request.admit is not None:
@@ -80,11 +86,20 @@ async def queued(request: TurnRequest) -> bool:
         ) from None
 
 
-def _check_travels(request: TurnRequest, *, files: int) -> None:
+async def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> None:
     """Raise RemoteProtocolError unless a message can be sent to the home of its chat."""
     in_thread = any(given.thread is not None for given in request.inputs)
-    if files or request.attachments or in_thread or request.create.replaces is not None:
+    if request.attachments or in_thread or request.create.replaces is not None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            "The chat belongs to another server, to which only text is sent, outside of threads.",
+            "The chat belongs to another server, to which threads and new versions are not sent.",
         )
+    ids = [content_id for content_id, _ in named_contents(inputs)]
+    named = [content_id for content_id in ids if content_id is not None]
+    if len(named) < len(ids) or len(ids) > FILES_MOST:
+        raise RemoteProtocolError(
+            ErrorCode.INVALID_EVENT,
+            "The chat belongs to another server. Upload the files of a message first, at most"
+            f" {FILES_MOST}.",
+        )
+    await database.run(check_readable, named, request.session.principal)

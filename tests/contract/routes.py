@@ -314,6 +314,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     # Anthropic's Messages API has the same path; its clients send `anthropic-version`.
     "v1/messages": {"POST": (N, {})},
     "v1/stream/{stream_id}": {"GET": (N, None)},
+    "v1/files/{file_id}": {"GET": (N, None)},
     ".well-known/did.json": {"GET": (N, None)},
     ".well-known/agent-manifest.json": {"GET": (N, None)},
     ".well-known/agent-hub.json": {"GET": (N, None)},

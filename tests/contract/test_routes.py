@@ -146,6 +146,7 @@ def staged(web: httpx.Client) -> Stage:
         "request_id": f"topup_{'0' * 32}",
         "path": "v1/card",
         "stream_id": "str-1",
+        "file_id": str(UUID(int=2)),
     }
     # A worker would find that its key is not the server's, and remove it.
     update_settings(user_id=user.pk, change=SettingsChange(notifications=NotificationLevel.NONE))

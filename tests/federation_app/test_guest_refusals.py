@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -14,7 +12,6 @@ from django.utils import timezone
 from chat_app.log.history import events_after
 from chat_app.models import Chat, ChatEvent, Message, Participant, Pin, Reaction
 from federation_app.guests import entries, invitations, outgoing
-from federation_app.guests.contents import GUESTS_TYPE
 from federation_app.models import (
     ChatFollower,
     ChatMirror,
@@ -25,20 +22,21 @@ from federation_app.models import (
 )
 from federation_app.peers import registry
 from tests.client import wait_until
+from tests.federation_app.foreign_guests import GUEST, accept, invited, message
 from tests.federation_app.peer import SERVER, ForeignPeer, add_peer
 from tests.http_server import LocalServer, QuietHandler, serving
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from tests.conftest import ServerAddress
+    import httpx
+
     from tests.live_server import Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORDS: dict[str, Any] = {"content": "words", "name": "gwen", "created_at": 1}
-GUEST = {"id": "7", "name": "gwen@client.example"}
 STORED = (
     Chat,
     ChatEvent,
@@ -53,26 +51,6 @@ STORED = (
 )
 
 
-def envelope_of(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> Any:
-    """Return an envelope about a shared chat."""
-    body = {"type": GUESTS_TYPE, "content": json.dumps(content)}
-    return peer.envelope(intent, **{"to": [SERVER], "body": body, **members})
-
-
-@pytest.fixture
-def tell(federated: ServerAddress) -> Iterator[Callable[..., tuple[int, str]]]:
-    """Yield a function that posts an envelope and returns the status and the code."""
-    with httpx.Client(base_url=federated.http, timeout=60, trust_env=False) as client:
-
-        def post(peer: ForeignPeer, intent: str, content: Any, **members: Any) -> tuple[int, str]:
-            raw = json.dumps(envelope_of(peer, intent, content, **members))
-            headers = {"Content-Type": "application/uamp+json"}
-            response = client.post("/v1/messages", content=raw, headers=headers)
-            return response.status_code, response.json().get("code", "")
-
-        yield post
-
-
 @pytest.fixture
 def chat(peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person) -> Chat:
     """Return a chat of alice that gwen, a guest, has joined."""
@@ -81,25 +59,9 @@ def chat(peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person)
     return found
 
 
-def invited(chat: Chat, by: Person, name: str = GUEST["name"]) -> str:
-    """Invite a guest to a chat, and return the id of the invitation."""
-    return invitations.invite(chat_id=chat.pk, invited_by=by.user, name=name).invitation_id
-
-
-def accept(peer: ForeignPeer, tell: Callable[..., tuple[int, str]], invitation: str) -> None:
-    """Accept an invitation as gwen."""
-    assert tell(peer, "confirm", {"invitation": invitation, "by": GUEST}) == (202, "")
-
-
 def counts() -> list[int]:
     """Return the number of rows that a refused envelope must not change."""
     return [model._default_manager.count() for model in (*STORED, ReceivedEnvelope, User)]
-
-
-def message(chat: Chat, text: str = "hi", **changes: Any) -> dict[str, Any]:
-    """Return a message of gwen."""
-    ref = f"turn-{uuid.uuid4().int % 10**6}-x"
-    return {"act": "message", "chat": chat.pk, "by": GUEST, "ref": ref, "text": text, **changes}
 
 
 def test_words_of_a_guest_are_stored_once(
@@ -245,6 +207,35 @@ def test_a_name_that_cannot_be_invited_is_refused(
     assert not GuestInvitation.objects.exists()
 
 
+def test_a_chat_begins_with_the_invitation_of_a_person_of_a_peer(
+    peer: ForeignPeer,
+    tell: Callable[..., tuple[int, str]],
+    web: httpx.Client,
+    alice: Person,
+    bob: Person,
+) -> None:
+    body: dict[str, Any] = {"users": [GUEST["name"], "bob", GUEST["name"]], "agents": ["echo"]}
+    response = web.post("/api/v1/chats", headers=alice.headers, json=body)
+    assert response.status_code == 201, response.text
+    row = GuestInvitation.objects.get()
+    assert (row.name, row.chat_id, row.user) == (GUEST["name"], response.json()["id"], alice.user)
+    accept(peer, tell, row.invitation_id)
+    members = Participant.objects.filter(chat=row.chat_id)
+    names = {str(member.user or member.agent) for member in members}
+    assert names == {"alice", "bob", "echo", GUEST["name"]}
+    # A guest is another person: the only agent answers when it is mentioned.
+    body = {"users": [GUEST["name"]], "agents": ["echo"]}
+    made = web.post("/api/v1/chats", headers=alice.headers, json=body).json()["id"]
+    assert Participant.objects.get(chat=made, agent__isnull=False).trigger == "mention"
+    # Either everyone is invited or there is no chat.
+    before = counts()
+    for users in (["gwen@nowhere.example"], [GUEST["name"], "@client.example"], ["none"]):
+        response = web.post("/api/v1/chats", headers=alice.headers, json={"users": users})
+        assert response.status_code == 400, users
+        assert "users" in response.text or "/users" in response.text
+        assert counts() == before
+
+
 def test_a_blocked_guest_and_a_suspended_peer_are_refused(
     chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
 ) -> None:
@@ -348,8 +339,8 @@ def test_a_person_is_invited_answers_and_blocks(
         place = {"after": seq, "seq": seq + 1, "author": author, "event": event}
         assert tell(peer, "notify", {**entry, **place}) == (202, "")
         seq += 1
-    given = Reaction.objects.values_list("user__username", "emoji")
-    assert list(given) == [(GUEST["name"], "🎉")]
+    reactions = Reaction.objects.values_list("user__username", "emoji")
+    assert list(reactions) == [(GUEST["name"], "🎉")]
     assert Pin.objects.get().pinned_by is None
     of_home = ChatEvent.objects.filter(chat=mirror, type__regex="reaction|pinned")
     assert [row.type for row in of_home.order_by("seq")] == ["reaction.added", "message.pinned"]

@@ -166,8 +166,7 @@ def test_a_restored_backup_of_either_side_loses_nothing_of_the_other(
     other: OtherServer, web: httpx.Client, alice: Person, tmp_path: Path
 ) -> None:
     chat, mirror = joined(other, web, alice)
-    theirs = other.post("/chats", {"title": "Theirs"})["id"]
-    other.post(f"/chats/{theirs}/participants", {"user": ALICE})
+    theirs = other.post("/chats", {"title": "Theirs", "users": [ALICE]})["id"]
     wait_until(lambda: len(rest(web, alice, "GET", "/invitations").json()["data"]) == 1)
     (invitation,) = rest(web, alice, "GET", "/invitations").json()["data"]
     rest(web, alice, "POST", f"/invitations/{invitation['id']}", {"answer": "accept"})

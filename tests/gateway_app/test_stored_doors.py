@@ -87,6 +87,7 @@ NOTHING_STORED: Final = {
     # Signed by a peer; no key is used.
     "v1/messages",
     "v1/stream/{stream_id}",
+    "v1/files/{file_id}",
 }
 BEGINNING: Final = {
     "SendStreamingMessage",

@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def refused() -> Iterator[None]:
-    """Convert refusals to change something into 404, 403 or 400."""
+def refused(*, person: str = "user") -> Iterator[None]:
+    """Convert refusals to change something into 404, 403 or 400.
+
+    `person` is the member of the body that names people.
+    """
     try:
         yield
     except NotAMember as error:
@@ -49,7 +52,7 @@ def refused() -> Iterator[None]:
     except NoKeywords as error:
         raise ValidationError({"keywords": str(error)}) from error
     except CannotInvite as error:
-        raise ValidationError({"user": str(error)}) from error
+        raise ValidationError({person: str(error)}) from error
 
 
 def chat_data(request: Request, chat_id: str) -> dict[str, Any]:

@@ -122,14 +122,14 @@ export class ChatComposer extends View {
       <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
         ${this._suggestions.template(of)}<reply-preview></reply-preview>${this._voice.template()}${this._files.template()}
         <div class="composer-row">
-          ${this._chat?.home ? nothing : html`<button type="button" class="icon-button" aria-label=${gettext("Attach files")} title=${gettext("Attach files")} data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>`}
+          <button type="button" class="icon-button" aria-label=${gettext("Attach files")} title=${gettext("Attach files")} data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
           <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
           <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")} placeholder=${thread ? gettext("Reply") : to ? interpolate(gettext("Message %(name)s"), { name: to }) : gettext("Message")}
             enterkeyhint="send" autocomplete="off" maxlength=${TEXT_MOST} aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
             @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
           <button type="button" class="icon-button emoji-button" aria-label=${gettext("Emoji")} title=${gettext("Emoji")} aria-haspopup="dialog" data-testid="emoji" @click=${(/** @type {Event} */ event) => this._pickEmoji(event)}>${glyph("smile")}</button>
-          ${this._chat?.home ? nothing : this._voice.button()}
+          ${this._voice.button()}
           <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
           <button type="button" class="icon-button send-later" aria-label=${gettext("Queue (send when the answer is done)")} title=${gettext("Queue (send when the answer is done)")} data-testid="send-later" ?hidden=${!this._mayQueue || !canSend} @click=${() => this._queue()}>${glyph("clock")}</button>
           <button type="submit" class="icon-button send" aria-label=${gettext("Send")} title=${gettext("Send")} data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
@@ -249,15 +249,7 @@ export class ChatComposer extends View {
   _take(event, files) {
     if (!files?.length) return;
     event.preventDefault();
-    this._attach(files);
-  }
-
-  /** @param {Iterable<File>} files */
-  _attach(files) {
-    const home = this._chat?.home;
-    if (home) this.say(interpolate(gettext("This chat belongs to %(server)s. Files can't be sent there yet."), { server: home }));
-    else this._files.add(files);
-    return !home;
+    this._files.add(files);
   }
 
   /** Pasted files are attached, and so is a text that is too long for a message. @param {ClipboardEvent} event */
@@ -268,7 +260,8 @@ export class ChatComposer extends View {
     const { value, selectionStart, selectionEnd } = this._text;
     if (event.defaultPrevented || value.length - (selectionEnd - selectionStart) + text.length <= TEXT_MOST) return;
     event.preventDefault();
-    if (this._attach([new File([text], "pasted-text.txt", { type: "text/plain" })])) this.say(gettext("The pasted text is too long for a message, so it was attached as a file."));
+    this._files.add([new File([text], "pasted-text.txt", { type: "text/plain" })]);
+    this.say(gettext("The pasted text is too long for a message, so it was attached as a file."));
   }
 
   _left() {

@@ -94,7 +94,7 @@ export class PeoplePicker extends View {
   /** A whole name in the field is that of a person of another server. @param {Choice[]} people @returns {Choice[]} */
   _withAddress(people) {
     const isAddress = /^[^\s@]+@[^\s@]+$/.test(this._wanted) && !people.some(({ name }) => name === this._wanted);
-    return isAddress ? [...people, { kind: "user", name: this._wanted, description: gettext("On another server") }] : people;
+    return isAddress ? [...people, { kind: "user", name: this._wanted, description: gettext("On another server: will be invited") }] : people;
   }
 
   /** @param {Found} found @returns {Choice[]} those who are not in the chat */

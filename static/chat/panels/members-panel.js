@@ -62,7 +62,7 @@ export class MembersPanel extends View {
       </div>
       <div class="panel-body">
         ${chat.description ? html`<p dir="auto">${chat.description}</p>` : ""}
-        ${chat.home ? html`<p class="quiet" data-testid="chat-home">${interpolate(gettext("This chat belongs to %(server)s. Members, agents and settings are managed there; files, reactions, pins, threads and calls do not travel yet."), { server: chat.home })}</p>` : ""}
+        ${chat.home ? html`<p class="quiet" data-testid="chat-home">${interpolate(gettext("This chat belongs to %(server)s. Members, agents and settings are managed there; threads and calls stay there."), { server: chat.home })}</p>` : ""}
         ${chat.agents_quiet ? html`<p class="quiet" data-testid="agents-quiet">${gettext("Agents paused.")} ${chat.home ? "" : html`<button type="button" class="link" @click=${() => this._quiet(chat, false)}>${gettext("Resume agents")}</button>`}</p>` : ""}
         ${this._group(gettext("People"), of("user"))}${this._group(gettext("Agents"), of("agent"))}${this._payer(chat)}
         ${chat.home ? "" : html`<button type="button" class="button" @click=${() => this._fire("add-members", chat)}>${glyph("add")}${gettext("Add people or agents")}</button>`}

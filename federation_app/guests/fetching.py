@@ -1,0 +1,312 @@
+"""The files of peers: fetched for a message before it is written, and checked like uploads.
+
+A file is fetched as a task of the process, because it may take longer than the peer waits for its
+answer: until it is here the peer is told to come again (5.04). What is here already is found by its
+handle, from any process. A file that is not what it was said to be, or did not come after
+`ATTEMPTS`, is given up; nothing of it is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+from weakref import WeakKeyDictionary
+
+import msgspec
+from django.utils import timezone
+
+from agents_app.outbound import guard
+from agents_app.outbound.rules import Unreachable
+from agents_app.remote.addresses import policy
+from chat_app.contents import media_types, quota, reading_rights, storage
+from chat_app.contents.filenames import clean_filename
+from federation_app import own_names
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.envelope.members.reading import Intent
+from federation_app.envelope.names.tokens import signed_token
+from federation_app.guests import accounts
+from federation_app.guests.shared_files import FILE_PATH
+from federation_app.peers.connections import tls
+from sessions_app import database
+from sessions_app.process import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chat_app.contents.reading_rights import StoredContent
+    from federation_app.guests.contents import FileQuery, SharedFile
+    from federation_app.models import Peer
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS: Final = 4.0
+"""How long a peer waits for its answer while files are fetched; its own limit is longer."""
+ATTEMPTS: Final = 5
+"""How often a file is asked for that does not come."""
+AT_ONCE: Final = 2
+"""How many files a process fetches at a time, each of which is in memory."""
+WAITING: Final = 40
+"""How many files a process fetches or is about to fetch."""
+LEAST_SECONDS: Final = 10.0
+MOST_SECONDS: Final = 120.0
+LEAST_SPEED: Final = 256 * 1024
+"""Bytes a second, below which a file does not come in time."""
+UNSHOWN_FOR: Final = timedelta(days=1)
+_NAMES: Final = uuid.UUID("5a3f6c1e-6a43-4f0e-9d0c-2c6d6c6f0f4b")
+_GONE: Final = frozenset({400, 403, 404, 410, 413})
+
+
+class FileProblem(StrEnum):
+    """A reason for which a file of a peer is not here."""
+
+    ABSENT = "did not come"
+    REDIRECTED = "was redirected"
+    REFUSED = "was refused"
+    SIZE = "has another size"
+    HASH = "has another hash"
+    TYPE = "has another type"
+    TOO_LARGE = "is too large"
+    NO_ROOM = "has no room here"
+
+
+class CannotFetch(Exception):
+    """A file of a peer was not stored."""
+
+    def __init__(self, problem: FileProblem) -> None:
+        super().__init__(problem.value)
+        self.problem = problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Order:
+    """A file to fetch: from where, and for whom; `key` names it in this process."""
+
+    file: SharedFile
+    url: str
+    token: str
+    owner: quota.ContentOwner
+    handle: str
+    content: StoredContent | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of the file among those that a process fetches."""
+        return self.handle, f"{self.owner.user_id} {self.owner.key}"
+
+
+@dataclass
+class _Fetches:
+    """The files that a process fetches; everything belongs to its loop."""
+
+    tasks: dict[tuple[str, str], asyncio.Task[FileProblem | None]] = field(default_factory=dict)
+    attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+
+_fetches: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Fetches]] = WeakKeyDictionary()
+
+
+async def fetch_files(
+    peer: Peer,
+    files: Sequence[SharedFile],
+    query: FileQuery,
+    *,
+    chat_id: str,
+    user_id: int | None = None,
+) -> list[StoredContent | FileProblem]:
+    """Return the files of a message as stored here, in their order, or why one is not.
+
+    They belong to the chat `chat_id` here, or to the person who sends them, until they are sent.
+    Raises EnvelopeError busy while they are still being fetched.
+    """
+    fetches = _fetches.setdefault(asyncio.get_running_loop(), _Fetches())
+    owner = quota.of_other_servers(chat_id)
+    sender = owner if user_id is None else quota.ContentOwner(user_id=user_id)
+    orders = await database.run(_orders, peer, files, query, owner, sender)
+    waited = []
+    for order in orders:
+        if order.content is not None:
+            continue
+        if order.key not in fetches.tasks:
+            if len(fetches.tasks) >= WAITING:
+                raise _busy()
+            fetches.tasks[order.key] = registry.current().spawn(
+                _fetch(fetches, order, owner), name="fetch a file of a peer"
+            )
+        waited.append(fetches.tasks[order.key])
+    if waited:
+        await asyncio.wait(waited, timeout=PATIENCE_SECONDS)
+    if not all(task.done() for task in waited):
+        raise _busy()
+    return await _outcome(fetches, peer, orders, sender)
+
+
+async def _outcome(
+    fetches: _Fetches, peer: Peer, orders: Sequence[_Order], owner: quota.ContentOwner
+) -> list[StoredContent | FileProblem]:
+    """Return what has come; raises EnvelopeError busy for a file that may still come."""
+    problems: dict[str, FileProblem] = {}
+    for order in orders:
+        task = fetches.tasks.pop(order.key, None)
+        problem = None if task is None else task.result()
+        if problem is FileProblem.ABSENT:
+            fetches.attempts[order.key] += 1
+            if fetches.attempts[order.key] < ATTEMPTS:
+                raise _busy()
+        if problem is not None:
+            problems[order.handle] = problem
+            logger.warning("a file of %s %s", peer.did, problem)
+    for order in orders:
+        fetches.attempts.pop(order.key, None)
+    known = await database.run(_stored, orders, owner)
+    return [
+        known.get(order.handle) or problems.get(order.handle, FileProblem.ABSENT)
+        for order in orders
+    ]
+
+
+def _orders(
+    peer: Peer,
+    files: Sequence[SharedFile],
+    query: FileQuery,
+    owner: quota.ContentOwner,
+    sender: quota.ContentOwner,
+) -> list[_Order]:
+    own = own_names.own_identity().did
+    token = signed_token(
+        own_names.own_signer(own),
+        issuer=own,
+        subject=own,
+        audience=peer.did,
+        scope=f"uamp:{Intent.SUBSCRIBE}",
+        now=timezone.now(),
+    )
+    base = (peer.address or f"https://{accounts.host_of(peer)}").rstrip("/")
+    asked = urlencode({name: value for name, value in msgspec.to_builtins(query).items() if value})
+    found = []
+    for file in files:
+        name = f"{peer.did} {query.chat} {query.message} {query.ref} {file.file} {file.sha256}"
+        handle = str(uuid.uuid5(_NAMES, name))
+        found.append(
+            _Order(
+                file=file,
+                url=f"{base}/{FILE_PATH}/{file.file}?{asked}",
+                token=token,
+                owner=sender,
+                handle=handle,
+                content=reading_rights.owned(handle, owner=sender)
+                or reading_rights.owned(handle, owner=owner),
+            )
+        )
+    return found
+
+
+def _stored(orders: Sequence[_Order], owner: quota.ContentOwner) -> dict[str, StoredContent]:
+    found = {}
+    for order in orders:
+        content = order.content or reading_rights.owned(order.handle, owner=owner)
+        if content is not None:
+            found[order.handle] = content
+    return found
+
+
+async def _fetch(fetches: _Fetches, order: _Order, chat: quota.ContentOwner) -> FileProblem | None:
+    """Fetch, check and store a file; return why it is not here, None if it is."""
+    try:
+        await database.run(_check_room, order, chat)
+        async with fetches.slots:
+            data = await asyncio.to_thread(_read, order)
+            await database.run(_store, order, data)
+    except CannotFetch as error:
+        return error.problem
+    return None
+
+
+def _check_room(order: _Order, chat: quota.ContentOwner) -> None:
+    """Raise CannotFetch for a file that could not be stored, before it is asked for."""
+    if order.file.size > quota.largest_file(chat):
+        raise CannotFetch(FileProblem.TOO_LARGE)
+    try:
+        quota.check_quota(chat, order.file.size)
+    except quota.QuotaExceeded:
+        raise CannotFetch(FileProblem.NO_ROOM) from None
+
+
+def _read(order: _Order) -> bytes:
+    """Return the bytes of a file, which are those that were announced; raises CannotFetch."""
+    file, hosts = order.file, list[str]()
+
+    def follow(host: str) -> None:
+        if hosts:
+            raise CannotFetch(FileProblem.REDIRECTED)
+        hosts.append(host)
+
+    limits = replace(
+        policy(),
+        seconds=min(MOST_SECONDS, LEAST_SECONDS + file.size / LEAST_SPEED),
+        max_bytes=file.size,
+    )
+    headers = {"Authorization": f"Bearer {order.token}"}
+    try:
+        answer = guard.fetch(order.url, limits, headers=headers, on_host=follow, tls=tls())
+    except Unreachable:
+        raise CannotFetch(FileProblem.ABSENT) from None
+    except guard.TooLarge:
+        raise CannotFetch(FileProblem.SIZE) from None
+    _check_bytes(file, answer)
+    return answer.data
+
+
+def _check_bytes(file: SharedFile, answer: guard.Fetched) -> None:
+    """Raise CannotFetch unless an answer is the file that was announced."""
+    if answer.status in _GONE:
+        raise CannotFetch(FileProblem.REFUSED)
+    if answer.status != 200:  # noqa: PLR2004 the status of a whole file
+        raise CannotFetch(FileProblem.ABSENT)
+    if len(answer.data) != file.size:
+        raise CannotFetch(FileProblem.SIZE)
+    if hashlib.sha256(answer.data).hexdigest() != file.sha256:
+        raise CannotFetch(FileProblem.HASH)
+    try:
+        proven = media_types.sniff(
+            answer.data, declared=file.type, filename=clean_filename(file.name)
+        )
+    except media_types.InvalidMedia:
+        proven = ""
+    if proven != file.type:
+        raise CannotFetch(FileProblem.TYPE)
+
+
+def _store(order: _Order, data: bytes) -> None:
+    file = order.file
+    try:
+        storage.store(
+            data,
+            mime_type=file.type,
+            filename=file.name,
+            owner=order.owner,
+            handle=order.handle,
+        )
+    except quota.QuotaExceeded:
+        raise CannotFetch(FileProblem.NO_ROOM) from None
+    except media_types.InvalidMedia:
+        raise CannotFetch(FileProblem.TYPE) from None
+
+
+def forget_unshown(limit: int) -> int:
+    """Delete files that were fetched for messages which did not come; return how many."""
+    return storage.delete_unshown(timezone.now() - UNSHOWN_FOR, limit)
+
+
+def _busy() -> EnvelopeError:
+    return EnvelopeError(
+        EnvelopeCode.BUSY, "Files of the message are being fetched.", retry_after=1
+    )

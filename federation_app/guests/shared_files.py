@@ -1,0 +1,100 @@
+"""The files of messages in shared chats, as servers tell each other of them. Synchronous."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+import uamp
+from chat_app.contents import references
+from chat_app.contents.reading_rights import contents_of
+from federation_app.guests.contents import DESCRIPTION_CHARS, FILES_MOST, SharedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from chat_app.contents.reading_rights import StoredContent
+
+FILE_PATH: Final = "v1/files"
+TURN: Final = "turn-"
+"""The beginning of the name of a message that waited here (`QueuedTurn`), before its row's id."""
+_TURN: Final = re.compile(rf"{TURN}([0-9]{{1,18}})-")
+
+
+def turn_of(ref: object) -> int | None:
+    """Return the row of a message that waits here, by its name; None for any other name."""
+    found = _TURN.match(str(ref))
+    return None if found is None else int(found[1])
+
+
+def describe(content: StoredContent, description: str) -> SharedFile:
+    """Return a stored content as another server is told of it."""
+    return SharedFile(
+        file=str(content.pk),
+        name=content.filename,
+        type=content.mime_type,
+        size=content.size_bytes,
+        sha256=content.sha256,
+        description=description[:DESCRIPTION_CHARS],
+    )
+
+
+def files_in(content_items: Sequence[dict[str, Any]]) -> tuple[list[SharedFile], int]:
+    """Return the stored files of a message's items, and how many media are not among them."""
+    media = [item for item in read_items(content_items) if references.media_of(item) is not None]
+    ids = [references.content_ids([item]) for item in media]
+    known = contents_of([one for found in ids for one in found])
+    files = [
+        describe(known[found[0]], _description(item))
+        for item, found in zip(media, ids, strict=True)
+        if found and found[0] in known
+    ][:FILES_MOST]
+    return files, len(media) - len(files)
+
+
+def read_items(content_items: Sequence[dict[str, Any]]) -> tuple[uamp.ContentItem, ...]:
+    """Return the items of a message in the log."""
+    return msgspec.convert(list(content_items), tuple[uamp.ContentItem, ...])
+
+
+def message_items(
+    text: str, files: Iterable[tuple[StoredContent, str]]
+) -> tuple[uamp.ContentItem, ...]:
+    """Return the items of a message with files and their descriptions; () without files."""
+    media = [_item(content, description) for content, description in files]
+    if not media:
+        return ()
+    said = (uamp.TextContent(text=text),) if text else ()
+    return (*said, *media)
+
+
+def input_of(content: StoredContent, description: str) -> dict[str, Any]:
+    """Return the client event with which a file becomes part of a message."""
+    item = msgspec.to_builtins(_item(content, description))
+    kept = ("image", "audio", "video", "file", "format", "filename", "mime_type", "alt_text")
+    members = {name: item[name] for name in kept if name in item}
+    last = {"is_final": True} if item["type"] == "audio" else {}
+    return {"type": f"input.{item['type']}", **members, **last}
+
+
+def _item(content: StoredContent, description: str) -> uamp.ContentItem:
+    item = references.item_of(content)
+    if isinstance(item, uamp.ImageContent) and description:
+        return msgspec.structs.replace(item, alt_text=description)
+    return item
+
+
+def _description(item: uamp.ContentItem) -> str:
+    return (item.alt_text or "") if isinstance(item, uamp.ImageContent) else ""
+
+
+def missing_note(count: int, host: str) -> str:
+    """Return the line of a message that says where its other files are; "" for none."""
+    return f"[{count} files, on {host}]" if count else ""
+
+
+def with_note(text: str, note: str) -> str:
+    """Return a text with a note at its end."""
+    return f"{text}\n\n{note}".strip() if note else text

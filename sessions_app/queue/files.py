@@ -1,0 +1,51 @@
+"""The files of queued messages: the stored contents that their inputs name. Synchronous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import uamp
+from chat_app.contents.quota import ContentOwner
+from chat_app.contents.reading_rights import ContentNotFound, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from chat_app.contents.reading_rights import StoredContent
+    from sessions_app.models import QueuedTurn
+
+_MEDIA: Final = ("image", "audio", "video", "file")
+
+
+class QueuedFile(NamedTuple):
+    """A stored content in a queued message, and what its sender wrote about it."""
+
+    content: StoredContent
+    description: str
+
+
+def named_contents(inputs: Sequence[dict[str, Any]]) -> Iterator[tuple[str | None, str]]:
+    """Yield the content id of each medium among inputs, and its description.
+
+    The id is None for data in the message itself and for an address elsewhere.
+    """
+    for given in inputs:
+        for kind in _MEDIA:
+            medium = given.get(kind)
+            if medium is not None and given.get("type") == f"input.{kind}":
+                url = medium.get("url", "") if isinstance(medium, dict) else ""
+                yield uamp.content_id_of(url), str(given.get("alt_text") or "")
+
+
+def files_of(row: QueuedTurn) -> list[QueuedFile]:
+    """Return the files of a queued message that its sender may still read, in their order."""
+    owner = ContentOwner(user_id=row.user_id)
+    found = []
+    for content_id, description in named_contents(row.inputs):
+        if content_id is None:
+            continue
+        try:
+            found.append(QueuedFile(readable(content_id, owner=owner), description))
+        except ContentNotFound:
+            continue
+    return found
