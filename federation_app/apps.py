@@ -15,7 +15,7 @@ class FederationAppConfig(AppConfig):
         from django.contrib.auth.models import User  # noqa: PLC0415 as above
 
         from agents_app.remote.protocols import peers  # noqa: PLC0415 models are not loaded earlier
-        from chat_app.log import fanout  # noqa: PLC0415 as above
+        from chat_app.log import fanout, homes  # noqa: PLC0415 as above
         from chat_app.members import inviting  # noqa: PLC0415 as above
         from chat_app.people import names  # noqa: PLC0415 as above
         from federation_app.asking import conversation  # noqa: PLC0415 as above
@@ -41,7 +41,8 @@ class FederationAppConfig(AppConfig):
         username = User._meta.get_field("username")  # noqa: SLF001 documented API
         # Forms and `manage.py user` validate by it; accounts made elsewhere ask `is_taken`.
         username.validators.append(accounts.check_new_name)
-        inviting.invited_by(invitations.invite_by_name, accounts.guest_users)
+        inviting.invited_by(invitations.invite_by_name)
+        homes.guests_found_by(accounts.guest_users)
         fanout.also_tell(delivery.hear)
         periodic.also_run(periodic.PeriodicJob("read hubs", reading.SECONDS, reading.read_hubs))
         periodic.also_run(

@@ -26,7 +26,7 @@ from chat_app.calls.change import (
 )
 from chat_app.calls.states import MEMBER_TRANSITIONS, MemberTrigger
 from chat_app.log.entries import lock_chats
-from chat_app.log.homes import check_is_home
+from chat_app.log.homes import BelongsElsewhere, check_is_home, guests
 from chat_app.models import CallMemberState, VoiceCall, VoiceCallMember
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 SWEEP_MOST: Final = 100
 """The most chats that one sweep visits."""
 NO_CALLS: Final = "This chat belongs to another server, whose people cannot be called."
+
+NO_GUESTS: Final = "Calls do not reach people of other servers."
 
 
 class NoOther(LookupError):
@@ -59,9 +61,10 @@ class CallIsFull(Exception):
 def begin_call(act: Act, media: Sequence[str] = ()) -> Acted:
     """Call the people of a chat, or one of them; a participant can call one more person this way.
 
-    If a person is alone in a chat with an agent that takes calls, the call is running at once.
-    Raises NoSuchMember, BelongsElsewhere in a mirror, NoOther, CallRuns, NoSuchCall for the id of a
-    call that has ended, and NotInCall if the action is for one person but would call several.
+    People of other servers are not called. If a person is alone in a chat with an agent that takes
+    calls, the call is running at once. Raises NoSuchMember, BelongsElsewhere in a mirror and for
+    guests alone, NoOther, CallRuns, NoSuchCall for the id of a call that has ended, and NotInCall
+    if the action is for one person but would call several.
     """
     chat_id, user_id = act.chat_id, act.user_id
     with transaction.atomic():
@@ -71,6 +74,10 @@ def begin_call(act: Act, media: Sequence[str] = ()) -> Acted:
         if user_id not in people or (act.to is not None and not called):
             raise NoSuchMember
         check_is_home(chat, NO_CALLS)
+        away = set(guests().filter(pk__in=called).values_list("pk", flat=True))
+        called -= away
+        if away and not called and (act.to is not None or not has_agent_for_calls(chat_id)):
+            raise BelongsElsewhere(NO_GUESTS)
         if act.is_for_one and len(called) > 1:
             raise NotInCall
         now = timezone.now()

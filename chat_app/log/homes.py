@@ -1,18 +1,53 @@
-"""The home of a chat: the server that owns its log, which may be another one (ADR 66)."""
+"""The home of a chat, the server that owns its log, and its guests of other servers (ADR 66)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from django.contrib.auth.models import User
+
 from chat_app.ids import new_event_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from django.db.models import QuerySet
+
     from chat_app.models import Chat
 
 ELSEWHERE: Final = "This chat belongs to another server. Its owners change it there."
 
 
 _FROM_HOME: Final = "home-"
+
+
+def _no_guests() -> QuerySet[User]:
+    return User.objects.none()
+
+
+_guests: Callable[[], QuerySet[User]] = _no_guests
+
+
+def guests_found_by(find: Callable[[], QuerySet[User]]) -> None:
+    """Set the function that finds the accounts of people of other servers."""
+    global _guests  # noqa: PLW0603 one for the process
+    _guests = find
+
+
+def guests() -> QuerySet[User]:
+    """Return the accounts of people of other servers."""
+    return _guests()
+
+
+def guests_among(names: dict[int, str]) -> set[int]:
+    """Return which of these people, by their ids and names, are of other servers.
+
+    Their names have a host, so most chats cost no query.
+    """
+    possible: Collection[int] = [user_id for user_id, name in names.items() if "@" in name]
+    if not possible:
+        return set()
+    return set(guests().filter(pk__in=possible).values_list("pk", flat=True))
 
 
 class BelongsElsewhere(Exception):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from chat_app.log.homes import guests
 from chat_app.members.origin_rights import check_right_in_sources
 from chat_app.members.rights import Right, check_right, member_of
 from chat_app.models import Chat
@@ -25,30 +26,18 @@ def _no_peers(_chat_id: str, _by: User, _name: str) -> str:
     raise CannotInvite("This server has no peers.")
 
 
-def _no_guests() -> QuerySet[User]:
-    return User.objects.none()
-
-
 _invite: Callable[[str, User, str], str] = _no_peers
-_guests: Callable[[], QuerySet[User]] = _no_guests
 
 
-def invited_by(
-    invite: Callable[[str, User, str], str], guests: Callable[[], QuerySet[User]]
-) -> None:
-    """Set the functions that invite a person and return the invitation's id, and find guests."""
-    global _invite, _guests
-    _invite, _guests = invite, guests
-
-
-def guests() -> QuerySet[User]:
-    """Return the accounts of people of other servers."""
-    return _guests()
+def invited_by(invite: Callable[[str, User, str], str]) -> None:
+    """Set the function that invites a person and returns the invitation's id."""
+    global _invite  # noqa: PLW0603 one for the process
+    _invite = invite
 
 
 def people_here() -> QuerySet[User]:
     """Return the active people of this server, without the accounts of guests."""
-    return User.objects.filter(is_active=True).exclude(pk__in=_guests().values("pk"))
+    return User.objects.filter(is_active=True).exclude(pk__in=guests().values("pk"))
 
 
 def is_elsewhere(name: str) -> bool:

@@ -20,9 +20,9 @@ from chat_app.calls.changes import end_participation
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.entries import NewEvent, append, milliseconds
+from chat_app.log.homes import guests
 from chat_app.members.agreed_prices import prices_of
 from chat_app.members.chats import append_change
-from chat_app.members.inviting import guests
 from chat_app.members.links import end_links_of
 from chat_app.members.membership import NotAMember
 from chat_app.members.origin_rights import check_right_in_sources

@@ -17,6 +17,7 @@ from django.db.models.functions import Substr
 from agents_app.pricing import read_pricing
 from agents_app.providers.options import takes_calls
 from chat_app.forks.origins import origins_of
+from chat_app.log.homes import guests_among
 from chat_app.members.avatars import avatar_url
 from chat_app.members.presence import online_user_ids
 from chat_app.members.rights import RIGHTS
@@ -24,7 +25,7 @@ from chat_app.models import ContextScope, Message, Participant
 from chat_app.people.profiles import profile_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from agents_app.pricing import Pricing
     from chat_app.models import Chat
@@ -134,6 +135,13 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
     chat_ids = [chat.pk for chat in chats]
     news = _news(chat_ids, user_id)
     members = _members(chat_ids)
+    names = {
+        row.user_id: row.user.get_username()
+        for rows in members.values()
+        for row in rows
+        if row.user_id is not None and row.user is not None
+    }
+    away = guests_among(names)
     online = online_user_ids(
         {row.user_id for rows in members.values() for row in rows if row.user_id is not None}
     )
@@ -166,7 +174,7 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
             "forked_from": origins.get(chat.pk),
             "preview": previews.get(news[chat.pk].newest_id or ""),
             "participants": [
-                participant_data(row, online=online) for row in members.get(chat.pk, [])
+                participant_data(row, online=online, away=away) for row in members.get(chat.pk, [])
             ],
         }
         for chat in chats
@@ -209,8 +217,13 @@ def _members(chat_ids: list[str]) -> dict[str, list[Participant]]:
     return members
 
 
-def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
-    """Return a member as described by ParticipantSerializer; `online` holds ids of people."""
+def participant_data(
+    row: Participant, *, online: set[int], away: Collection[int] = ()
+) -> dict[str, Any]:
+    """Return a member as described by ParticipantSerializer.
+
+    `online` holds ids of people, and `away` those of people of other servers.
+    """
     if row.user is not None:
         return {
             "participant_id": row.pk,
@@ -221,6 +234,7 @@ def participant_data(row: Participant, *, online: set[int]) -> dict[str, Any]:
             "joined_at": row.joined_at,
             "online": row.user_id in online,
             **profile_data(row.user),
+            **({"takes_calls": False} if row.user_id in away else {}),
         }
     return {
         "participant_id": row.pk,

@@ -114,7 +114,8 @@ class ParticipantSerializer(serializers.Serializer[Any]):
     pricing = PricingSerializer(required=False, allow_null=True)
     takes_calls = serializers.BooleanField(
         required=False,
-        help_text="Of an agent: whether its model supports speech, so that it can join a call.",
+        help_text="Of an agent: whether its model supports speech, so that it can join a call."
+        " False for a person of another server, whom calls do not reach.",
     )
 
 

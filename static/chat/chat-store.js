@@ -23,7 +23,7 @@ const UNREAD_MAX = 100;
  * @property {string} role
  * @property {string} [trigger]
  * @property {import("./price.js").Pricing|null} [pricing] of an agent
- * @property {boolean} [takes_calls] of an agent: whether it can join a call
+ * @property {boolean} [takes_calls] of an agent: whether it can join a call; false for a person of another server
  * @property {boolean} [online]
  * @property {number} participant_id
  * @property {string} [joined_at] ISO 8601

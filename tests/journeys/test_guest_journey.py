@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -99,14 +101,25 @@ async def test_a_person_of_another_server_is_invited_accepts_and_writes(
         last = bob.get_by_test_id("message").last
         await expect(last).to_contain_text("Welcome")
         await expect(last).to_contain_text(f"alice@{HOME}")
-        # What would stay on the guest's server is not offered.
+        # A file of the guest arrives at the home, and the guest's own page shows it too.
+        table = {"name": "t.csv", "mimeType": "text/csv", "buffer": b"name,number\nalpha,1\n"}
+        await bob.get_by_test_id("file-input").set_input_files(files=[table])
+        await write(bob, "A table")
+        await expect(alice.get_by_test_id("message").last).to_contain_text("t.csv")
+        last = bob.get_by_test_id("message").last
+        await expect(last).to_contain_text("t.csv")
+        # What would stay on the guest's server is not offered, and calls say why.
         await last.hover()
         for action in ("reply", "react", "thread"):
             await expect(last.get_by_test_id(f"quick-{action}")).to_have_count(
-                int(action == "reply")
+                int(action != "thread")
             )
-        for gone in ("attach", "call"):
-            await expect(bob.get_by_test_id(gone)).to_have_count(0)
+        await expect(bob.get_by_test_id("call")).to_have_count(0)
+        for page in (alice, bob):
+            reason = "No calls here: "
+            await expect(page.get_by_test_id("no-call")).to_have_attribute(
+                "title", re.compile(reason)
+            )
         await opened_members(bob)
         await expect(bob.get_by_test_id("chat-home")).to_contain_text(HOME)
         await expect(bob.get_by_role("button", name="Add people or agents")).to_have_count(0)

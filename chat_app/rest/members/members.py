@@ -12,6 +12,7 @@ from rest_framework.serializers import ValidationError
 
 from agents_app.rest.problems import responses
 from agents_app.rest.views import caller, rights_of
+from chat_app.log.homes import guests_among
 from chat_app.members import participants
 from chat_app.members.agents import agent_settings
 from chat_app.members.agents.agent_settings import AgentSettings
@@ -200,4 +201,5 @@ class PlaceView(RestView):
 
 def _member_data(row: Participant) -> dict[str, object]:
     online = online_user_ids([row.user_id] if row.user_id is not None else [])
-    return overview.participant_data(row, online=online)
+    away = {} if row.user is None else guests_among({row.user.pk: row.user.get_username()})
+    return overview.participant_data(row, online=online, away=away)

@@ -72,10 +72,19 @@ class ChatHead extends View {
   /** Begins a call, or joins the one that goes on; where one can speak and another person, or an agent that takes calls, is there. @param {import("../chat-store.js").Chat} chat */
   _call(chat) {
     const isIn = calls.active?.chatId === chat.id;
-    if (chat.home || isIn || !canCall() || !store.others(chat).some(({ kind, takes_calls: takes }) => kind === "user" || takes)) return nothing;
+    const others = store.others(chat);
+    if (isIn || !canCall()) return nothing;
+    if (chat.home || !others.some(({ kind, takes_calls: takes }) => takes ?? kind === "user")) return this._noCall(chat, others);
     const label = calls.of(chat.id) ? gettext("Join the call") : gettext("Call");
     return html`<button type="button" class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}" aria-label=${label} title=${label} data-testid="call"
       @click=${() => this._startCall(chat)}>${glyph("phone")}</button>`;
+  }
+
+  /** Says why nobody can be called where another server has the chat, or all other people. @param {import("../chat-store.js").Chat} chat @param {import("../chat-store.js").Participant[]} others */
+  _noCall({ home }, others) {
+    if (!home && !others.some(({ kind }) => kind === "user")) return nothing;
+    const reason = home ? interpolate(gettext("No calls here: this chat belongs to %(server)s."), { server: home }) : gettext("No calls here: they do not reach people of other servers.");
+    return html`<button type="button" class="icon-button call-button" aria-disabled="true" aria-label=${reason} title=${reason} data-testid="no-call">${glyph("phone")}</button>`;
   }
 
   /** Asks first where it would ring for several people. @param {import("../chat-store.js").Chat} chat */
