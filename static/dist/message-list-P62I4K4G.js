@@ -1,0 +1,1 @@
+import{d as a}from"./chunk-IQBFZKE5.js";import"./chunk-GXPCFDTV.js";export{a as MessageList};
