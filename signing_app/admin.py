@@ -28,7 +28,7 @@ def _rotate(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> 
 
 def _withdraw(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> str:
     del wanted, request
-    return "it is published no more" if owner_keys.withdraw(key.pk) else ""
+    return "it is no longer published" if owner_keys.withdraw(key.pk) else ""
 
 
 ROTATE: Final = Operation(
@@ -51,8 +51,8 @@ WITHDRAW: Final = Operation(
     act=AuditAction.KEY_REVOKED,
     run=_withdraw,
     facts=lambda key: (
-        f"{key.pk} of {key.owner} is published no more: no one can verify what it signed, and pages"
-        " show those answers as signed by an unknown key."
+        f"{key.pk} of {key.owner} is no longer published: no one can verify what it signed, and"
+        " pages show those answers as signed by an unknown key."
     ),
     offered=lambda key: key.withdrawn_at is None,
 )

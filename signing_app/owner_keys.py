@@ -99,7 +99,7 @@ def rotate(owner: str) -> SigningKey:
             continue
         forget()
         return made
-    raise RuntimeError(f"No process could make a key for {owner}.")
+    raise RuntimeError(f"No process could create a key for {owner}.")
 
 
 def withdraw(kid: str) -> bool:
@@ -138,7 +138,7 @@ def _read_or_made(owner: str, algorithm: str) -> SigningKey:
         except IntegrityError:
             # Another process created one at the same time.
             continue
-    raise RuntimeError(f"No process could make a key for {owner}.")
+    raise RuntimeError(f"No process could create a key for {owner}.")
 
 
 def _retire(owner: str) -> None:

@@ -58,13 +58,13 @@ UNSIGNED: Final = Counter(
 )
 RESPONSE_SECONDS: Final = Histogram(
     "uamp_response_seconds",
-    "Time from the begin of a response in this process to its committed end.",
+    "Time from the beginning of a response in this process to its committed end.",
     registry=REGISTRY,
     buckets=_SLOW,
 )
 FIRST_DELTA_SECONDS: Final = Histogram(
     "uamp_first_delta_seconds",
-    "Time from the begin of a response in this process to its first text or sound.",
+    "Time from the beginning of a response in this process to its first text or sound.",
     registry=REGISTRY,
     buckets=_SLOW,
 )

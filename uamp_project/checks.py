@@ -147,7 +147,7 @@ def _postgresql_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
         found.append(
             Error(
                 "PostgreSQL needs tcp_user_timeout.",
-                hint="Without it a vanished server holds a connection for ever.",
+                hint="Without it a vanished server holds a connection forever.",
                 id="uamp.E005",
             )
         )

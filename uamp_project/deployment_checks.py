@@ -130,7 +130,7 @@ def misspelt(names: Iterable[str], known: frozenset[str]) -> list[CheckMessage]:
         if is_ours or nearest:
             hint = f"Did you mean {nearest[0]}?" if nearest else "docs/settings.md lists all."
             found.append(
-                Error(f"{name} is no setting and has no effect.", hint=hint, id="uamp.E017")
+                Error(f"{name} is not a setting and has no effect.", hint=hint, id="uamp.E017")
             )
     return found
 

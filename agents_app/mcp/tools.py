@@ -126,7 +126,7 @@ def _run(tool: SourceTool, context: ToolContext, arguments: dict[str, Any]) -> T
 
     source = _scoped(lambda: ToolSource.objects.filter(name=tool.source, is_enabled=True).first())
     if source is None:
-        raise ToolError(f"The source {tool.source} is not there any more.")
+        raise ToolError(f"The source {tool.source} no longer exists.")
     listings: list[Listing] = []
 
     def check(listing: "Listing") -> None:
@@ -170,7 +170,7 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
     """Raise _Misfit if the arguments do not match the tool as its server lists it now."""
     schema = next((t.input_schema for t in listing.tools if t.name == tool.own_name), None)
     if schema is None:
-        raise _Misfit(f"{tool.source} has no tool named {tool.own_name!r} any more.")
+        raise _Misfit(f"{tool.source} no longer has a tool named {tool.own_name!r}.")
     try:
         found = misfit(schema, arguments, asker=f"source:{tool.source}")
     except NoSchemaError as error:

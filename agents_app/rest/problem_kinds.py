@@ -105,7 +105,7 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "too_many_unsent": ProblemKind(
         409, "The webhook has too many pending deliveries.", "Wait until it has been sent."
     ),
-    "hold_ended": ProblemKind(409, "The lock has ended.", "Lock anew."),
+    "hold_ended": ProblemKind(409, "The lock has ended.", "Lock again."),
     "range_not_satisfiable": ProblemKind(
         416, "The file has no such bytes.", "Content-Range has its size."
     ),

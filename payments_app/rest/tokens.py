@@ -97,7 +97,7 @@ ToppedUp = shape(
     "ToppedUpPaymentToken",
     **_STATE,
     jti=serializers.CharField(),
-    token=serializers.CharField(required=False, help_text="A JWT, signed anew."),
+    token=serializers.CharField(required=False, help_text="A newly signed JWT."),
     replayed=serializers.BooleanField(),
 )
 Revoked = shape(

@@ -29,7 +29,7 @@ def _switch(agent: Agent, *, is_enabled: bool) -> str:
 
 def _disabled_facts(agent: Agent) -> str:
     live = Response.objects.filter(agent=agent, finished_at__isnull=True).count()
-    return f"{agent.name} takes no more questions. {running_text(live)}"
+    return f"{agent.name} stops answering. {running_text(live)}"
 
 
 DISABLE_AGENT = Operation(

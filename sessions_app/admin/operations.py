@@ -218,7 +218,7 @@ def _key_facts(key: ApiKey) -> str:
         finished_at__isnull=True, request__credential=key.credential
     ).count()
     return (
-        f"The key {key.prefix}… of {key.user} ({key.name or 'unnamed'}) is not accepted any more."
+        f"The key {key.prefix}… of {key.user} ({key.name or 'unnamed'}) is no longer accepted."
         f" Its connections end within five seconds. {running_text(live)}"
     )
 

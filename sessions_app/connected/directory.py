@@ -152,7 +152,7 @@ class ConnectedAgents:
     async def _write_anew(self, daemons: Sequence[RegisteredAgent]) -> list[RegisteredAgent]:
         """Rewrite deleted connections; return the daemons that their agent no longer accepts."""
         if daemons:
-            logger.warning("%d connections of %s are written anew", len(daemons), self.process)
+            logger.warning("%d connections of %s are rewritten", len(daemons), self.process)
         refused = []
         for daemon in daemons:
             self._changed.pop(daemon.row or 0, None)

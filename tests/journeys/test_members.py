@@ -164,7 +164,7 @@ async def test_members_see_an_agent_that_is_switched_off_and_on(
         await expect(state).to_have_text("Offline: can't answer right now")
         await alice.get_by_test_id("composer").fill("@slow are you there? ")
         await expect(alice.get_by_test_id("offline-hint")).to_have_text(
-            "slow is offline and does not answer now."
+            "slow is offline and can't answer right now."
         )
         await alice.reload()
         await expect(state).to_contain_text("Offline")

@@ -144,7 +144,7 @@ def test_the_key_of_a_person_who_ended_it_is_not_made_anew(how: str) -> None:
     assert not ApiKey.objects.filter(user=alice, revoked_at__isnull=True).exists()
     out = StringIO()
     call_command("demo", stdout=out)
-    assert out.getvalue().count("(make one on /account)") == 1
+    assert out.getvalue().count("(create one on /account)") == 1
     # A new database has people with passwords and keys again.
     User.objects.all().delete()
     assert all(user["password"] and user["api_key"] for user in prepare()["users"])

@@ -46,9 +46,7 @@ def test_it_greets_serves_and_takes_its_workers_along_when_it_ends(
     greeting = serving.output.read_text()
     assert f"http://127.0.0.1:{serving.port}" in greeting
     assert "sign in as alice" in greeting
-    assert (
-        "@assistant answers with the model m-1 at your cost, for people who signed in" in greeting
-    )
+    assert "@assistant answers with the model m-1 at your cost, for signed-in people" in greeting
     assert "not visitors (UAMP_ANONYMOUS_MODELS)" in greeting
     assert "@echo" not in greeting
 

@@ -128,7 +128,7 @@ async def test_a_save_that_fails_is_logged_and_nothing_else(
     result = await bot.generate("go", START)
 
     assert result.turn.response.text == "bye"
-    assert caplog.messages == ["The checkpoint of session s was not saved"] * 2
+    assert caplog.messages == ["the checkpoint of session s could not be saved"] * 2
     assert "disk full" in caplog.text
 
 
@@ -147,7 +147,7 @@ async def test_a_save_that_is_cancelled_inside_the_store_does_not_cancel_the_run
     result = await bot.generate("go", START)
 
     assert result.turn.response.text == "yes"
-    assert caplog.messages == ["The checkpoint of session s was not saved"]
+    assert caplog.messages == ["the checkpoint of session s could not be saved"]
 
 
 async def test_a_save_that_began_is_finished_when_the_run_is_aborted() -> None:

@@ -510,8 +510,8 @@ async def test_silence_is_a_timeout() -> None:
     [
         (b"data: {not json\n\n", "INVALID_RESPONSE", "invalid piece of an answer"),
         (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "invalid piece of an answer"),
-        (b"<html>hello</html>", "INVALID_RESPONSE", "not stream an answer, but said: <html>hello"),
-        (b'{"choices": []}', "INVALID_RESPONSE", 'not stream an answer, but said: {"choices"'),
+        (b"<html>hello</html>", "INVALID_RESPONSE", "not stream an answer but sent: <html>hello"),
+        (b'{"choices": []}', "INVALID_RESPONSE", 'not stream an answer but sent: {"choices"'),
         (b'{"error": {"message": "no", "code": "invalid_api_key"}}', "AUTHENTICATION_FAILED", "no"),
         (b"\xff[", "INVALID_RESPONSE", "but said: \ufffd["),
         (b"\n", "NETWORK_ERROR", "cut off"),

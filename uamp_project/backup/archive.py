@@ -115,9 +115,9 @@ def extract_archive(archive: Path, into: Path) -> Manifest:
             opened.extractall(into, filter="data")
         manifest = msgspec.json.decode((into / MANIFEST).read_bytes(), type=Manifest)
     except FileNotFoundError as error:
-        raise ArchiveError(f"{archive} is not whole: it has no {MANIFEST}.") from error
+        raise ArchiveError(f"{archive} is incomplete: it has no {MANIFEST}.") from error
     except (tarfile.TarError, msgspec.DecodeError, EOFError) as error:
-        raise ArchiveError(f"{archive} is no backup that can be read: {error}.") from error
+        raise ArchiveError(f"{archive} is not a readable backup: {error}.") from error
     if manifest.format != FORMAT:
         raise ArchiveError(f"{archive} has the format {manifest.format}; this is {FORMAT}.")
     found = {

@@ -109,7 +109,7 @@ class Edge:
 @cache
 def _warn(protocol: str) -> None:
     logger.warning(
-        "%s waits for unfinished messages without end; see 'Run it for others' in README.md",
+        "%s waits endlessly for unfinished messages; see 'Run it for others' in README.md",
         protocol,
     )
 

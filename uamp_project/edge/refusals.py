@@ -51,7 +51,7 @@ def too_many_requests(path: str, quota: Quota) -> HttpResponse:
 
 def too_many_bytes(path: str) -> HttpResponse:
     """Return a 429 for an address whose concurrent bodies are too large."""
-    message = "The requests of your address carry too much at once. Send them one after another."
+    message = "The requests from your address are too large together. Send them one after another."
     if is_protocol(path):
         error = RemoteProtocolError(
             ErrorCode.RATE_LIMITED, message, details={"retry_after": UNAVAILABLE_SECONDS}

@@ -67,5 +67,5 @@ def assistant(choice: str, key: str, servers: Sequence[ModelServer]) -> dict[str
             fields = assistant_with_model("openai_compat", server.models[0])
             return {**fields, "options": {"base_url": server.base_url}}
     if choice.startswith("local:"):
-        raise NoModelError("That server does not answer any more.")
+        raise NoModelError("That server no longer answers.")
     return dict(ASSISTANT_WITHOUT_MODEL)

@@ -24,7 +24,7 @@ def add_address_arguments(parser: ArgumentParser) -> None:
         help="address to listen on (HOST, else 127.0.0.1)",
     )
     parser.add_argument(
-        "--port", type=_port, help="port to listen on, 0 for any that is free (PORT, else 8000)"
+        "--port", type=_port, help="port to listen on, 0 for any free one (PORT, else 8000)"
     )
 
 

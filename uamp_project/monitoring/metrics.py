@@ -111,7 +111,7 @@ def _of_work(work: OpenWork) -> Iterator[GaugeMetricFamily]:
     yield open_rows
     oldest = GaugeMetricFamily(
         "uamp_oldest_open_work_timestamp_seconds",
-        "When the oldest open row of a kind was made (Unix time).",
+        "When the oldest open row of a kind was created (Unix time).",
         labels=["kind"],
     )
     for kind, moment in sorted(work.oldest.items()):
@@ -121,7 +121,7 @@ def _of_work(work: OpenWork) -> Iterator[GaugeMetricFamily]:
 
 def _of_ledger(ledger: LedgerHealth) -> Iterator[GaugeMetricFamily]:
     yield GaugeMetricFamily(
-        "uamp_ledger_mismatches", "What the last audits found.", value=len(ledger.mismatches)
+        "uamp_ledger_mismatches", "The findings of the last audits.", value=len(ledger.mismatches)
     )
     yield GaugeMetricFamily(
         "uamp_ledger_frozen", "1 while payouts are frozen.", value=int(ledger.frozen_at is not None)

@@ -295,7 +295,7 @@ class TaskAnswer(RemoteAnswer):
         if state in _FAILED:
             raise self._over(said or state, ErrorCode.PROVIDER_ERROR)
         if state in {"canceled", "cancelled"}:
-            raise self._over("its task was cancelled over there", ErrorCode.CANCELLED)
+            raise self._over("its task was cancelled on its server", ErrorCode.CANCELLED)
         if _PAYMENT in object_in(message, "metadata"):
             raise self.failed("it requires a payment", ErrorCode.QUOTA_EXCEEDED)
         if state == "completed" or state in _ASKS:

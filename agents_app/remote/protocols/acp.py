@@ -158,7 +158,7 @@ class PromptAnswer(RemoteAnswer):
         """Process the result of the prompt; raises UPPError if it was cancelled."""
         reason = text_in(result, "stopReason")
         if reason == "cancelled":
-            raise self.failed("the prompt was cancelled over there", ErrorCode.CANCELLED)
+            raise self.failed("the prompt was cancelled on its server", ErrorCode.CANCELLED)
         if reason not in _STOPS:
             raise self.invalid("an end without a known reason")
         usage = object_in(result, "usage")

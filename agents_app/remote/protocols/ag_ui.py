@@ -167,9 +167,9 @@ class AgUiAnswer(RemoteAnswer):
         outcome = object_in(event, "outcome")
         match text_in(outcome, "type"):
             case "interrupt":
-                raise self.failed("it waits for a person or a payment over there")
+                raise self.failed("it waits for a person or a payment on its server")
             case "cancelled":
-                raise self.failed("the run was cancelled over there", ErrorCode.CANCELLED)
+                raise self.failed("the run was cancelled on its server", ErrorCode.CANCELLED)
         events: list[StreamEvent] = []
         names = self._names
         for call_id, (name, pieces) in self._made.items():

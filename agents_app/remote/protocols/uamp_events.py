@@ -138,7 +138,7 @@ class UampAnswer(RemoteAnswer):
             case ResponseDone():
                 return self._ended(event.response or ResponseOutput(id="", status="completed"))
             case ResponseCancelled():
-                raise self.failed("the answer was cancelled over there", ErrorCode.CANCELLED)
+                raise self.failed("the answer was cancelled on its server", ErrorCode.CANCELLED)
             case ResponseError():
                 code = provider_code(event.error.code)
                 raise self.failed(event.error.message, code)
@@ -157,7 +157,7 @@ class UampAnswer(RemoteAnswer):
 
     def _progress(self, event: Progress | ToolApprovalRequired) -> list[StreamEvent]:
         if isinstance(event, ToolApprovalRequired):
-            return self.progress("A person over there has to allow a tool.", stage="waiting")
+            return self.progress("A person on its server has to allow a tool.", stage="waiting")
         return self.progress(
             event.message or "",
             stage=event.stage,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Command(BaseCommand):
     """Rotates the keys of all owners, or of some; the old ones stay published."""
 
-    help = "Make new keys for signatures; the old ones stay published, without private halves."
+    help = "Create new keys for signatures; the old ones stay published, without private halves."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the owners: `agent:<id>`, `receipts`, `log`, `tree`, `shares` or `cards`."""

@@ -157,7 +157,7 @@ def test_a_source_that_is_switched_off_has_no_tools(demo: ToolSource) -> None:
     assert tool is not None
     ToolSource.objects.update(is_enabled=False)
     assert find_tool("demo__add") is None
-    with pytest.raises(ToolError, match="The source demo is not there"):
+    with pytest.raises(ToolError, match="The source demo no longer exists"):
         tool.run(Context(), {"a": 1, "b": 2})
 
 
@@ -277,7 +277,7 @@ def test_a_schema_never_makes_this_server_fetch_anything(journal: Path) -> None:
 def test_a_tool_that_went_away_is_said_to_be_gone(journal: Path) -> None:
     assert refresh(mcp_sources.program(journal, way="gone"))
     outcome = call("demo__work")
-    assert outcome == ToolOutcome(result="demo has no tool named 'work' any more.", is_error=True)
+    assert outcome == ToolOutcome(result="demo no longer has a tool named 'work'.", is_error=True)
 
 
 # --- Ends ---

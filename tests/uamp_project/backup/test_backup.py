@@ -231,7 +231,7 @@ def test_a_backup_that_is_not_whole_restores_nothing(tmp_path: Path) -> None:
         "was changed": changed(file, tmp_path / "changed.tar", name="db.sqlite3"),
         "unexpected end of data": changed(file, tmp_path / "cut.tar", cut=20_000),
         "does not have the files": changed(file, tmp_path / "more.tar", extra="content/x"),
-        "no backup that can be read": changed(file, tmp_path / "out.tar", extra="../../outside"),
+        "not a readable backup": changed(file, tmp_path / "out.tar", extra="../../outside"),
         "There is no file": tmp_path / "absent.tar",
     }
     for words, archive in bad.items():

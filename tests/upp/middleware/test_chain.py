@@ -234,7 +234,7 @@ async def test_an_error_is_reported_to_all_even_when_one_breaks(
     with pytest.raises(UPPError, match="no"):
         await model_of(failing, *middleware).generate([], "go")
     assert log[-2:] == ["a error no", "b error no"]
-    assert "Middleware breaking on_error broke in on_error" in caplog.text
+    assert "Middleware breaking on_error raised an error in on_error" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the ids of chats."""
-        parser.add_argument("chat", nargs="*", help="the id of a chat; all chats without one")
+        parser.add_argument("chat", nargs="*", help="the id of a chat; by default all chats")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Verify the logs; with `--verbosity 2`, print a line for each chat."""
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             f" {unchained} of them are outside the chain: they are older." if unchained else ""
         )
         if erased:
-            outside += f" {erased} of them are covered by a digest alone: a person was erased."
+            outside += f" {erased} of them are covered only by a digest: a person was erased."
         self.stdout.write(f"{checked} chats, {entries} entries.{outside}")
         is_tree_intact = bool(options["chat"]) or self._check_tree()
         if changed:

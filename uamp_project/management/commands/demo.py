@@ -47,9 +47,9 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{user['username']:8} password {user['password'] or '(chosen since)'}"
             )
-            self.stdout.write(f"{'':8} API key  {user['api_key'] or '(make one on /account)'}")
+            self.stdout.write(f"{'':8} API key  {user['api_key'] or '(create one on /account)'}")
         for agent in prepared["agents"]:
             self.stdout.write(f"@{agent['name']:10} {agent['description']}")
             if "connect_token" in agent:
-                token = agent["connect_token"] or "(make one on /account)"
+                token = agent["connect_token"] or "(create one on /account)"
                 self.stdout.write(f"{'':11} connect token  {token}")

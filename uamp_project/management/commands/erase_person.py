@@ -23,7 +23,7 @@ class Command(BaseCommand):
         """Add the person, the reason and the confirmation."""
         parser.add_argument("username", help="the person")
         parser.add_argument("--reason", required=True, help="why, for the audit")
-        parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Erase the person, or resume an interrupted erasure."""
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"There is no person {options['username']}.")
         if not options["yes"]:
-            typed = input(f"Type {user.username} to erase them for ever: ")
+            typed = input(f"Type {user.username} to erase them permanently: ")
             if typed != user.username:
                 raise CommandError("Nothing was erased.")
         try:

@@ -113,7 +113,7 @@ class Command(BaseCommand):
         """Return a line for each public agent whose model the operator pays for."""
         others = "visitors too" if settings.UAMP_ANONYMOUS_MODELS else "not visitors"
         return [
-            f"  @{name} answers with the model {model} at your cost, for people who signed in and"
+            f"  @{name} answers with the model {model} at your cost, for signed-in people and"
             f" {others} (UAMP_ANONYMOUS_MODELS)\n"
             for name, model in models_without_a_price()
         ]

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     """Makes an account and prints its password."""
 
     help = (
-        "Make an account and print its password, which the person changes on /account. With"
+        "Create an account and print its password, which the person changes on /account. With"
         " --new-password an account that exists gets another one; its API keys are revoked then."
     )
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("--email", default="", help="address for their notifications")
         parser.add_argument(
-            "--admin", action="store_true", help="may do everything, at /admin/ too"
+            "--admin", action="store_true", help="may do everything, including at /admin/"
         )
         parser.add_argument(
             "--password-stdin",

@@ -31,7 +31,7 @@ class Command(BaseCommand):
             "--connections",
             type=int,
             default=CONNECTIONS,
-            help=f"answer with 503 above so many open connections ({CONNECTIONS})",
+            help=f"answer with 503 above this many open connections ({CONNECTIONS})",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:

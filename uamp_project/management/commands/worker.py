@@ -31,7 +31,7 @@ class Command(BaseCommand):
             nargs="*",
             choices=[*names, []],
             metavar="queue",
-            help=f"{', '.join(names)}; all that have work if you name none",
+            help=f"{', '.join(names)}; by default all that have work",
         )
         parser.add_argument(
             "--threads",
