@@ -21,6 +21,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from federation_app import own_names
+from federation_app.edges.relayed_records import RelayedRecords
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.envelope.limits import ENVELOPE_BYTES, load
 from federation_app.envelope.members.reading import Intent, claims_of
@@ -28,6 +29,7 @@ from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import DeltaType, delta_of, is_delta
 from federation_app.envelope.streams.framing import SUBPROTOCOL, framed, read_records
 from federation_app.exchange.receiver import EnvelopeReceipt, EnvelopeReceiver
+from federation_app.exchange.relay import RELAYED_BY, read_relays
 from federation_app.exchange.requests import missing_of
 from sessions_app import database
 from sessions_app.access.auth import Handshake
@@ -43,6 +45,7 @@ logger = logging.getLogger(__name__)
 ERROR_TYPE: Final = "application/vnd.uamp.error+json"
 CLOSE_RESTART: Final = 1012
 CLOSE_DEFECT: Final = 1011
+CLOSE_AWAY: Final = 1013
 CLOSE_TOO_MANY: Final = 4429
 CLOSE_NOT_FOUND: Final = 4404
 SILENT_SECONDS: Final = 30.0
@@ -59,8 +62,15 @@ _sockets: Final[Counter[str]] = Counter()
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve one socket until it closes (ASGI)."""
     await receive()  # websocket.connect
-    address = Handshake.of(scope).address
+    handshake = Handshake.of(scope)
+    address = handshake.address
+    relays: tuple[str, ...] = ()
     refusal = _refusal(address)
+    if refusal is None:
+        try:
+            relays = read_relays(handshake.headers.get(RELAYED_BY.lower(), ""))
+        except EnvelopeError as error:
+            refusal = error.meaning.close
     if refusal is not None:
         await send({"type": "websocket.close", "code": refusal})
         return
@@ -72,7 +82,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             "subprotocol": SUBPROTOCOL if SUBPROTOCOL in offered else None,
         }
     )
-    socket = EnvelopeSocket(send, address=address)
+    socket = EnvelopeSocket(send, address=address, relays=relays)
     try:
         await socket.read(receive)
     finally:
@@ -95,9 +105,12 @@ def _refusal(address: str) -> int | None:
 class EnvelopeSocket:
     """An accepted socket, which one task reads while a task for each stream sends."""
 
-    def __init__(self, send: Send, *, address: str) -> None:
+    def __init__(self, send: Send, *, address: str, relays: tuple[str, ...] = ()) -> None:
         self._send = send
-        self._receiver = EnvelopeReceiver(address=address)
+        self._relayed = RelayedRecords(
+            relays=relays, write=self._write, end=partial(self._end, CLOSE_AWAY)
+        )
+        self._receiver = EnvelopeReceiver(address=address, pass_on=self._relayed.pass_on)
         self._process = processes.current()
         self._sending = asyncio.Lock()
         # By stream: the request made here, its deltas, and the task that sends them.
@@ -132,6 +145,7 @@ class EnvelopeSocket:
         tasks = [task for _, _, task in self._streams.values()]
         if tasks:
             await asyncio.wait(tasks)
+        await self._relayed.finish()
 
     async def close(self) -> None:
         """Leave the streams; their responses keep running."""
@@ -141,6 +155,7 @@ class EnvelopeSocket:
             await asyncio.wait([task])
             await opened.close()
         self._streams.clear()
+        await self._relayed.close()
 
     async def _message(self, message: Message) -> None:
         text = message.get("text")
@@ -162,18 +177,20 @@ class EnvelopeSocket:
 
     async def _record(self, record: bytes) -> None:
         if len(record) <= _DELTA_BYTES and is_delta(value := load(record)):
-            await self._delta(value)
+            await self._delta(value, record)
             return
         receipt = await self._receiver.take(record)
         self._is_known = True
         if receipt.opens:
             await self._open(receipt)
 
-    async def _delta(self, value: object) -> None:
+    async def _delta(self, value: object, record: bytes) -> None:
         """Process a delta from the reader: an acknowledgement, or a request for a missing delta."""
         delta = delta_of(value)
         known = self._streams.get(delta.stream_id)
         if known is None:
+            if await self._relayed.send(delta.stream_id, record):
+                return
             raise EnvelopeError(
                 EnvelopeCode.NOT_FOUND, "This socket has no such stream.", detail="stream_id"
             )

@@ -34,10 +34,14 @@ from uamp import RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from federation_app.exchange.admission import Admitted
     from federation_app.exchange.windowed import WindowedStream
     from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
     from sessions_app.access.rates import Quota
+
+    PassOn = Callable[[Admitted, bytes], Awaitable[relay.Passed]]
 
 BEGIN_SECONDS: Final = 10.0
 """How long a repeated `ask` waits for the one that began its response."""
@@ -76,12 +80,14 @@ class EnvelopeReceipt:
 class EnvelopeReceiver:
     """Accepts the envelopes of peers; `address` is the IP address of their client.
 
-    `relays` are the servers that have passed them on.
+    `relays` are the servers that have passed them on, and `pass_on` is the way to other members.
     """
 
-    def __init__(self, *, address: str = "", relays: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *, address: str = "", relays: tuple[str, ...] = (), pass_on: PassOn | None = None
+    ) -> None:
         self._address = address
-        self._relays = relays
+        self._relay = pass_on or partial(relay.pass_on, relays=relays)
 
     async def take(self, raw: bytes) -> EnvelopeReceipt:
         """Verify an envelope and carry out its request; raises EnvelopeError.
@@ -206,7 +212,7 @@ class EnvelopeReceiver:
         )
 
     async def _pass_on(self, admitted: Admitted, raw: bytes) -> EnvelopeReceipt:
-        passed = await relay.pass_on(admitted, raw, relays=self._relays)
+        passed = await self._relay(admitted, raw)
         return EnvelopeReceipt(
             intent=admitted.envelope.intent,
             peer=admitted.peer,

@@ -31,7 +31,7 @@ from agents_app.remote.addresses import session_of, target_of
 from federation_app import own_names
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.envelope.limits import DOCUMENT_BYTES, WINDOW_MOST, load
-from federation_app.envelope.members.reading import is_stream_id
+from federation_app.envelope.members.reading import Intent, is_stream_id
 from federation_app.envelope.names.identity import read_identity
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from federation_app.peers.connections import tls
@@ -104,6 +104,60 @@ async def pass_on(admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]) ->
         await database.run(_forget, received)
         raise
     return Passed(stream=stream, is_repeated=False)
+
+
+def begin_stream(admitted: Admitted, member: Peer) -> tuple[EnvelopeStream, ReceivedEnvelope, bool]:
+    """Record an `ask` or `subscribe` that is passed on over a socket, and the stream that follows.
+
+    The third value is whether it was passed on before: it is again, because its stream comes back
+    on the same socket. Raises EnvelopeError conflict if its id or its stream was used for something
+    else.
+    """
+    envelope, peer = admitted.envelope, admitted.peer
+    with transaction.atomic():
+        stream_id = admitted.stream_id
+        if envelope.intent is Intent.SUBSCRIBE and not envelope.stream_id:
+            asked = EnvelopeStream.objects.filter(
+                envelopes__peer=peer, envelopes__envelope_id=envelope.reply_to
+            )
+            if (earlier := asked.first()) is not None:
+                stream_id = earlier.stream_id
+        stream, _ = EnvelopeStream.objects.get_or_create(
+            peer=peer,
+            stream_id=stream_id,
+            defaults={
+                "receiver": admitted.receiver,
+                "window": envelope.window,
+                "relayed_to": member,
+            },
+        )
+        received, is_new = ReceivedEnvelope.objects.get_or_create(
+            peer=peer,
+            envelope_id=envelope.id,
+            defaults={
+                "sha256": envelope.sha256,
+                "intent": envelope.intent,
+                "size": admitted.size,
+                "signed_at": envelope.ts,
+                "relayed_to": member,
+                "relayed_at": timezone.now(),
+                "stream": stream,
+            },
+        )
+        if stream.relayed_to_id != member.pk:
+            raise _conflict("stream_id")
+        if (received.sha256, received.relayed_to_id) != (envelope.sha256, member.pk):
+            raise _conflict("id_conflict")
+    return stream, received, not is_new
+
+
+def forget_stream(received: ReceivedEnvelope) -> None:
+    """Delete the record of an envelope that a member has refused, and the stream that it opened."""
+    with transaction.atomic():
+        ReceivedEnvelope.objects.filter(pk=received.pk).delete()
+        others = ReceivedEnvelope.objects.filter(stream=received.stream_id)
+        if received.stream_id is not None and not others.exists():
+            EnvelopeStream.objects.filter(pk=received.stream_id).delete()
 
 
 def headers_of(relays: tuple[str, ...]) -> dict[str, str]:

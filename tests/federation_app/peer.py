@@ -83,9 +83,10 @@ def add_peer(name: str = "client.example", user: User | None = None) -> ForeignP
 class Records:
     """A WebSocket of records, open for the length of a block."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, headers: dict[str, str] | None = None) -> None:
         self._opening: Any = connect(
             f"{url}/uamp/1/ws",
+            additional_headers=headers,
             subprotocols=["uamp.v1"],  # type: ignore[list-item]
             max_size=None,
             proxy=None,
