@@ -16,8 +16,8 @@ class Command(BaseCommand):
     """Writes the file; the audit log records when."""
 
     help = (
-        "Write everything that this server has about a person into a ZIP file: their account, profile"
-        " and settings, the chats that they are in, every message of theirs, their account in the"
+        "Write everything that this server has about a person to a ZIP file: account, profile,"
+        " settings, the chats that they are in, every message of theirs, their account in the"
         " ledger, and the files that they stored."
     )
 
