@@ -144,7 +144,7 @@ def test_a_photo_is_turned_upright_and_forgets_where_it_was_taken() -> None:
 @pytest.mark.parametrize("data", [b"", b"name,age\n", picture()[:40], b"<svg xmlns=''/>"])
 def test_what_is_no_picture_is_refused(data: bytes) -> None:
     context = Context(data=data, filename="notes.csv")
-    with pytest.raises(ToolError, match=r"notes\.csv is no picture"):
+    with pytest.raises(ToolError, match=r"notes\.csv is not a readable picture"):
         edit_picture.run(context, {"content_id": CSV_ID, "grayscale": True})
 
 

@@ -190,7 +190,7 @@ def test_an_export_is_whole_or_it_is_said_where_it_is_not() -> None:
             check_export(LINES[:cut])
     with pytest.raises(ExportCutError, match="cut off in line 2"):
         check_export([LINES[0], LINES[1][:-1]])
-    with pytest.raises(ExportCutError, match="its end says 2"):
+    with pytest.raises(ExportCutError, match="but states 2"):
         check_export([*LINES[:2], LINES[3]])
     with pytest.raises(ExportCutError, match="not an NDJSON export"):
         check_export([LINES[1]])
