@@ -513,7 +513,7 @@ async def test_silence_is_a_timeout() -> None:
         (b"<html>hello</html>", "INVALID_RESPONSE", "not stream an answer but sent: <html>hello"),
         (b'{"choices": []}', "INVALID_RESPONSE", 'not stream an answer but sent: {"choices"'),
         (b'{"error": {"message": "no", "code": "invalid_api_key"}}', "AUTHENTICATION_FAILED", "no"),
-        (b"\xff[", "INVALID_RESPONSE", "but said: \ufffd["),
+        (b"\xff[", "INVALID_RESPONSE", "but sent: \ufffd["),
         (b"\n", "NETWORK_ERROR", "cut off"),
         (b": ping\n\n", "NETWORK_ERROR", "cut off"),
         (

@@ -207,7 +207,7 @@ class Steps:
         if self._rounds == limit:
             await call_hook(self._llm.tool_strategy.on_max_iterations, limit)
             raise TooManyRoundsError(
-                f"The model asked for more than {limit} tool rounds.",
+                f"The model requested more than {limit} tool rounds.",
                 code=ErrorCode.INVALID_REQUEST,
                 provider=self._llm.model.provider,
             )

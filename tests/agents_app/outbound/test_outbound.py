@@ -164,8 +164,8 @@ def test_three_redirects_are_followed_and_a_fourth_is_not(web: WebServer) -> Non
         ("https://[::ffff:169.254.169.254]/", "leads to ::ffff:"),
         ("//127.0.0.1:9/", "not https"),
         ("file:///etc/passwd", "no host"),
-        ("https://[::1", "no URL"),
-        ("http://x\x01y/", "no URL"),
+        ("https://[::1", "invalid URL"),
+        ("http://x\x01y/", "invalid URL"),
     ],
 )
 def test_a_redirect_is_checked_like_the_first_address(

@@ -90,7 +90,7 @@ def test_a_thread_takes_what_messages_take() -> None:
 @pytest.mark.parametrize(
     ("kind", "members", "reported"),
     [
-        (TextBlock, {"text": 5}, "TextBlock.text is a str; a int"),
+        (TextBlock, {"text": 5}, "TextBlock.text must be a str, not int"),
         (ImageBlock, {"source": "a.png", "mime_type": "image/png"}, "Image.from_path"),
         (DocumentBlock, {"source": "a.pdf", "mime_type": "a/b"}, "Document.from_path"),
         (AudioBlock, {"data": "UklGR", "mime_type": "audio/wav"}, "AudioBlock.data must be bytes"),
