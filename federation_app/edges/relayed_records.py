@@ -49,7 +49,7 @@ _open: Final[set[tuple[int, str]]] = set()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Stream:
+class _RelayedStream:
     """A stream that a member answers on a line, and the envelope that opened it."""
 
     peer: Peer
@@ -61,12 +61,12 @@ class _Stream:
 
 
 @dataclass(kw_only=True, slots=True)
-class _Line:
+class _MemberLine:
     """The WebSocket to one member."""
 
     member: Peer
     socket: aiohttp.ClientWebSocketResponse
-    streams: dict[str, _Stream] = field(default_factory=dict)
+    streams: dict[str, _RelayedStream] = field(default_factory=dict)
     reading: asyncio.Task[None] | None = None
 
 
@@ -86,7 +86,7 @@ class RelayedRecords:
         self._relays = relays
         self._write = write
         self._end = end
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, _MemberLine] = {}
         self._dialling = asyncio.Lock()
         self._stream_ended = asyncio.Event()
 
@@ -150,14 +150,14 @@ class RelayedRecords:
         line = await self._line(member)
         if (earlier := line.streams.get(stream_id)) is not None:
             _open.discard(earlier.key)
-        line.streams[stream_id] = _Stream(peer=peer, received=received)
+        line.streams[stream_id] = _RelayedStream(peer=peer, received=received)
         try:
             await line.socket.send_bytes(framed(raw))
         except (aiohttp.ClientError, OSError):
             del line.streams[stream_id]
             raise relay.unanswered() from None
 
-    async def _line(self, member: Peer) -> _Line:
+    async def _line(self, member: Peer) -> _MemberLine:
         """Return the line to a member; raises EnvelopeError busy if it does not answer."""
         async with self._dialling:
             if (known := self._lines.get(member.pk)) is not None:
@@ -177,11 +177,11 @@ class RelayedRecords:
                     )
             except (aiohttp.ClientError, OSError, TimeoutError, Unreachable):
                 raise relay.unanswered() from None
-            line = self._lines[member.pk] = _Line(member=member, socket=socket)
+            line = self._lines[member.pk] = _MemberLine(member=member, socket=socket)
             line.reading = processes.current().spawn(self._read(line), name="relayed records")
             return line
 
-    async def _read(self, line: _Line) -> None:
+    async def _read(self, line: _MemberLine) -> None:
         try:
             await self._pass_back(line)
         except (aiohttp.ClientError, OSError, TimeoutError, EnvelopeError):
@@ -196,7 +196,7 @@ class RelayedRecords:
         if is_cut:
             await self._end()
 
-    async def _pass_back(self, line: _Line) -> None:
+    async def _pass_back(self, line: _MemberLine) -> None:
         checked_at = asyncio.get_running_loop().time()
         while True:
             message = await line.socket.receive()
@@ -209,7 +209,7 @@ class RelayedRecords:
             for record in read_records(message.data, most=2 * RECORD_BYTES, record=RECORD_BYTES):
                 await self._record(line, record)
 
-    async def _record(self, line: _Line, record: bytes) -> None:
+    async def _record(self, line: _MemberLine, record: bytes) -> None:
         """Pass back a delta of a stream of this line, or an envelope, which is signed."""
         value = load(record, most=RECORD_BYTES)
         if is_delta(value):
@@ -224,7 +224,7 @@ class RelayedRecords:
                 await self._refused(line, value)
             await self._write(record)
 
-    async def _refused(self, line: _Line, value: dict[str, object]) -> None:
+    async def _refused(self, line: _MemberLine, value: dict[str, object]) -> None:
         """End the stream that an `error` of a member is about; a refused envelope leaves no row."""
         stream_id, asked = str(value.get("stream_id", "")), str(value.get("reply_to", ""))
         for name, stream in list(line.streams.items()):
@@ -234,7 +234,7 @@ class RelayedRecords:
             if is_refused or name == stream_id:
                 self._forget(line, name)
 
-    def _forget(self, line: _Line, stream_id: str) -> None:
+    def _forget(self, line: _MemberLine, stream_id: str) -> None:
         _open.discard(line.streams.pop(stream_id).key)
         self._stream_ended.set()
 

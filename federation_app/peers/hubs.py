@@ -46,7 +46,7 @@ CHILDREN_SECONDS: Final = 60.0
 def add_hub(found: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = "") -> Peer:
     """Add the peer of these documents as a hub; raises EnvelopeError malformed for another trust.
 
-    Whoever takes over a hub's host could else publish keys of their own, and name peers with them.
+    With another one, an attacker who takes over a hub's host could publish a key, and list peers.
     """
     if found.hub is None:
         raise malformed("The documents have no hub.", detail="hub")

@@ -1,4 +1,4 @@
-"""A hub and its children on a server over plain HTTP, which publish what a test tells them to."""
+"""A hub and its children on a server over plain HTTP, whose documents a test can change."""
 
 from __future__ import annotations
 

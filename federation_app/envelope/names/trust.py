@@ -9,7 +9,7 @@ The rules:
    that the hub lists, and is signed with a key in the child's DID document.
 4. A new key of a name counts if `jwks` of a hub document of its host lists it, and a key that was
    trusted before has signed that document: the old key's word. A DID document alone is no such
-   word, since whoever takes over the host can change it.
+   word, since an attacker who takes over the host can change it.
 
 A manifest (schema A.3) has no members for times, so a child is as fresh as the list that names it.
 """
