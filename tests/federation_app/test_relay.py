@@ -164,8 +164,9 @@ def test_the_bytes_of_an_envelope_are_passed_on_and_its_stream_comes_back(
         assert post(http, about).status_code == 202
         assert json.loads(member.received[-1][2]) == about
     # This server does not answer that stream itself.
-    own = sender.envelope("cancel", "", stream_id="str-1")
-    assert outcome(post(http, own)) == (404, "4.04")
+    for intent, content in (("progress", '{"ack": 1}'), ("cancel", "")):
+        own = sender.envelope(intent, content, stream_id="str-1")
+        assert outcome(post(http, own)) == (404, "4.04")
 
 
 @pytest.mark.parametrize(
