@@ -29,7 +29,7 @@ VIEW_CONTENT: Final = "chat_app.view_content"
 """The permission with which operators open files."""
 
 
-class StoredContent(Protocol):
+class ContentRecord(Protocol):
     """A stored content, for other apps, which do not know its row."""
 
     @property

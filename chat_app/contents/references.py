@@ -24,7 +24,7 @@ from chat_app.contents.media_types import (
     InvalidMedia,
     picture_type,
 )
-from chat_app.contents.reading_rights import ContentNotFound, StoredContent, readable
+from chat_app.contents.reading_rights import ContentNotFound, ContentRecord, readable
 from chat_app.contents.storage import discard, store
 from chat_app.contents.wave import wave_file
 from uamp.types.content import is_url
@@ -51,7 +51,7 @@ _AUDIO_WORDS: Final = {"audio/mpeg": "mp3", "audio/wav": "wav"}
 _UNDECIDED: Final = {DEFAULT_MIME, "application/ogg"}
 
 
-def item_of(content: StoredContent) -> uamp.ContentItem:
+def item_of(content: ContentRecord) -> uamp.ContentItem:
     """Return the content item that refers to a stored content (UAMP §8.4.2)."""
     url = uamp.MediaUrl(url=content_url(content.pk))
     kind, _, subtype = content.mime_type.partition("/")

@@ -55,9 +55,9 @@ def set_chat(
     No one owns a mirror: with `only_owners_pin` no member pins. Needs a transaction.
     """
     chat = lock_chats([chat_id])[chat_id]
-    told = (clean_title(title), only_owners_pin)
-    if told != (chat.title, bool(chat.only_owners_pin)):
-        chat.title, chat.only_owners_pin = told
+    state = (clean_title(title), only_owners_pin)
+    if state != (chat.title, bool(chat.only_owners_pin)):
+        chat.title, chat.only_owners_pin = state
         chat.save(update_fields=["title", "only_owners_pin"])
         append_change(chat)
     here = Participant.objects.filter(chat=chat, user__isnull=False, left_at__isnull=True)

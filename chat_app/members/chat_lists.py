@@ -57,7 +57,7 @@ def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
     return dict(rows.values_list("pk", "title"))
 
 
-def told_of(chat_id: str) -> tuple[str, bool]:
+def title_and_pin_rule(chat_id: str) -> tuple[str, bool]:
     """Return a chat's title, and whether only its owners pin messages."""
     rows = Chat.objects.filter(pk=chat_id).values_list("title", "only_owners_pin")
     title, only_owners_pin = rows.first() or ("", False)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
 
-    from chat_app.contents.reading_rights import StoredContent
+    from chat_app.contents.reading_rights import ContentRecord
     from federation_app.guests.contents import ActInOrder, ActOnMessage, Continuation
 
 TRANSPORT: Final = "envelope"
@@ -101,7 +101,7 @@ async def say(peer: Peer, message: GuestMessage) -> None:
     await database.run(_note, peer, message, files)
 
 
-async def _files_of(peer: Peer, user: User, message: GuestMessage) -> list[StoredContent]:
+async def _files_of(peer: Peer, user: User, message: GuestMessage) -> list[ContentRecord]:
     """Return the files of a guest's message, stored here; raises EnvelopeError."""
     if not message.files:
         return []
@@ -120,13 +120,13 @@ async def _files_of(peer: Peer, user: User, message: GuestMessage) -> list[Store
     raise EnvelopeError(code, f"A file of the message {problems[0]}.", detail="files")
 
 
-def _discard(files: Sequence[StoredContent]) -> None:
+def _discard(files: Sequence[ContentRecord]) -> None:
     """Delete the files of a message that was refused."""
     since = min((one.created_at for one in files), default=timezone.now())
     storage.discard([str(one.pk) for one in files], since=since)
 
 
-def _inputs(message: GuestMessage, files: Sequence[StoredContent]) -> list[dict[str, Any]]:
+def _inputs(message: GuestMessage, files: Sequence[ContentRecord]) -> list[dict[str, Any]]:
     """Return the client events of a guest's message."""
     events: list[dict[str, Any]] = [
         input_of(content, file.description)
@@ -158,7 +158,7 @@ def _member(peer: Peer, act: GuestMessage | ActOnMessage) -> User:
     return user
 
 
-def _note(peer: Peer, message: GuestMessage, files: Sequence[StoredContent]) -> None:
+def _note(peer: Peer, message: GuestMessage, files: Sequence[ContentRecord]) -> None:
     storage.keep_for_chat([str(one.pk) for one in files], message.chat)
     ChatFollower.objects.filter(peer=peer, chat_id=message.chat).update(last_message=message.ref)
 

@@ -1,7 +1,7 @@
 """The files of peers: fetched for a message before it is written, and checked like uploads.
 
 A file is fetched as a task of the process, because it may take longer than the peer waits for its
-answer: until it is here the peer is told to come again (5.04). What is here already is found by its
+answer: until it is here the peer gets 5.04 and tries again. What is here already is found by its
 handle, from any process. A file that is not what it was said to be, or did not come after
 `ATTEMPTS`, is given up; nothing of it is stored.
 """
@@ -41,7 +41,7 @@ from sessions_app.process import registry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chat_app.contents.reading_rights import StoredContent
+    from chat_app.contents.reading_rights import ContentRecord
     from federation_app.guests.contents import FileQuery, SharedFile
     from federation_app.models import Peer
 
@@ -94,7 +94,7 @@ class _Order:
     token: str
     owner: quota.ContentOwner
     handle: str
-    content: StoredContent | None = None
+    content: ContentRecord | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -121,7 +121,7 @@ async def fetch_files(
     *,
     chat_id: str,
     user_id: int | None = None,
-) -> list[StoredContent | FileProblem]:
+) -> list[ContentRecord | FileProblem]:
     """Return the files of a message as stored here, in their order, or why one is not.
 
     They belong to the chat `chat_id` here, or to the person who sends them, until they are sent.
@@ -151,7 +151,7 @@ async def fetch_files(
 
 async def _outcome(
     fetches: _Fetches, peer: Peer, orders: Sequence[_Order], owner: quota.ContentOwner
-) -> list[StoredContent | FileProblem]:
+) -> list[ContentRecord | FileProblem]:
     """Return what has come; raises EnvelopeError busy for a file that may still come."""
     problems: dict[str, FileProblem] = {}
     for order in orders:
@@ -209,7 +209,7 @@ def _orders(
     return found
 
 
-def _stored(orders: Sequence[_Order], owner: quota.ContentOwner) -> dict[str, StoredContent]:
+def _stored(orders: Sequence[_Order], owner: quota.ContentOwner) -> dict[str, ContentRecord]:
     found = {}
     for order in orders:
         content = order.content or reading_rights.owned(order.handle, owner=owner)

@@ -31,7 +31,7 @@ from sessions_app.queue.rows import find_waiting, ordered_elsewhere
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chat_app.contents.reading_rights import StoredContent
+    from chat_app.contents.reading_rights import ContentRecord
     from federation_app.guests.contents import ChatEntry, RemotePerson
     from federation_app.guests.fetching import FileProblem
 
@@ -64,7 +64,7 @@ def query_of_files(peer: Peer, entry: ChatEntry) -> tuple[str, FileQuery] | None
     return mirror.chat_id, FileQuery(chat=entry.chat, message=message_id, by=str(reader.pk))
 
 
-def apply(peer: Peer, entry: ChatEntry, files: Sequence[StoredContent | FileProblem] = ()) -> None:
+def apply(peer: Peer, entry: ChatEntry, files: Sequence[ContentRecord | FileProblem] = ()) -> None:
     """Apply an entry of the log of a peer's chat, with its files; raises EnvelopeError.
 
     not_found if no person here has joined that chat, conflict after a gap.
@@ -154,7 +154,7 @@ def _apply_event(
     peer: Peer,
     mirror: ChatMirror,
     entry: ChatEntry,
-    files: Sequence[StoredContent | FileProblem],
+    files: Sequence[ContentRecord | FileProblem],
 ) -> None:
     event = entry.event
     author = None if entry.author is None else _person(peer, entry, entry.author)
@@ -201,7 +201,7 @@ def _add_message(
     mirror: ChatMirror,
     entry: ChatEntry,
     author: User | None,
-    files: Sequence[StoredContent | FileProblem],
+    files: Sequence[ContentRecord | FileProblem],
 ) -> None:
     """Append a message. A person here has written it only if it waits here."""
     message = entry.event.get("message")

@@ -22,7 +22,7 @@ from django.utils import timezone
 from chat_app.conversation import mirrors as chats
 from chat_app.log.epochs import epoch_of
 from chat_app.log.history import chat_heads, events_after
-from chat_app.members.chat_lists import told_of
+from chat_app.members.chat_lists import title_and_pin_rule
 from chat_app.members.membership import last_leaving, people_of
 from federation_app.envelope.members.reading import Intent
 from federation_app.guests import accounts, entries
@@ -322,7 +322,7 @@ def _entry(
     rows = ChatFollower.objects.filter(pk=follower.pk)
     author = entries.author_of(entry)
     chat_id = follower.chat_id
-    title, only_owners_pin = told_of(chat_id)
+    title, only_owners_pin = title_and_pin_rule(chat_id)
     event, files = entries.relayed(entry)
     members: dict[str, Any] = {
         "chat": chat_id,
@@ -340,7 +340,7 @@ def _entry(
         (members["author"],) = accounts.named_to(peer, [author])
 
     # Another place means that a guest has joined again meanwhile.
-    told = rows.filter(sent_seq=after)
+    unchanged = rows.filter(sent_seq=after)
 
     def refused(status: int) -> None:
         logger.warning("%s refused an entry of a chat with %s", peer.did, status)
@@ -349,7 +349,7 @@ def _entry(
     return _UnknownContent(
         intent=Intent.NOTIFY,
         members=members,
-        done=told.delete if is_last else partial(told.update, sent_seq=entry.seq),
+        done=unchanged.delete if is_last else partial(unchanged.update, sent_seq=entry.seq),
         refused=refused,
         # After a gap the peer asks for the entries before this one (`subscribe`).
         passing=frozenset({HTTPStatus.CONFLICT}),

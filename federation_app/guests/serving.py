@@ -23,7 +23,7 @@ from sessions_app.queue.rows import find_waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from chat_app.contents.reading_rights import StoredContent
+    from chat_app.contents.reading_rights import ContentRecord
     from federation_app.models import Peer
 
 
@@ -35,7 +35,7 @@ def read_query(members: Mapping[str, str]) -> FileQuery:
         raise malformed(f"{error}.", detail="query") from None
 
 
-def file_for(peer: Peer, file_id: str, query: FileQuery) -> StoredContent:
+def file_for(peer: Peer, file_id: str, query: FileQuery) -> ContentRecord:
     """Return a file that a peer may read now; raises EnvelopeError not_found.
 
     The same error for a file that does not exist, and for one that others may read.
@@ -47,7 +47,7 @@ def file_for(peer: Peer, file_id: str, query: FileQuery) -> StoredContent:
     return found
 
 
-def _shown(peer: Peer, file_id: str, query: FileQuery) -> StoredContent | None:
+def _shown(peer: Peer, file_id: str, query: FileQuery) -> ContentRecord | None:
     """Return a file of a message here that the peer may know, for a guest who is in the chat."""
     guest = Guest.objects.filter(peer=peer, remote_id=query.by, user__is_active=True).values_list(
         "user_id", flat=True
@@ -62,7 +62,7 @@ def _shown(peer: Peer, file_id: str, query: FileQuery) -> StoredContent | None:
         return None
 
 
-def _waiting(peer: Peer, file_id: str, query: FileQuery) -> StoredContent | None:
+def _waiting(peer: Peer, file_id: str, query: FileQuery) -> ContentRecord | None:
     """Return a file of a message that a person here has sent to a chat of the peer."""
     mirror = ChatMirror.objects.filter(peer=peer, home_chat_id=query.chat).first()
     turn = turn_of(query.ref)

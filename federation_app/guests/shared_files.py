@@ -1,4 +1,4 @@
-"""The files of messages in shared chats, as servers tell each other of them. Synchronous."""
+"""The files of messages in shared chats, as envelopes describe them. Synchronous."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from federation_app.guests.contents import DESCRIPTION_CHARS, FILES_MOST, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from chat_app.contents.reading_rights import StoredContent
+    from chat_app.contents.reading_rights import ContentRecord
 
 FILE_PATH: Final = "v1/files"
 TURN: Final = "turn-"
@@ -29,8 +29,8 @@ def turn_of(ref: object) -> int | None:
     return None if found is None else int(found[1])
 
 
-def describe(content: StoredContent, description: str) -> SharedFile:
-    """Return a stored content as another server is told of it."""
+def describe(content: ContentRecord, description: str) -> SharedFile:
+    """Return a stored content as envelopes describe it."""
     return SharedFile(
         file=str(content.pk),
         name=content.filename,
@@ -60,7 +60,7 @@ def read_items(content_items: Sequence[dict[str, Any]]) -> tuple[uamp.ContentIte
 
 
 def message_items(
-    text: str, files: Iterable[tuple[StoredContent, str]]
+    text: str, files: Iterable[tuple[ContentRecord, str]]
 ) -> tuple[uamp.ContentItem, ...]:
     """Return the items of a message with files and their descriptions; () without files."""
     media = [_item(content, description) for content, description in files]
@@ -70,7 +70,7 @@ def message_items(
     return (*said, *media)
 
 
-def input_of(content: StoredContent, description: str) -> dict[str, Any]:
+def input_of(content: ContentRecord, description: str) -> dict[str, Any]:
     """Return the client event with which a file becomes part of a message."""
     item = msgspec.to_builtins(_item(content, description))
     kept = ("image", "audio", "video", "file", "format", "filename", "mime_type", "alt_text")
@@ -79,7 +79,7 @@ def input_of(content: StoredContent, description: str) -> dict[str, Any]:
     return {"type": f"input.{item['type']}", **members, **last}
 
 
-def _item(content: StoredContent, description: str) -> uamp.ContentItem:
+def _item(content: ContentRecord, description: str) -> uamp.ContentItem:
     item = references.item_of(content)
     if isinstance(item, uamp.ImageContent) and description:
         return msgspec.structs.replace(item, alt_text=description)

@@ -11,7 +11,7 @@ from chat_app.contents.reading_rights import ContentNotFound, readable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from chat_app.contents.reading_rights import StoredContent
+    from chat_app.contents.reading_rights import ContentRecord
     from sessions_app.models import QueuedTurn
 
 _MEDIA: Final = ("image", "audio", "video", "file")
@@ -20,7 +20,7 @@ _MEDIA: Final = ("image", "audio", "video", "file")
 class QueuedFile(NamedTuple):
     """A stored content in a queued message, and what its sender wrote about it."""
 
-    content: StoredContent
+    content: ContentRecord
     description: str
 
 

@@ -80,7 +80,7 @@ def never_ends(handler: QuietHandler) -> None:
         return
 
 
-def told(data: bytes = TABLE, type_: str = "text/csv", **changes: Any) -> dict[str, Any]:
+def described(data: bytes = TABLE, type_: str = "text/csv", **changes: Any) -> dict[str, Any]:
     """Return what a peer says of a file."""
     sha256 = hashlib.sha256(data).hexdigest()
     said = {"file": FILE, "name": "t.csv", "type": type_, "size": len(data), "sha256": sha256}
@@ -88,14 +88,14 @@ def told(data: bytes = TABLE, type_: str = "text/csv", **changes: Any) -> dict[s
 
 
 LIES: dict[str, tuple[Callable[[QuietHandler], None], dict[str, Any]]] = {
-    "hash": (sends(TABLE), told(sha256="0" * 64)),
-    "more bytes": (sends(TABLE + b"x"), told()),
-    "fewer bytes": (sends(TABLE[:-1]), told()),
-    "type": (sends(png()), told(png(), "text/csv")),
-    "no picture": (sends(TABLE), told(TABLE, "image/png")),
-    "too large": (sends(TABLE), told(size=10**12)),
-    "inside": (sends(b"", 302, Location="http://127.0.0.1:1/admin"), told()),
-    "refused": (sends(b"", 404), told()),
+    "hash": (sends(TABLE), described(sha256="0" * 64)),
+    "more bytes": (sends(TABLE + b"x"), described()),
+    "fewer bytes": (sends(TABLE[:-1]), described()),
+    "type": (sends(png()), described(png(), "text/csv")),
+    "no picture": (sends(TABLE), described(TABLE, "image/png")),
+    "too large": (sends(TABLE), described(size=10**12)),
+    "inside": (sends(b"", 302, Location="http://127.0.0.1:1/admin"), described()),
+    "refused": (sends(b"", 404), described()),
 }
 
 
@@ -197,7 +197,7 @@ def test_a_file_that_does_not_come_is_tried_again_and_given_up(
 ) -> None:
     monkeypatch.setattr(fetching, "LEAST_SECONDS", 0.5)
     monkeypatch.setattr(fetching, "ATTEMPTS", 3)
-    said = created(alice, told(size=10_000_000) if answer is never_ends else told())
+    said = created(alice, described(size=10_000_000) if answer is never_ends else described())
     monkeypatch.setattr(fetching, "MOST_SECONDS", 0.5)
     with serving(FileServer(answer)) as server:
         serve(peer, server)
@@ -208,7 +208,7 @@ def test_a_file_that_does_not_come_is_tried_again_and_given_up(
     assert not Content.objects.exists()
 
 
-def test_a_slow_file_comes_while_its_server_is_told_to_come_again(
+def test_a_slow_file_comes_while_its_server_tries_again(
     mirror: Chat,
     peer: ForeignPeer,
     tell: Callable[..., tuple[int, str]],
@@ -223,7 +223,7 @@ def test_a_slow_file_comes_while_its_server_is_told_to_come_again(
 
     with serving(FileServer(slowly)) as server:
         serve(peer, server)
-        said = created(alice, told())
+        said = created(alice, described())
         assert tell(peer, "notify", said)[1] == "5.04"
         assert not Message.objects.exists()
         wait_until(lambda: tell(peer, "notify", said) == (202, ""))
@@ -240,7 +240,7 @@ def test_no_file_is_fetched_for_people_who_lost_the_chat(
 ) -> None:
     with serving(FileServer(sends(TABLE))) as server:
         serve(peer, server)
-        assert tell(peer, "notify", created(alice, told(), members=[GUEST])) == (202, "")
+        assert tell(peer, "notify", created(alice, described(), members=[GUEST])) == (202, "")
         assert server.paths == []
     assert not Content.objects.exists()
     assert not Participant.objects.filter(chat=mirror, user=alice.user, left_at=None).exists()

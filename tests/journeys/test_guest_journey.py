@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import FilePayload, expect
 
 from tests.federation_app.importing import THERE
 from tests.journeys.product import (
@@ -101,8 +101,11 @@ async def test_a_person_of_another_server_is_invited_accepts_and_writes(
         await expect(last).to_contain_text("Welcome")
         await expect(last).to_contain_text(f"alice@{HOME}")
         # A file of the guest arrives at the home, and the guest's own page shows it too.
-        table = {"name": "t.csv", "mimeType": "text/csv", "buffer": b"name,number\nalpha,1\n"}
-        await bob.get_by_test_id("file-input").set_input_files(files=[table])
+        table = FilePayload(name="t.csv", mimeType="text/csv", buffer=b"name,number\nalpha,1\n")
+        await bob.get_by_test_id("file-input").set_input_files(table)
+        attached = bob.get_by_test_id("attachment")
+        await expect(attached).to_have_count(1)
+        await expect(attached.get_by_role("progressbar")).to_have_count(0)
         await write(bob, "A table")
         await expect(alice.get_by_test_id("message").last).to_contain_text("t.csv")
         last = bob.get_by_test_id("message").last
@@ -114,11 +117,12 @@ async def test_a_person_of_another_server_is_invited_accepts_and_writes(
                 int(action != "thread")
             )
         await expect(bob.get_by_test_id("call")).to_have_count(0)
-        for page in (alice, bob):
-            reason = "No calls here: "
-            await expect(page.get_by_test_id("no-call")).to_have_attribute(
-                "title", re.compile(reason)
-            )
+        reason = re.compile(f"No calls here: this chat belongs to {HOME}")
+        await expect(bob.get_by_test_id("no-call")).to_have_attribute("title", reason)
+        await alice.get_by_test_id("call").click()
+        not_called = alice.get_by_test_id("not-called")
+        await expect(not_called).to_contain_text(f"does not ring for bob@{OTHER}")
+        await alice.keyboard.press("Escape")
         await opened_members(bob)
         await expect(bob.get_by_test_id("chat-home")).to_contain_text(HOME)
         await expect(bob.get_by_role("button", name="Add people or agents")).to_have_count(0)

@@ -22,7 +22,7 @@ export const isThere = ({ deletedAt }) => !deletedAt;
 const chat = () => store.get(page.state.chatId);
 
 export const isOwner = () => chat()?.participants.some(({ kind, id, role }) => kind === "user" && String(id) === me.id && role === "owner") ?? false;
-/** Whether the chat belongs to another server, whose rules are told here and which has no threads and calls with this one. */
+/** Whether the chat belongs to another server, where its threads and calls stay. */
 export const isMirror = () => Boolean(chat()?.home);
 export const mayPin = () => !chat()?.only_owners_pin || isOwner();
 

@@ -80,7 +80,7 @@ class ChatHead extends View {
       @click=${() => this._startCall(chat)}>${glyph("phone")}</button>`;
   }
 
-  /** Says why nobody can be called where another server has the chat, or all other people. @param {import("../chat-store.js").Chat} chat @param {import("../chat-store.js").Participant[]} others */
+  /** Says why a call is not possible where another server has the chat, or all other people. @param {import("../chat-store.js").Chat} chat @param {import("../chat-store.js").Participant[]} others */
   _noCall({ home }, others) {
     if (!home && !others.some(({ kind }) => kind === "user")) return nothing;
     const reason = home ? interpolate(gettext("No calls here: this chat belongs to %(server)s."), { server: home }) : gettext("No calls here: they do not reach people of other servers.");
