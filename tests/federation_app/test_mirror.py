@@ -6,16 +6,22 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from chat_app.conversation import mirrors
+from chat_app.conversation.pins import pin_message
+from chat_app.conversation.reactions import add_reaction
 from chat_app.log.entries import NewMessage
-from chat_app.models import Chat, Participant
+from chat_app.log.history import events_after
+from chat_app.models import Chat, Participant, Pin, Reaction
+from federation_app.guests import entries
 from tests.live_server import counted_rows, shared_chat
 
 if TYPE_CHECKING:
     import httpx
 
+    from tests.federation_app.peer import ForeignPeer
     from tests.live_server import Dial, Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,3 +100,33 @@ def test_rest_names_the_home_and_gives_no_rights(
     found = web.get("/api/v1/chats", headers=alice.headers).json()["data"]
     chats = {one["id"]: (one["home"], bool(one["rights"])) for one in found}
     assert chats == {mirror.pk: (HOME, False), own.pk: (None, True)}
+
+
+def test_what_the_home_refuses_is_undone_and_not_sent_again(
+    mirror: Chat, peer: ForeignPeer, alice: Person
+) -> None:
+    message: dict[str, Any] = {
+        "chat_id": mirror.pk,
+        "message_id": MESSAGE,
+        "user_id": alice.user.pk,
+    }
+    before = mirror.last_seq
+    add_reaction(**message, emoji="👍")
+    pin_message(**message)
+    acts = events_after(mirror.pk, before)
+    sent = [entries.own_act(peer.row, one) for one in acts]
+    assert [one["act"] for one in sent if one is not None] == ["react", "pin"]
+    for one in acts:
+        mirrors.take_back(mirror.pk, one)
+        mirrors.take_back(mirror.pk, one)
+    assert not Reaction.objects.exists()
+    assert not Pin.objects.exists()
+    undone = events_after(mirror.pk, acts[-1].seq)
+    assert [one.type for one in undone] == ["reaction.removed", "message.unpinned"]
+    assert [entries.own_act(peer.row, one) for one in undone] == [None, None]
+    # A pin that someone of the home has set meanwhile stays.
+    pin_message(**message)
+    with transaction.atomic():
+        mirrors.pin(mirror.pk, MESSAGE, user_id=User.objects.create(username="gwen").pk, given=True)
+    mirrors.take_back(mirror.pk, acts[-1])
+    assert Pin.objects.get().pinned_by_id != alice.user.pk
