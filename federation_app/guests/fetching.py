@@ -2,8 +2,8 @@
 
 A file is fetched as a task of the process, because it may take longer than the peer waits for its
 answer: until it is here the peer gets 5.04 and tries again. What is here already is found by its
-handle, from any process. A file that is not what it was said to be, or did not come after
-`ATTEMPTS`, is given up; nothing of it is stored.
+handle, from any process. A file that is not what it was said to be, did not come after `ATTEMPTS`,
+or whose server was away for `UNREACHABLE_SECONDS`, is given up; nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -51,10 +52,13 @@ PATIENCE_SECONDS: Final = 4.0
 """How long a peer waits for its answer while files are fetched; its own limit is longer."""
 ATTEMPTS: Final = 5
 """How often a file is asked for that does not come."""
+UNREACHABLE_SECONDS: Final = 3600.0
+"""How long a file is asked for whose server sends nothing at all: it may be away for a while."""
 AT_ONCE: Final = 2
 """How many files a process fetches at a time, each of which is in memory."""
 WAITING: Final = 40
 """How many files a process fetches or is about to fetch."""
+REMEMBERED: Final = 1000
 LEAST_SECONDS: Final = 10.0
 MOST_SECONDS: Final = 120.0
 LEAST_SPEED: Final = 256 * 1024
@@ -68,6 +72,7 @@ class FileProblem(StrEnum):
     """A reason for which a file of a peer is not here."""
 
     ABSENT = "did not come"
+    UNREACHABLE = "could not be asked for"
     REDIRECTED = "was redirected"
     REFUSED = "was refused"
     SIZE = "has another size"
@@ -108,7 +113,15 @@ class _Fetches:
 
     tasks: dict[tuple[str, str], asyncio.Task[FileProblem | None]] = field(default_factory=dict)
     attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    # Since when the server of a file sends nothing, by the monotonic clock.
+    away: dict[tuple[str, str], float] = field(default_factory=dict)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    def forget(self) -> None:
+        """Forget failed attempts if there are too many, as those for messages that never came."""
+        if len(self.attempts) + len(self.away) > REMEMBERED:
+            self.attempts.clear()
+            self.away.clear()
 
 
 _fetches: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Fetches]] = WeakKeyDictionary()
@@ -138,6 +151,7 @@ async def fetch_files(
         if order.key not in fetches.tasks:
             if len(fetches.tasks) >= WAITING:
                 raise _busy()
+            fetches.forget()
             fetches.tasks[order.key] = registry.current().spawn(
                 _fetch(fetches, order, owner), name="fetch a file of a peer"
             )
@@ -161,11 +175,16 @@ async def _outcome(
             fetches.attempts[order.key] += 1
             if fetches.attempts[order.key] < ATTEMPTS:
                 raise _busy()
+        if problem is FileProblem.UNREACHABLE:
+            now = time.monotonic()
+            if now - fetches.away.setdefault(order.key, now) < UNREACHABLE_SECONDS:
+                raise _busy()
         if problem is not None:
             problems[order.handle] = problem
             logger.warning("a file of %s %s", peer.did, problem)
     for order in orders:
         fetches.attempts.pop(order.key, None)
+        fetches.away.pop(order.key, None)
     known = await database.run(_stored, orders, owner)
     return [
         known.get(order.handle) or problems.get(order.handle, FileProblem.ABSENT)
@@ -242,7 +261,7 @@ def _check_room(order: _Order, chat: quota.ContentOwner) -> None:
 
 def _read(order: _Order) -> bytes:
     """Return the bytes of a file, which are those that were announced; raises CannotFetch."""
-    file, hosts = order.file, list[str]()
+    file, hosts, arrived = order.file, list[str](), list[int]()
 
     def follow(host: str) -> None:
         if hosts:
@@ -256,9 +275,17 @@ def _read(order: _Order) -> bytes:
     )
     headers = {"Authorization": f"Bearer {order.token}"}
     try:
-        answer = guard.fetch(order.url, limits, headers=headers, on_host=follow, tls=tls())
+        answer = guard.fetch(
+            order.url,
+            limits,
+            headers=headers,
+            on_host=follow,
+            on_bytes=lambda received, _total: arrived.append(received),
+            tls=tls(),
+        )
     except Unreachable:
-        raise CannotFetch(FileProblem.ABSENT) from None
+        problem = FileProblem.ABSENT if arrived else FileProblem.UNREACHABLE
+        raise CannotFetch(problem) from None
     except guard.TooLarge:
         raise CannotFetch(FileProblem.SIZE) from None
     _check_bytes(file, answer)

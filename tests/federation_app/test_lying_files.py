@@ -208,6 +208,24 @@ def test_a_file_that_does_not_come_is_tried_again_and_given_up(
     assert not Content.objects.exists()
 
 
+def test_a_server_that_is_away_is_waited_for(
+    mirror: Chat,
+    peer: ForeignPeer,
+    tell: Callable[..., tuple[int, str]],
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fetching, "ATTEMPTS", 2)
+    Peer.objects.filter(pk=peer.row.pk).update(address="http://127.0.0.1:1")
+    said = created(alice, described())
+    assert [tell(peer, "notify", said)[1] for _ in range(4)] == ["5.04"] * 4
+    assert not Message.objects.exists()
+    monkeypatch.setattr(fetching, "UNREACHABLE_SECONDS", 0.0)
+    assert tell(peer, "notify", said) == (202, "")
+    assert "[1 files, on client.example]" in Message.objects.get(chat=mirror).content
+    assert not Content.objects.exists()
+
+
 def test_a_slow_file_comes_while_its_server_tries_again(
     mirror: Chat,
     peer: ForeignPeer,
