@@ -235,7 +235,7 @@ def test_an_operator_who_is_alone_corrects_a_balance_at_the_command_line() -> No
     [
         (["carol", "1"], "no person"),
         (["admin", "x"], "amount"),
-        (["admin", "0"], "nothing"),
+        (["admin", "0"], "zero"),
         (["admin", "--", "-1"], "available"),
     ],
 )

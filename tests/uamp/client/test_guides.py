@@ -82,6 +82,6 @@ def test_every_example_of_the_guides_runs_as_it_stands(
 
     # Without pipefail: `head` ends a pipe into which the program still writes.
     printed = run(installed, ["bash", "-eu", "-c", SHELL], **here)
-    for words in ("hello there", "What is piped in", "hello for two cents", "Welcome: whole"):
+    for words in ("hello there", "What is piped in", "hello for two cents", "Welcome: complete"):
         assert words in printed
     assert '"status":"completed"' in printed
