@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from agents_app.conversation.state_changes import SET_STATE, state_in
+from agents_app.providers.guide import guide_text
 from agents_app.selectors import AgentSpec
 from uap.uamp_adapter.history import attachments_of
 from upp import (
@@ -220,51 +221,9 @@ def _wanted_changes(text: str) -> dict[str, Any]:
 
 async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Explain this server to a person whose assistant has no model."""
-    text = asked_text(agent, request).casefold()
-    topics = [said for words, said in _TOPICS.items() if any(word in text for word in words)]
-    said = "\n\n".join((_GUIDE_OPENING, *(topics or [_GUIDE_OVERVIEW])))
+    said = guide_text(asked_text(agent, request))
     for piece in _pieces(said.removeprefix(said_so_far(request))):
         yield Text(piece)
-
-
-_GUIDE_OPENING = (
-    "No model is connected to me yet, so a script answers you. An administrator can"
-    " [connect one](/connect-model): a model server on this machine, or OpenAI, Anthropic or Google"
-    " with an API key."
-)
-# Names are code: an agent that the answer mentioned would answer, too, and ask to be paid.
-_GUIDE_OVERVIEW = (
-    "The agents of the demo need no model. Where it is installed, mention them in the chat"
-    " *Welcome*:\n\n"
-    "- `@echo` streams your words back\n"
-    "- `@slow` gives a long answer that you can stop\n"
-    "- `@paid-echo` answers for a price\n\n"
-    "Add others under *Members*, or start a chat with them (+): `@thinker` shows its thinking,"
-    " `@fail` breaks off, `@report` makes a report and a chart of a CSV file, `@studio` has two"
-    " agents edit a picture, `@careful` asks you first, and `@checklist` keeps a list that the"
-    " members of the chat share.\n\n"
-    "Ask me about *agents*, *files*, *chats* or the *API* to read more."
-)
-_TOPICS = {
-    ("agent", "@", "mention"): (
-        "**Agents** answer when they are members of the chat and you mention them: write @ and a"
-        " name. *Members* adds one to a chat. An administrator makes new ones under *Admin*,"
-        " *Agents*, with a model or an address elsewhere."
-    ),
-    ("file", "csv", "upload", "attach", "image", "picture"): (
-        "**Files** are attached with the paper clip, pasted, or dropped on the chat. `@report`"
-        " reads a CSV file and answers with a table and a chart."
-    ),
-    ("chat", "invite", "group", "member"): (
-        "**Chats** can have several people and agents. Everybody sees an answer while it is"
-        " written, and a lost connection resumes where it left off."
-    ),
-    ("api", "protocol", "uamp", "websocket", "program", "curl"): (
-        "**Programs** speak UAMP 1.0 to this server: open a WebSocket at /uamp, send"
-        " session.create, input.text and response.create, and read response.delta events until"
-        " response.done. An API key is made under your account."
-    ),
-}
 
 
 async def checklist(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -292,6 +293,39 @@ async def test_the_guide_says_that_there_is_no_model_and_helps(asked: str, said:
     assert said in answer
     # Agents that it mentioned would answer its answer, and ask the person to pay.
     assert mentioned_names(answer, DEMO_AGENTS) == set()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("Was kannst du?", "Die Agenten der Demo brauchen kein Modell"),
+        ("Was ist das hier?", "Die Agenten der Demo brauchen kein Modell"),
+        ("Wie kann ich eine Datei hochladen?", "**Dateien**"),
+        ("@guide Bild anhängen, bitte", "**Dateien**"),
+        ("Wie lade ich Leute in einen Chat ein?", "In **Chats**"),
+        ("WELCHE AGENTEN GIBT ES?", "**Agenten**"),
+        ("Gibt es eine Schnittstelle?", "**Programme** sprechen"),
+    ],
+)
+async def test_the_guide_answers_a_german_question_in_german(asked: str, said: str) -> None:
+    answer = text_of(await play("guide", asked))
+    assert answer.startswith("Mit mir ist noch kein Modell verbunden")
+    assert "[eins verbinden](/connect-model)" in answer
+    assert said in answer
+    assert mentioned_names(answer, DEMO_AGENTS) == set()
+
+
+async def test_an_interrupted_german_answer_of_the_guide_goes_on_in_german() -> None:
+    whole = text_of(await play("guide", "Was kannst du?"))
+    begun = (TextContent(text=whole[:100]),)
+    assert whole[:100] + text_of(await play("guide", "Was kannst du?", resume=begun)) == whole
+
+
+async def test_the_guide_answers_in_english_whatever_language_a_thread_had() -> None:
+    with translation.override("de"):
+        answer = text_of(await play("guide", "What was the MIT license again? Hm."))
+        assert translation.get_language() == "de"
+    assert answer.startswith("No model is connected to me yet")
 
 
 async def test_the_guide_names_what_a_person_can_try_and_where() -> None:
