@@ -235,9 +235,13 @@ async def test_the_first_chat_opens_by_itself_with_three_things_to_try(
 ) -> None:
     with running_product(tmp_path) as fresh:
         async with browser(chromium) as running:
-            alice = await signed_in(await running.new_context(), fresh, "alice")
+            phone = await running.new_context(viewport={"width": 390, "height": 844})
+            alice = await signed_in(phone, fresh, "alice")
+            await alice.add_init_script(COUNT_SHIFTS)
             await alice.goto(f"{fresh.url}/")
             await expect(alice.get_by_role("heading", name="Hi, I'm assistant.")).to_be_visible()
+            await alice.wait_for_load_state("networkidle")
+            assert await alice.evaluate("window.shifted") < MOST_SHIFT
             hint = alice.get_by_test_id("needs-model")
             await expect(hint).to_contain_text("An administrator can connect one.")
             async with alice.expect_file_chooser() as chooser:

@@ -149,7 +149,10 @@ export class MessageList extends View {
         @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @wheel=${moves} @touchmove=${moves} @pointerdown=${moves}
         @keydown=${(/** @type {KeyboardEvent} */ event) => { this._moves(); rowKey(event); }}>
         <div class="log-column">
-          <div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>
+          ${state.loaded
+            ? html`<div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>`
+            // An element of its own: one that grew into the greeting of an empty chat would move up the page.
+            : html`<div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${spinner(gettext("Loading"))}</div>`}
           <div class="log-messages">${repeat(state.loaded ? rowsOf(state) : [], ({ key }) => key, (row) => this._row(row))}</div>
           ${state.hasNewer ? html`<div class="log-bottom">${this._bottom(state)}</div>` : this._end(state)}
         </div>
@@ -269,7 +272,6 @@ export class MessageList extends View {
 
   /** @param {OpenChat} state */
   _top(state) {
-    if (!state.loaded) return spinner(gettext("Loading"));
     if (state.loadingOlder === "yes") return spinner(gettext("Loading older messages"));
     if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>${gettext("Load older messages")}</button>`;
     if (state.hasOlder || state.thread) return "";

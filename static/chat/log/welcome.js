@@ -42,7 +42,7 @@ export function welcome(chatId) {
     ${modelHint()}
     <div class="welcome-tries" role="group" aria-label=${gettext("Things to try")}>
       <button type="button" class="button" data-testid="try-ask" @click=${(/** @type {Event} */ event) => fire(event, "ask-again", question)}>${glyph("spark")}${gettext("Ask a question")}</button>
-      <button type="button" class="button" data-testid="try-file" @click=${(/** @type {Event} */ event) => fire(event, "choose-files")}>${glyph("attach")}${gettext("Drop a file here")}</button>
+      <button type="button" class="button" data-testid="try-file" @click=${(/** @type {Event} */ event) => fire(event, "choose-files")}>${glyph("attach")}${gettext("Send a file")}</button>
       ${invites ? html`<button type="button" class="button" data-testid="try-invite" @click=${(/** @type {Event} */ event) => fire(event, "share-chat", chat)}>${glyph("members")}${gettext("Invite someone")}</button>` : nothing}
     </div>
   </div>`;
