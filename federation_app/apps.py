@@ -29,9 +29,13 @@ class FederationAppConfig(AppConfig):
             outgoing,
         )
         from federation_app.peers import reading  # noqa: PLC0415 as above
+        from federation_app.peers.registry import ended_credentials  # noqa: PLC0415 as above
+        from sessions_app.access import keys  # noqa: PLC0415 as above
+        from sessions_app.access.principal import PrincipalKind  # noqa: PLC0415 as above
         from sessions_app.data_rights import deleted_chats, erasure  # noqa: PLC0415 as above
         from sessions_app.process import periodic, retention  # noqa: PLC0415 as above
 
+        keys.also_ended(PrincipalKind.PEER.prefix, ended_credentials)
         retention.also_delete(forget_old)
         retention.also_delete(fetching.forget_unshown)
         deleted_chats.followed_by(outgoing.followed_chats)

@@ -79,8 +79,10 @@ def principal_of(peer: Peer, *, address: str = "", servers: int = 0) -> Principa
 
     `servers` is the number of servers that have forwarded its request.
     """
+    key = PrincipalKind.PEER.key(peer.pk)
     return Principal(
-        key=PrincipalKind.PEER.key(peer.pk),
+        key=key,
+        credential=key,
         user_id=peer.user_id,
         username="" if peer.user is None else peer.user.get_username(),
         address=address,

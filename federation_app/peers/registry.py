@@ -24,6 +24,7 @@ from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.envelope.signatures.keys import VerificationKey, key_of_jwk
 from federation_app.models import Peer, PeerKey, PeerTrust
 from federation_app.peers import documents
+from sessions_app.access.principal import PrincipalKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,6 +73,13 @@ def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
 def is_trusted(peer_id: int) -> bool:
     """Return whether a peer is currently trusted."""
     return trusted_peers().filter(pk=peer_id).exists()
+
+
+def ended_credentials(credentials: set[str]) -> set[str]:
+    """Return the given credentials of peers (`PrincipalKind.PEER`) that are no longer trusted."""
+    by_id = {int(one.removeprefix(PrincipalKind.PEER.prefix)): one for one in credentials}
+    trusted = set(trusted_peers().filter(pk__in=by_id).values_list("pk", flat=True))
+    return {one for pk, one in by_id.items() if pk not in trusted}
 
 
 def trusted_peers() -> QuerySet[Peer]:

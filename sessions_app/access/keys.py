@@ -27,7 +27,7 @@ from payments_app.spending.periods import PERIODS
 from sessions_app.models import KEY_CREDENTIAL, ApiKey, Ticket
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
     from django.db.models import QuerySet
@@ -209,19 +209,33 @@ def rotate_key(
 def is_in_force(credential: str) -> bool:
     """Return whether a credential (`Principal.credential`) still lets its person act.
 
-    A credential that is not a key is always in force here.
+    A credential that no one checks (`ended`) is always in force here.
     """
     return not ended([credential])
 
 
+def also_ended(prefix: str, find: Callable[[set[str]], set[str]]) -> None:
+    """Have `find` return those credentials with a prefix that are no longer valid."""
+    _checks[prefix] = find
+
+
 def ended(credentials: Iterable[str]) -> set[str]:
     """Return the given credentials (`Principal.credential`) that are no longer valid."""
-    keys = {one for one in credentials if one.startswith(KEY_CREDENTIAL)}
-    if not keys:
-        return set()
+    asked = set(credentials)
+    found: set[str] = set()
+    for prefix, find in _checks.items():
+        if mine := {one for one in asked if one.startswith(prefix)}:
+            found |= find(mine)
+    return found
+
+
+def _ended_keys(keys: set[str]) -> set[str]:
     rows = _all_in_force().exclude(expires_at__lte=timezone.now())
     good = rows.filter(pk__in=[one.removeprefix(KEY_CREDENTIAL) for one in keys])
     return keys - {f"{KEY_CREDENTIAL}{pk}" for pk in good.values_list("pk", flat=True)}
+
+
+_checks: Final[dict[str, Callable[[set[str]], set[str]]]] = {KEY_CREDENTIAL: _ended_keys}
 
 
 def revoke_key(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agents_app import selectors as agents
 from chat_app.members import membership
 from sessions_app.access import keys
+from sessions_app.access.principal import PrincipalKind
 from sessions_app.access.stored_keys import ended_actors, owner_of_key
 from uamp import ErrorCode
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KEY_ENDED: Final = "The key that asked for this answer was revoked or has expired."
+PEER_ENDED: Final = "This server no longer trusts the server that asked for this answer."
 PASSED_ON: Final = "The token that asked for this answer was passed on with a key that has ended."
 NOT_IN_CHAT: Final = "The person who asked for this answer has left the chat or was deactivated."
 
@@ -52,7 +54,7 @@ def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
     """Return the answers that must stop, with reasons.
 
     Takes three queries in total, two more if private agents answer others than their owners, and
-    another one if tokens were passed on; a loss takes up to two more.
+    another one each if peers asked and if tokens were passed on; a loss takes up to two more.
     """
     standing = agents.standing_of({one.agent_id for one in asked.values()})
     uses = {(one.agent_id, one.user_id) for one in asked.values() if not one.is_delegated}
@@ -82,7 +84,11 @@ def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
             message = is_private(one.agent)
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, message, is_by_others=True)
         elif one.credential in ended:
-            losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, KEY_ENDED)
+            # A peer's trust is for operators to end, a key for its owner.
+            is_peer = one.credential.startswith(PrincipalKind.PEER.prefix)
+            losses[response_id] = Loss(
+                ErrorCode.UNAUTHORIZED, PEER_ENDED if is_peer else KEY_ENDED, is_by_others=is_peer
+            )
         elif not gone.isdisjoint(one.actors):
             by = owner_of_key(next(actor for actor in one.actors if actor in gone))
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, PASSED_ON, is_by_others=True, by=by)
