@@ -21,7 +21,7 @@ from tests.journeys.product import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Browser, FilePayload, Page
+    from playwright.async_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
