@@ -170,6 +170,8 @@ class ReceivedEnvelope(models.Model):
     size = models.PositiveIntegerField(db_default=0)
     # The time by the peer's clock.
     signed_at = models.DateTimeField()
+    # False while its payment or its act in a shared chat is under way.
+    is_done = models.BooleanField(default=True, db_default=True)
     created_at = models.DateTimeField(default=timezone.now)
     stream = models.ForeignKey(
         EnvelopeStream, models.CASCADE, null=True, blank=True, related_name="envelopes"

@@ -158,10 +158,13 @@ def certified_peer(name: str) -> Peer:
     return registry.find_peer(identity_at(name).did)
 
 
-def remember(admitted: Admitted, *, chat_id: str = "") -> tuple[ReceivedEnvelope, bool]:
+def remember(
+    admitted: Admitted, *, chat_id: str = "", is_done: bool = True
+) -> tuple[ReceivedEnvelope, bool]:
     """Record an envelope's id and the stream that it opens; return its row, and if it is a repeat.
 
-    Raises EnvelopeError conflict if the id or the stream was used for something else.
+    `is_done` is False for one whose effect comes later: see `outcomes`. Raises
+    EnvelopeError conflict if the id or the stream was used for something else.
     """
     envelope, peer = admitted.envelope, admitted.peer
     try:
@@ -183,6 +186,7 @@ def remember(admitted: Admitted, *, chat_id: str = "") -> tuple[ReceivedEnvelope
                 intent=envelope.intent,
                 size=admitted.size,
                 signed_at=envelope.ts,
+                is_done=is_done,
                 stream=stream,
             )
             return received, False

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from django.utils import timezone
@@ -20,7 +19,7 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.body import text_of
 from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
-from federation_app.exchange import admission, chats, relay, requests
+from federation_app.exchange import admission, chats, outcomes, relay, requests
 from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream
@@ -42,12 +41,6 @@ if TYPE_CHECKING:
     from sessions_app.access.rates import Quota
 
     PassOn = Callable[[Admitted, bytes], Awaitable[relay.Passed]]
-
-BEGIN_SECONDS: Final = 10.0
-"""How long a repeated `ask` waits for the one that began its response."""
-LOOK_SECONDS: Final = 0.1
-ABANDONED: Final = timedelta(minutes=1)
-"""After this time, an `ask` without a response is begun by a repeat: its process has died."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,11 +116,14 @@ class EnvelopeReceiver:
                 reply_to=admitted.envelope.reply_to,
             )
         )
+        requests.check_receiver(admitted, stream)
         # Parsed before the envelope is recorded, so that a malformed one leaves no row.
         place, payment = requests.place_of(admitted), requests.payment_of(admitted)
-        received, is_repeated = await database.run(admission.remember, admitted)
-        if payment is not None and not is_repeated:
-            await self._pay(admitted, stream, received, payment)
+        if payment is None:
+            _, is_repeated = await database.run(admission.remember, admitted)
+        else:
+            pay = partial(self._pay, admitted, stream, payment)
+            is_repeated = await outcomes.carry_out(admitted, pay)
         return await self._follow(admitted, stream, place, is_repeated=is_repeated)
 
     async def _count_address(self, cost: int) -> Quota:
@@ -193,16 +189,8 @@ class EnvelopeReceiver:
 
     async def _share(self, admitted: Admitted) -> EnvelopeReceipt:
         """Carry out an envelope about a shared chat (ADR 66); a refused one leaves no row."""
-        received, is_repeated = await database.run(admission.remember, admitted)
-        if not is_repeated:
-            try:
-                await receiving.take(admitted.peer, admitted.envelope)
-            except RemoteProtocolError as error:
-                await database.run(admission.forget, received)
-                raise envelope_error(error) from None
-            except BaseException:
-                await database.run(admission.forget, received)
-                raise
+        share = partial(receiving.take, admitted.peer, admitted.envelope)
+        is_repeated = await outcomes.carry_out(admitted, share)
         return EnvelopeReceipt(
             intent=admitted.envelope.intent,
             peer=admitted.peer,
@@ -279,18 +267,16 @@ class EnvelopeReceiver:
         That has no response yet if the other process died. Raises EnvelopeError busy if the other
         request has not come so far.
         """
-        ends_at = time.monotonic() + BEGIN_SECONDS
+        ends_at = time.monotonic() + outcomes.WAIT_SECONDS
         while time.monotonic() < ends_at:
             row = await database.run(admission.stream_row, stream.pk)
             if row is None:
                 # The other request was refused.
                 break
-            if row.response_id or timezone.now() - received.created_at > ABANDONED:
+            if row.response_id or timezone.now() - received.created_at > outcomes.ABANDONED:
                 return row
-            await asyncio.sleep(LOOK_SECONDS)
-        raise EnvelopeError(
-            EnvelopeCode.BUSY, "The same envelope is being processed.", retry_after=1
-        )
+            await asyncio.sleep(outcomes.LOOK_SECONDS)
+        raise outcomes.under_way()
 
     async def _begin(
         self,
@@ -332,14 +318,8 @@ class EnvelopeReceiver:
             return receipt(opens=False)
         return receipt(opens=admitted.is_ours_alone, after=-1 if place is None else place)
 
-    async def _pay(
-        self,
-        admitted: Admitted,
-        stream: EnvelopeStream,
-        received: ReceivedEnvelope,
-        payment: ev.Payment,
-    ) -> None:
-        """Pay for the response of a stream; a refused payment leaves no row of its envelope."""
+    async def _pay(self, admitted: Admitted, stream: EnvelopeStream, payment: ev.Payment) -> None:
+        """Pay for the response of a stream; raises RemoteProtocolError for a refused payment."""
         turn = PeerTurn(
             admission.principal_of(admitted.peer, address=self._address), agent=admitted.agent
         )
@@ -348,9 +328,6 @@ class EnvelopeReceiver:
             await turn.pay(payment)
             for reader in open_streams(stream.pk):
                 reader.woken.set()
-        except RemoteProtocolError as error:
-            await database.run(admission.forget, received)
-            raise envelope_error(error) from None
         finally:
             await turn.close()
 

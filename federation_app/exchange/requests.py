@@ -15,6 +15,15 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from federation_app.envelope.members.reading import EnvelopeBody
     from federation_app.exchange.admission import Admitted
+    from federation_app.models import EnvelopeStream
+
+
+def check_receiver(admitted: Admitted, stream: EnvelopeStream) -> None:
+    """Raise EnvelopeError conflict for a payment of an agent that the peer did not ask."""
+    if admitted.envelope.intent is Intent.CONFIRM and stream.receiver != admitted.receiver:
+        raise EnvelopeError(
+            EnvelopeCode.CONFLICT, "Another of our names answers the stream.", detail="to"
+        )
 
 
 def place_of(admitted: Admitted) -> int | None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from federation_app.edges import documents
 from federation_app.envelope.names.identity import keys_of_document
 from federation_app.envelope.names.manifests import document_sha256, read_hub, read_manifest
-from federation_app.exchange import receiver
+from federation_app.exchange import outcomes
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from sessions_app.models import Response
 from signing_app.kept_documents import forget_all
@@ -175,7 +175,7 @@ def test_the_same_ask_at_once_is_answered_once(http: httpx.Client, peer: Foreign
 def test_an_ask_whose_process_died_is_begun_by_its_repeat(
     http: httpx.Client, peer: ForeignPeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiver, "BEGIN_SECONDS", 0.3)
+    monkeypatch.setattr(outcomes, "WAIT_SECONDS", 0.3)
     ask = peer.envelope(stream_id="str-1")
     assert post(http, ask).status_code == 202
     first = EnvelopeStream.objects.get().response_id

@@ -330,7 +330,7 @@ DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
         tasks(
             "SendMessage",
             "live",
-            "is at work",
+            "is not waiting for a",
             message={
                 "messageId": "m",
                 "role": "ROLE_USER",

@@ -91,7 +91,7 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
             await expect(badge_of(said)).to_have_text("sent through Completions")
             await expect(badge_of(said)).to_be_visible()
             await expect(badge_of(said)).to_have_attribute(
-                "title", "Came over OpenAI Chat Completions"
+                "title", "Sent through OpenAI Chat Completions"
             )
         assert "word3" in await program
 

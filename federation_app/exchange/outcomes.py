@@ -1,0 +1,97 @@
+"""Envelopes with an effect: carried out once, whichever request or process receives them.
+
+An envelope's row says whether its effect is here. A repeat waits for the request that received it
+first, and takes over from one whose process has died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from django.utils import timezone
+
+from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
+from federation_app.exchange import admission
+from federation_app.exchange.answers import envelope_error
+from federation_app.models import ReceivedEnvelope
+from sessions_app import database
+from uamp import ErrorCode, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from federation_app.exchange.admission import Admitted
+
+ABANDONED: Final = timedelta(minutes=1)
+"""After this time, an envelope under way is carried out by a repeat: its process has died."""
+WAIT_SECONDS: Final = 10.0
+"""How long a repeat waits for the request that received the same envelope first."""
+LOOK_SECONDS: Final = 0.1
+
+
+async def carry_out(admitted: Admitted, act: Callable[[], Awaitable[None]]) -> bool:
+    """Carry out the act of an envelope once; return whether that had been done before.
+
+    A refused envelope leaves no row. Raises EnvelopeError busy for a repeat while the first request
+    is under way, and for what `act` raises.
+    """
+    remember = partial(admission.remember, admitted, is_done=False)
+    received, is_repeated = await database.run(remember)
+    if is_repeated and await _was_done(received):
+        return True
+    try:
+        await act()
+    except RemoteProtocolError as error:
+        # The process that died may have paid, or the answer has ended: its stream tells which.
+        if not (is_repeated and error.code == ErrorCode.PAYMENT_NOT_DUE):
+            await database.run(admission.forget, received)
+            raise envelope_error(error) from None
+    except BaseException:
+        await database.run(admission.forget, received)
+        raise
+    await database.run(_mark_done, received)
+    return is_repeated
+
+
+def under_way() -> EnvelopeError:
+    """Return the error for a repeat of an envelope that is still being processed."""
+    return EnvelopeError(EnvelopeCode.BUSY, "The same envelope is being processed.", retry_after=1)
+
+
+async def _was_done(received: ReceivedEnvelope) -> bool:
+    """Wait for the request that received the same envelope first; return whether it succeeded.
+
+    False means that its process has died, and that the caller carries the envelope out.
+    """
+    ends_at = time.monotonic() + WAIT_SECONDS
+    while (was_done := await database.run(_is_done, received)) is not None:
+        if was_done:
+            return True
+        if await database.run(_take_over, received):
+            return False
+        if time.monotonic() > ends_at:
+            break
+        await asyncio.sleep(LOOK_SECONDS)
+    raise under_way()
+
+
+def _is_done(received: ReceivedEnvelope) -> bool | None:
+    """Return whether the effect of an envelope is here; None if it was refused."""
+    rows = ReceivedEnvelope.objects.filter(pk=received.pk).values_list("is_done", flat=True)
+    return rows.first()
+
+
+def _take_over(received: ReceivedEnvelope) -> bool:
+    now = timezone.now()
+    rows = ReceivedEnvelope.objects.filter(
+        pk=received.pk, is_done=False, created_at__lt=now - ABANDONED
+    )
+    return rows.update(created_at=now) > 0
+
+
+def _mark_done(received: ReceivedEnvelope) -> None:
+    ReceivedEnvelope.objects.filter(pk=received.pk).update(is_done=True)
