@@ -330,7 +330,7 @@ DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
         tasks(
             "SendMessage",
             "live",
-            "is not waiting for a",
+            "is running",
             message={
                 "messageId": "m",
                 "role": "ROLE_USER",
@@ -338,7 +338,7 @@ DOORS: Final[dict[str, tuple[Callable[[Stored], str], str]]] = {
                 "taskId": "{at.live_task}",
             },
         ),
-        "is at work",
+        "is running",
     ),
     "A2A tasks/get": (tasks("tasks/get", id="{at.task}"), SECRET),
     "A2A tasks/resubscribe": (tasks("tasks/resubscribe", "live", id="{at.live_task}"), SECRET),
