@@ -19,7 +19,7 @@ class CpuTimeError(BaseException):
 
 
 def limit_memory(size: int) -> None:
-    """Let this process have so many bytes; what asks for more gets a MemoryError."""
+    """Limit the memory of this process to `size` bytes; beyond it, allocations fail."""
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 

@@ -200,7 +200,7 @@ def delete_chat(*, chat_id: str, deleted_by: User) -> None:
 
 
 def _end(chat: Chat, *, by: User) -> None:
-    """Delete a locked chat for everyone, on behalf of a person."""
+    """Delete a locked chat for everyone, in the name of the person who deletes it."""
     chat.deleted_at = timezone.now()
     chat.save(update_fields=["deleted_at"])
     record(by, AuditAction.CHAT_DELETED, chat)

@@ -1,4 +1,4 @@
-"""What operators do with a peer and its keys."""
+"""Admin operations on a peer and its keys."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ class RelayedRecords:
         try:
             await self._pass_back(line)
         except (aiohttp.ClientError, OSError, TimeoutError, EnvelopeError):
-            # The member is away, sends what is none of this protocol, or is a member no more.
+            # The member is unreachable, breaks the protocol, or has left the hub.
             pass
         finally:
             self._lines.pop(line.member.pk, None)

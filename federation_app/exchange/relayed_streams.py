@@ -68,7 +68,7 @@ class RelayedStream:
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield whole events as they arrive; raises EnvelopeError if they end without the stream.
 
-        That is busy if the member does not answer, and unauthorized if either is a member no more.
+        That is busy if the member does not answer, and unauthorized if either has left the hub.
         """
         if self._response is None:
             return
@@ -120,7 +120,7 @@ class RelayedStream:
             raise unanswered() from None
 
     def _member(self) -> Peer:
-        """Return the member that answers; raises EnvelopeError unauthorized if it is none now."""
+        """Return the member that answers; raises EnvelopeError unauthorized if it has left."""
         member = registry.member_of(self._stream.receiver)
         if (
             member is None

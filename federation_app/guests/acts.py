@@ -188,7 +188,9 @@ def do(peer: Peer, act: ActInOrder) -> None:
         raise malformed("A reaction is one emoji.", detail="emoji") from None
     except (EmptyMessage, TooManyPins, TooManyReactions, TooManyRevisions):
         raise EnvelopeError(
-            EnvelopeCode.CONFLICT, "The message stays as it is.", detail="message"
+            EnvelopeCode.CONFLICT,
+            "The chat or the message has reached a limit, or the message would be empty.",
+            detail="message",
         ) from None
 
 

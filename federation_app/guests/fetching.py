@@ -55,7 +55,7 @@ ATTEMPTS: Final = 5
 UNREACHABLE_SECONDS: Final = 3600.0
 """How long a file is asked for whose server sends nothing at all: it may be away for a while."""
 AT_ONCE: Final = 2
-"""How many files a process fetches at a time, each of which is in memory."""
+"""How many files a process fetches at a time; each is held in memory."""
 WAITING: Final = 40
 """How many files a process fetches or is about to fetch."""
 REMEMBERED: Final = 1000

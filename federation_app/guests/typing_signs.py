@@ -96,7 +96,7 @@ def _place(peer: Peer, shown: TypingSign) -> tuple[str, User]:
 def concerned_chats() -> frozenset[str]:
     """Return the chats whose changes wake a delivery: followed ones, and mirrors of peers' chats.
 
-    The newest CHATS_MOST of each. Of the others, the periodic look finds what is due, and who types
+    Only the CHATS_MOST newest of each. In other chats a periodic job finds what is due, and typing
     is not shown.
     """
     found: set[str] = set()

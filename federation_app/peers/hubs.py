@@ -82,8 +82,8 @@ def read_again(hub: Peer) -> AgentHub:
 def trust_children(hub: Peer) -> tuple[list[str], list[str]]:
     """Make peers of the children that a hub lists; return their names, and the others' problems.
 
-    A child that is a peer already stays as it is: an operator decided about it. Raises
-    EnvelopeError if the hub's document cannot be read.
+    A child that is already a peer is left alone: an operator decided about it. Raises EnvelopeError
+    if the hub's document cannot be read.
     """
     document = read_again(hub)
     known = set(Peer.objects.values_list("did", flat=True))

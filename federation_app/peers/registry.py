@@ -104,7 +104,7 @@ def is_member(peer: Peer) -> bool:
 
 
 def member_of(did: str) -> Peer | None:
-    """Return the member that has a name, itself or as its host; None if there is none.
+    """Return the member with this name, or the one that hosts it; None without either.
 
     A name that is a peer of its own is no longer its host's.
     """

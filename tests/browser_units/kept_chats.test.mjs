@@ -106,3 +106,15 @@ test("where the address is not secure nothing is kept", async () => {
   await kept.drop("a");
   assert.deepEqual([await kept.list(), await kept.chat("a")], [undefined, undefined]);
 });
+
+test("a cache that is deleted while it is used keeps nothing, and no other error is hidden", async () => {
+  for (const [error, isExpected] of [[new DOMException("Entry was not found", "NotFoundError"), true], [new TypeError("a mistake"), false]]) {
+    const fail = async () => { throw error; };
+    const kept = new KeptChats("1", { open: async () => ({ match: fail, put: fail, delete: fail, keys: fail }) });
+    const uses = [() => kept.list(), () => kept.chat("a"), () => kept.keepList([chat("a")]), () => kept.keepChat({ chat: chat("a"), entries: [], hasOlder: false }), () => kept.drop("a")];
+    for (const use of uses) {
+      if (isExpected) assert.equal(await use(), undefined);
+      else await assert.rejects(use, error);
+    }
+  }
+});

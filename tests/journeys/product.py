@@ -315,7 +315,8 @@ async def fill_in_login(page: Page, product: Product, username: str) -> None:
 
 def no_complaints(*pages: Page) -> None:
     """Assert that no page had a script error or a blocked resource."""
-    assert [line for page in pages for line in page.complaints] == []  # type: ignore[attr-defined]
+    complaints = [line for page in pages for line in page.complaints]  # type: ignore[attr-defined]
+    assert complaints == [], complaints
 
 
 async def write(page: Page, text: str) -> None:

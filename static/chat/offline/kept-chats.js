@@ -40,53 +40,60 @@ export class KeptChats {
   }
 
   /** Keep the list of chats, and only chats that are in it. @param {Chat[]} chats */
-  async keepList(chats) {
-    const cache = await this._cache;
-    if (!cache) return;
-    await this._write(LIST, JSON.stringify(chats));
-    const places = new Set([LIST, ...chats.map(({ id }) => placeOf(id))]);
-    const gone = (await cache.keys()).filter(({ url }) => !places.has(new URL(url).pathname));
-    await Promise.all(gone.map((request) => cache.delete(request)));
+  keepList(chats) {
+    return this._use(async (cache) => {
+      const places = new Set([LIST, ...chats.map(({ id }) => placeOf(id))]);
+      const gone = (await cache.keys()).filter(({ url }) => !places.has(new URL(url).pathname));
+      await Promise.all(gone.map((request) => cache.delete(request)));
+      await cache.put(LIST, asJson(JSON.stringify(chats)));
+    });
   }
 
   /** Keep the newest messages of a chat. @param {KeptChat} kept */
-  async keepChat({ chat, entries, hasOlder }) {
-    const cache = await this._cache;
-    if (!cache) return;
-    let last = entries.slice(-ENTRIES);
-    const write = () => JSON.stringify({ chat, entries: last, hasOlder: hasOlder || last.length < entries.length });
-    let text = write();
-    while (text.length > CHARS && last.length > 1) {
-      last = last.slice(Math.ceil(last.length / 2));
-      text = write();
-    }
-    await this._write(placeOf(chat.id), text);
-    const chats = (await cache.keys()).filter(({ url }) => new URL(url).pathname !== LIST);
-    await Promise.all(chats.slice(0, -CHATS).map((request) => cache.delete(request)));
+  keepChat({ chat, entries, hasOlder }) {
+    return this._use(async (cache) => {
+      let last = entries.slice(-ENTRIES);
+      const write = () => JSON.stringify({ chat, entries: last, hasOlder: hasOlder || last.length < entries.length });
+      let text = write();
+      while (text.length > CHARS && last.length > 1) {
+        last = last.slice(Math.ceil(last.length / 2));
+        text = write();
+      }
+      // In one step: a page that ends meanwhile must not leave less than there was.
+      await cache.put(placeOf(chat.id), asJson(text));
+      const chats = (await cache.keys()).filter(({ url }) => new URL(url).pathname !== LIST);
+      await Promise.all(chats.slice(0, -CHATS).map((request) => cache.delete(request)));
+    });
   }
 
   /** @param {string} id of a chat that the person is no longer in */
   async drop(id) {
-    await (await this._cache)?.delete(placeOf(id));
+    await this._use((cache) => cache.delete(placeOf(id)));
   }
 
   /** @param {string} place */
-  async _read(place) {
-    const kept = await (await this._cache)?.match(place);
-    return kept?.json();
+  _read(place) {
+    return this._use(async (cache) => (await cache.match(place))?.json());
   }
 
-  /** In one step: a page that ends meanwhile must not leave less than there was. @param {string} place @param {string} text */
-  async _write(place, text) {
+  /**
+   * Use the cache, if there is one: the disk may be full, and a sign-out in another tab may delete it at any time.
+   * @template T
+   * @param {(cache: Cache) => Promise<T>} act
+   * @returns {Promise<T|undefined>}
+   */
+  async _use(act) {
     const cache = await this._cache;
     try {
-      await cache?.put(place, new Response(text, { headers: { "Content-Type": "application/json" } }));
+      return cache && (await act(cache));
     } catch (error) {
-      // The disk is full: it is not there without a connection.
       if (!(error instanceof DOMException)) throw error;
     }
   }
 }
+
+/** @param {string} text */
+const asJson = (text) => new Response(text, { headers: { "Content-Type": "application/json" } });
 
 /**
  * Delete what other people left on this device.
