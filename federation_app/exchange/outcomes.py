@@ -46,7 +46,7 @@ async def carry_out(admitted: Admitted, act: Callable[[], Awaitable[None]]) -> b
     try:
         await act()
     except RemoteProtocolError as error:
-        # The process that died may have paid, or the answer has ended: its stream tells which.
+        # The process that died may have paid, or the answer has ended: its stream shows which.
         if not (is_repeated and error.code == ErrorCode.PAYMENT_NOT_DUE):
             await database.run(admission.forget, received)
             raise envelope_error(error) from None
