@@ -59,7 +59,8 @@ _REASONS: Final[Mapping[Right, str]] = {
     Right.ADD_MEMBERS: "Only members may add people and agents.",
     Right.QUIET_AGENTS: "Only members may pause the agents.",
     Right.DESCRIBE: "Only owners and admins may change a chat's name, description and picture.",
-    Right.REMOVE_MEMBERS: "Only owners and admins may remove members, and only owners those two.",
+    Right.REMOVE_MEMBERS: "Only owners and admins may remove members, and only owners may remove"
+    " owners.",
     Right.MANAGE_AGENTS: "Only owners and admins may set how an agent answers. If the owner or"
     " the pool pays, only owners may add and set agents.",
     Right.CHANGE_ROLES: "Only owners may change roles.",
