@@ -16,8 +16,8 @@ from agents_app.remote import health
 from agents_app.remote.models import Give, remote_model
 from agents_app.remote.parameters import params_of
 from agents_app.remote.tasks import TaskRecorder
-from agents_app.runtime.connected_run import run_connected
-from agents_app.runtime.daemons import Daemons, HeldElsewhere
+from agents_app.runtime.connected.daemons import Daemons, HeldElsewhere
+from agents_app.runtime.connected.run import run_connected
 from agents_app.runtime.failures import AgentError, cause_of, check_remote, fail
 from agents_app.runtime.model_calls import OrderlyModel, Tokens
 from agents_app.runtime.run_request import RunFinished, RunRequest, ToolBroker

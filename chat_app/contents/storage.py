@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from django.core.files.base import ContentFile
 from django.db import transaction
 
-from chat_app.contents.ai_marks import with_mark
 from chat_app.contents.extents import extent_of
 from chat_app.contents.filenames import clean_filename
+from chat_app.contents.marks.ai_marks import with_mark
 from chat_app.contents.measures import UNMEASURED
 from chat_app.contents.media_types import InvalidMedia, is_unchecked_picture, sniff
 from chat_app.contents.quota import ContentOwner, check_quota, largest_file, of_other_servers

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway_app.shapes.message_origins import CurrentTexts
-from sessions_app import database, kept_responses
+from sessions_app import database
+from sessions_app.returning import past_responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 async def current_texts(response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
     """Return the present texts of responses; callers check access."""
-    found = await database.run(kept_responses.current_texts, list(response_ids))
+    found = await database.run(past_responses.current_texts, list(response_ids))
     return {
         response_id: CurrentTexts(
             question=texts.message, is_edited=texts.is_edited, has_answer=texts.has_answer

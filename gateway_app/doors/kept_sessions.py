@@ -15,9 +15,10 @@ from django.utils.dateparse import parse_datetime
 
 import uamp
 from chat_app.log import history
-from sessions_app import database, kept_sessions
+from sessions_app import database
 from sessions_app.access.protocol_rights import check_reads_all, check_scope
 from sessions_app.handlers.sessions import find_session
+from sessions_app.returning import open_sessions
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class SessionReader:
         check_reads_all(self._principal)
         listed = [self._principal.key, self._transport, self._agent or ""]
         read = partial(
-            kept_sessions.list_sessions,
+            open_sessions.list_sessions,
             self._principal,
             transport=self._transport,
             agent=self._agent,

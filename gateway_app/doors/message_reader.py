@@ -19,7 +19,8 @@ from gateway_app.doors.agents.agent_directory import reader_of
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.responses import stored_of
 from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownAnswer, ShownMessage
-from sessions_app import database, kept_responses
+from sessions_app import database
+from sessions_app.returning import past_responses
 from sessions_app.transports.http_exchange import count_events
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from chat_app.log.history import LoggedEvent, LoggedMessage
     from gateway_app.shapes.stored_response import StoredResponse
-    from sessions_app.kept_responses import KeptResponse
+    from sessions_app.returning.past_responses import KeptResponse
     from uamp.events import Event
 
 TEXT_PIECE: Final = 1_000
@@ -59,7 +60,7 @@ def _read(message_id: str, user_id: int | None) -> _Read | None:
     entry = history.message_entry(message_id)
     if entry is None or not membership.is_member(entry.chat_id, user_id):
         return None
-    kept = kept_responses.response_about(message_id, entry.response_id)
+    kept = past_responses.response_about(message_id, entry.response_id)
     if kept is None:
         return entry, None, None
     ends = history.ends_of_responses(entry.chat_id, [kept.id])

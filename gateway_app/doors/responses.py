@@ -30,12 +30,13 @@ from gateway_app.shapes.stored_response import (
 from payments_app import x402
 from payments_app.money import Money
 from payments_app.x402.offers import NETWORK
-from sessions_app import database, kept_responses, selectors
+from sessions_app import database, selectors
 from sessions_app.access.protocol_rights import check_reads_all
 from sessions_app.handlers.sessions import find_session, waiting_frames
-from sessions_app.kept_responses import KeptResponse, ResponseFilter
 from sessions_app.response import follow_ups
 from sessions_app.response.follow_ups import FollowUpMessage
+from sessions_app.returning import past_responses
+from sessions_app.returning.past_responses import KeptResponse, ResponseFilter
 from sessions_app.tools.approvals import delegated_questions
 from sessions_app.transports.http_exchange import count_events, principal_of
 from uamp import ErrorCode, RemoteProtocolError, ResponseState
@@ -123,7 +124,7 @@ class ResponseReader:
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response in its present state; None if the caller has no such response."""
         read = partial(
-            kept_responses.find_response,
+            past_responses.find_response,
             response_id,
             self._principal,
             transport=self._transport,
@@ -200,7 +201,7 @@ class ResponseReader:
             changed_after=changed_after,
         )
         read = partial(
-            kept_responses.list_responses,
+            past_responses.list_responses,
             self._principal,
             which,
             transport=self._transport,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import uamp
 from agents_app.runtime.agent_run import AgentError
-from agents_app.runtime.daemons import DaemonLost
+from agents_app.runtime.connected.daemons import DaemonLost
 from chat_app.ids import new_event_id
 from sessions_app.frames import now_ms
 from uamp import ErrorCode
@@ -21,7 +21,7 @@ ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 
 
 class QueuedAnswer:
-    """The DaemonAnswer (agents_app.runtime.daemons) of one turn on one socket.
+    """The DaemonAnswer (agents_app.runtime.connected.daemons) of one turn on one socket.
 
     The socket's task calls `take` and `lose`; the run's task calls the others. All run on one event
     loop. Unread events are limited to `most` bytes, so that a daemon that keeps writing while the

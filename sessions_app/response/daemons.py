@@ -1,4 +1,4 @@
-"""Connected agents: finding a daemon for a response (agents_app.runtime.daemons.Daemons)."""
+"""Finds a daemon for a response of a connected agent (`agents_app.runtime.connected`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app import database
 from sessions_app.connected.turns import input_of
 
 if TYPE_CHECKING:
-    from agents_app.runtime.daemons import DaemonAnswer
+    from agents_app.runtime.connected.daemons import DaemonAnswer
     from sessions_app.connected.directory import ConnectedAgents
     from sessions_app.response.context import RunContext
 

@@ -22,15 +22,16 @@ from chat_app.log import history as chat_history
 from chat_app.members import membership
 from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
-from sessions_app import kept_responses, selectors, session_states
+from sessions_app import selectors, session_states
 from sessions_app.access import standing
 from sessions_app.access.principal import Principal
 from sessions_app.billing import requests
-from sessions_app.kept_responses import ResponseFilter
 from sessions_app.models import Response, Session, Webhook, WebhookDelivery
 from sessions_app.process import retention
 from sessions_app.queue import rows as queue_rows
 from sessions_app.queue.reading import current_queue
+from sessions_app.returning import past_responses
+from sessions_app.returning.past_responses import ResponseFilter
 from sessions_app.store import leases, responses, sql
 from sessions_app.store.records import Finished
 from sessions_app.tools import approvals, calls, delegated_calls, tasks
@@ -162,7 +163,7 @@ def test_a_list_of_tasks_reads_those_of_its_caller(filled: FilledTables) -> None
         cursor.execute("ANALYZE")
     for which in (ResponseFilter(), ResponseFilter(states=("completed",))):
         with counted() as cost:
-            found, total = kept_responses.list_responses(
+            found, total = past_responses.list_responses(
                 mine, which, transport="a2a", agent="echo", limit=51, before=None
             )
         assert (len(found), total) == (51, 100)

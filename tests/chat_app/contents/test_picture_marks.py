@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from chat_app.contents import measures, storage
-from chat_app.contents.ai_marks import with_mark
 from chat_app.contents.extents import kind_of
+from chat_app.contents.marks.ai_marks import with_mark
 from chat_app.contents.quota import ContentOwner
 from chat_app.contents.wave import wave_file
 from tests import factories

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agents_app.models import Agent
-from agents_app.runtime import daemon_claims
+from agents_app.runtime.connected import claims as daemon_claims
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, output_text, text_of, wait_until
 from tests.live_server import Person, shared_chat

@@ -10,7 +10,7 @@ import struct
 import zlib
 from typing import Final
 
-from chat_app.contents import media_marks
+from chat_app.contents.marks import media_marks
 from uamp.digital_source import AI_MADE
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"

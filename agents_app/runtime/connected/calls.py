@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from agents_app.runtime.daemon_tools import DaemonTools
+from agents_app.runtime.connected.tools import DaemonTools
 from agents_app.runtime.failures import AgentError
 from agents_app.runtime.model_calls import CALLS_AT_ONCE
 from uamp.errors import ErrorCode
@@ -15,8 +15,8 @@ from uamp.types.content import ToolCallData, ToolResultData
 from uap.uamp_adapter.history import plain_result
 
 if TYPE_CHECKING:
-    from agents_app.runtime.daemon_claims import DaemonClaims
-    from agents_app.runtime.daemons import DaemonAnswer
+    from agents_app.runtime.connected.claims import DaemonClaims
+    from agents_app.runtime.connected.daemons import DaemonAnswer
     from agents_app.runtime.run_request import RunRequest, ToolBroker
     from agents_app.selectors import AgentSpec
     from uamp.events import Event

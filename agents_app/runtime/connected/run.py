@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from agents_app.runtime.daemon_calls import DaemonCalls
-from agents_app.runtime.daemon_claims import DaemonClaims
-from agents_app.runtime.daemons import DaemonLost
+from agents_app.runtime.connected.calls import DaemonCalls
+from agents_app.runtime.connected.claims import DaemonClaims
+from agents_app.runtime.connected.daemons import DaemonLost
 from agents_app.runtime.failures import AgentError
 from agents_app.runtime.run_request import RunFinished
 from uamp.errors import ErrorCode, PaymentErrorCode
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
-    from agents_app.runtime.daemons import DaemonAnswer, Daemons
+    from agents_app.runtime.connected.daemons import DaemonAnswer, Daemons
     from agents_app.runtime.run_request import RunRequest, ToolBroker
     from agents_app.selectors import AgentSpec
     from uamp.events import Event

@@ -1,0 +1,1 @@
+"""Marks inside the files that agents make, for machines to read."""
