@@ -1,7 +1,7 @@
 /** Examples of one protocol in several languages. Without scripts they stand one below the other. */
 
-import "../chat/copy-button.js";
-import "../chat/tabs.js";
+import "../chat/controls/copy-button.js";
+import "../chat/controls/tabs.js";
 import { gettext } from "../chat/words.js";
 import { html, render } from "../vendor/lit/lit.js";
 

@@ -2,7 +2,7 @@
 
 import { Api, isApiError } from "../chat/api.js";
 import { avatar } from "../chat/dom.js";
-import { folded } from "../chat/folding.js";
+import { folded } from "../chat/text/folding.js";
 import { gettext } from "../chat/words.js";
 
 for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-agent]"))) place.replaceChildren(avatar(place.dataset.agent ?? "", "agent"));

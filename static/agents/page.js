@@ -2,7 +2,7 @@
 
 import "./code-examples.js";
 import "./directory.js";
-import "../chat/tabs.js";
+import "../chat/controls/tabs.js";
 import { gettext } from "../chat/words.js";
 import { html, render } from "../vendor/lit/lit.js";
 

@@ -1,6 +1,6 @@
 /** The REST API of this server (`/api/v1`), with its problem documents (RFC 9457) as errors. */
 
-import { asked, shown } from "./amounts.js";
+import { formatAmount, formatDue } from "./money/amounts.js";
 import { gettext, interpolate } from "./words.js";
 
 /**
@@ -20,7 +20,7 @@ function reasonOf(status, { errors = [], payment, detail, title }) {
   if (errors.length) return errors.map((error) => error.detail).join(" ");
   if (payment?.balance_required && payment.balance_current) {
     const { currency, balance_required: needed, balance_current: there } = payment;
-    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: asked(needed, currency), there: shown(there, currency) });
+    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: formatDue(needed, currency), there: formatAmount(there, currency) });
   }
   return detail || title || (status ? interpolate(gettext("Error %(status)s."), { status }) : gettext("Couldn't reach the server."));
 }

@@ -16,51 +16,8 @@ const TOGETHER_MS = 300;
 const UNREAD_MAX = 100;
 
 /**
- * @typedef {object} Participant
- * @property {"user"|"agent"} kind
- * @property {string} id
- * @property {string} name
- * @property {string} role
- * @property {string} [trigger]
- * @property {import("./price.js").Pricing|null} [pricing] of an agent
- * @property {boolean} [takes_calls] of an agent: whether it can join a call; false for a person of another server
- * @property {boolean} [online]
- * @property {number} participant_id
- * @property {string} [joined_at] ISO 8601
- * @property {string} [display_name] of a person
- * @property {string} [status_text] of a person
- * @property {string} [context] of an agent: what it is shown
- * @property {number|null} [context_messages] how many messages it is shown
- * @property {string[]} [keywords] that make it answer
- * @property {string|null} [budget] a decimal string
- * @property {string} [budget_period]
- *
- * @typedef {object} Chat
- * @property {string} id
- * @property {string} title
- * @property {string} [description]
- * @property {string} [avatar] an emoji, a colour or a picture; "" for one made of the name
- * @property {string|null} [avatar_url]
- * @property {number} [agent_hops] how often in a row agents may ask each other
- * @property {string} [payer] who pays for answers: a name of PAYERS
- * @property {string[]} rights of the person
- * @property {boolean} [only_owners_pin]
- * @property {string|null} [home] the server that owns the chat, where that is another one: what its people would not see is not offered
- * @property {boolean} [agents_quiet]
- * @property {string} epoch
- * @property {number} last_seq
- * @property {string} latest_at ISO 8601
- * @property {number} unread
- * @property {number} [unread_mentions] how many of the unread messages mention the person
- * @property {boolean} [muted]
- * @property {boolean} [pinned] in the list of the person
- * @property {boolean} [archived]
- * @property {boolean} [marked_unread]
- * @property {""|"all"|"mentions"|"none"} [notifications]
- * @property {number} [unread_replies] in threads that the person follows
- * @property {{name: string, content: string}|null} preview
- * @property {{chat_id: string|null, readable: boolean}|null} [forked_from] the chat with whose history it begins
- * @property {Participant[]} participants
+ * @typedef {import("./store/chat.js").Chat} Chat
+ * @typedef {import("./store/chat.js").Participant} Participant
  */
 
 /**

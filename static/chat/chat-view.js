@@ -3,11 +3,11 @@
 import { isApiError } from "./api.js";
 import { api, checkSignedIn, client, kept, me, page, store } from "./context.js";
 import { failure, nothingOpen } from "./chat-notices.js";
-import { ChatMoney } from "./chat-money.js";
-import { decide, mayDecide } from "./decisions.js";
+import { ChatMoney } from "./money/chat-money.js";
+import { AnswerActs } from "./actions/answer-acts.js";
+import { mayDecide } from "./decisions.js";
 import { loadLog } from "./deferred.js";
 import { editLast, escape } from "./keyboard/chat-keys.js";
-import { announce } from "./dom.js";
 import { Announcements } from "./log/announcements.js";
 import { markRead, showReader } from "./read-marker.js";
 import { isUnclear } from "./store/acts.js";
@@ -22,10 +22,10 @@ import "./panels/queue-strip.js";
 import "./panels/shared-state.js";
 import "./panels/typing-line.js";
 import { learnTranscript } from "./parts/sound-transcript.js";
-import { gettext, interpolate } from "./words.js";
+import { gettext } from "./words.js";
 
 /**
- * @typedef {import("./chat-store.js").Chat} Chat
+ * @typedef {import("./store/chat.js").Chat} Chat
  * @typedef {import("./store/entry.js").Entry} Entry
  * @typedef {import("../uamp/types.js").Frame} Frame
  * @typedef {import("../uamp/chat-session.js").ChatSession} ChatSession
@@ -60,6 +60,7 @@ export class ChatView extends View {
     this._ownShown = null;
     this._history = new History(page, api, kept);
     this._announcements = new Announcements();
+    this._acts = new AnswerActs(() => this.session, (text) => this._say(text));
   }
 
   connectedCallback() {
@@ -88,11 +89,11 @@ export class ChatView extends View {
         @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
         @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(/** @type {CustomEvent} */ e) => this._goTo(() => this._history.loadAround(e.detail))}
         @retry-turn=${(/** @type {CustomEvent} */ e) => this.session?.retry(e.detail)} @discard-turn=${(/** @type {CustomEvent} */ e) => this.session?.discard(e.detail)}
-        @ask-again=${(/** @type {CustomEvent} */ e) => this._composer?.write(e.detail)} @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)} @answer-again=${(/** @type {CustomEvent} */ e) => this._answerAgain(e.detail)}
-        @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._editAndAsk(e)}
-        @decide=${(/** @type {CustomEvent} */ e) => this._decide(e.detail)} @stop-answer=${(/** @type {CustomEvent} */ e) => this._stopAnswer(e.detail)}></message-list>
-      <typing-line></typing-line><queue-strip @queue-start=${(/** @type {CustomEvent} */ e) => this._actOnQueue(e.detail, "start")}
-        @queue-remove=${(/** @type {CustomEvent} */ e) => this._actOnQueue(e.detail, "remove")} @queue-edit=${(/** @type {CustomEvent} */ e) => this._editQueued(e.detail)}></queue-strip>
+        @ask-again=${(/** @type {CustomEvent} */ e) => this._composer?.write(e.detail)} @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)} @answer-again=${(/** @type {CustomEvent} */ e) => this._acts.answerAgain(e.detail)}
+        @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._acts.editAndAsk(e)}
+        @decide=${(/** @type {CustomEvent} */ e) => this._acts.decide(e.detail)} @stop-answer=${(/** @type {CustomEvent} */ e) => this._acts.stop(e.detail)}></message-list>
+      <typing-line></typing-line><queue-strip @queue-start=${(/** @type {CustomEvent} */ e) => this._acts.onQueue(e.detail, "start")}
+        @queue-remove=${(/** @type {CustomEvent} */ e) => this._acts.onQueue(e.detail, "remove")} @queue-edit=${(/** @type {CustomEvent} */ e) => this._editQueued(e.detail)}></queue-strip>
       <chat-composer @keydown=${(/** @type {KeyboardEvent} */ e) => editLast(e, this._composer)}></chat-composer>`);
   }
 
@@ -167,17 +168,6 @@ export class ChatView extends View {
 
   /** @param {string} text that the composer shows for a moment */
   _say = (text) => this._composer?.say(text);
-
-  /** @param {{approval: {key: string}, approved: boolean, reason: string}} decision */
-  _decide(decision) {
-    if (this.session) decide(this.session, decision, (text) => this._say(text));
-  }
-
-  /** @param {Frame} item @param {"start"|"remove"} act */
-  _actOnQueue({ id }, act) {
-    const isSent = act === "start" ? this.session?.startQueued(id) : this.session?.removeQueued(id);
-    if (!isSent) this._say(gettext("You're offline. Try again when you're back online."));
-  }
 
   /** Take a message back into the field where it was written. @param {Frame} item */
   async _editQueued({ id }) {
@@ -359,24 +349,6 @@ export class ChatView extends View {
     if (page.state.own === this._ownShown) return;
     this._ownShown = page.state.own;
     this._composer?.showRunning(this.session?.ownResponses.filter(({ thread }) => !thread) ?? []);
-  }
-
-  /** The prices are those of answers to a new question. @param {CustomEvent<Parameters<ChatSession["editAndAsk"]>[0]>} event */
-  _editAndAsk(event) {
-    if (this.session?.editAndAsk(event.detail)) return;
-    event.preventDefault();
-    this._say(gettext("You're offline. Try again when you're back online."));
-  }
-
-  /** Its price is that of an answer to a new question. @param {Entry} entry */
-  _answerAgain({ id }) {
-    if (!this.session?.answerAgain(id)) this._say(gettext("You're offline. Try again when you're back online."));
-  }
-
-  /** Stop one answer, that of another member too. @param {LiveResponse} response */
-  _stopAnswer(response) {
-    this.session?.cancel(response.id);
-    announce(response.agent ? interpolate(gettext("Stopping %(name)s"), { name: response.agent }) : gettext("Stopping the answer"));
   }
 
   /**

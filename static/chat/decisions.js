@@ -5,7 +5,7 @@ import { gettext } from "./words.js";
 
 /**
  * The person who asked for the work decides, or an owner of the chat.
- * @param {import("./chat-store.js").Chat} chat @param {{userId: string}} approval
+ * @param {import("./store/chat.js").Chat} chat @param {{userId: string}} approval
  */
 export function mayDecide({ participants }, { userId }) {
   const mine = participants.find((one) => one.kind === "user" && String(one.id) === me.id);

@@ -29,8 +29,8 @@ import "./person/settings-dialog.js";
 import "./search/search-dialog.js";
 import "./search/threads-dialog.js";
 
-/** @typedef {import("./chat-store.js").Chat} Chat */
-/** @typedef {import("./chat-store.js").Participant} Participant */
+/** @typedef {import("./store/chat.js").Chat} Chat */
+/** @typedef {import("./store/chat.js").Participant} Participant */
 /** @typedef {import("./store/entry.js").Entry} Entry */
 
 on("new-chat", () => part("new-chat-dialog").startChat());

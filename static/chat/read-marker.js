@@ -18,7 +18,7 @@ export function markRead(session, list) {
 
 /**
  * A member has read as far as a message.
- * @param {import("./chat-store.js").Chat|null} chat @param {import("../uamp/types.js").Frame} event
+ * @param {import("./store/chat.js").Chat|null} chat @param {import("../uamp/types.js").Frame} event
  */
 export function showReader(chat, { user_id: userId, message_id: messageId }) {
   const entry = page.state.entries.find(({ id }) => id === messageId);

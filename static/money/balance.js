@@ -1,6 +1,6 @@
 /** What one has, and what of it is reserved for answers that run. */
 
-import { exact, shown, units } from "../chat/amounts.js";
+import { formatAmount, formatExact, units } from "../chat/money/amounts.js";
 import { MoneyPart, api } from "./part.js";
 import { gettext } from "../chat/words.js";
 import { html, nothing } from "../vendor/lit/lit.js";
@@ -42,7 +42,7 @@ class MoneyBalance extends MoneyPart {
   /** @param {Balance} balance */
   _figures({ available, held, posted, currency }) {
     const figure = (/** @type {string} */ name, /** @type {string} */ amount, /** @type {string} */ id) =>
-      html`<div class="figure"><dt>${name}</dt><dd data-testid=${id} title=${exact(amount, currency)}>${shown(amount, currency)}</dd></div>`;
+      html`<div class="figure"><dt>${name}</dt><dd data-testid=${id} title=${formatExact(amount, currency)}>${formatAmount(amount, currency)}</dd></div>`;
     return html`<dl class="figures">${figure(gettext("Available balance"), available, "available")}${
       units(held) > 0n ? html`${figure(gettext("On hold for answers"), held, "held")}${figure(gettext("Total"), posted, "posted")}` : nothing}</dl>`;
   }

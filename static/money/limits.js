@@ -1,6 +1,6 @@
 /** How much one lets oneself spend in a day, a week and a month; and what agents take unasked. */
 
-import { exact, padded, shown, typed } from "../chat/amounts.js";
+import { amountFromInput, formatAmount, formatExact, padded } from "../chat/money/amounts.js";
 import { announce } from "../chat/dom.js";
 import { MoneyPart, api, labelled, named, table, written } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
@@ -56,7 +56,7 @@ class MoneyLimits extends MoneyPart {
   _form(limits) {
     const others = this._others;
     const rows = others.map((one) => html`<tr><td>${one.token ? html`${gettext("Token")}${named(one.token_name ?? "", one.token)}` : named(one.agent || one.agent_id || "")}</td><td>${
-      PERIODS[one.period]}</td><td>${exact(one.amount, one.currency)}</td><td>${shown(one.left, one.currency)}</td></tr>`);
+      PERIODS[one.period]}</td><td>${formatExact(one.amount, one.currency)}</td><td>${formatAmount(one.left, one.currency)}</td></tr>`);
     return html`<p class="quiet">${gettext("You never spend more than this. Leave a field empty for no limit. Days end at midnight UTC.")}</p>
       <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>${Object.keys(PERIODS).map((period) => this._field(period, limits.find((one) => one.period === period && !one.agent_id && !one.token)))}
         <button type="submit" class="button button-primary">${gettext("Save limits")}</button></form>
@@ -67,7 +67,7 @@ class MoneyLimits extends MoneyPart {
   _field(period, limit) {
     const field = html`<input class="field" name=${period} inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${gettext("No limit")} value=${limit ? padded(limit.amount) : ""} data-testid="limit-${period}">`;
     return html`<div class="limit">${labelled(`${PERIODS[period]} (USD)`, field)}${
-      limit ? html`<small>${interpolate(gettext("%(amount)s left until %(time)s"), { amount: shown(limit.left, limit.currency), time: when.format(new Date(limit.resets_at)) })}</small>` : nothing}</div>`;
+      limit ? html`<small>${interpolate(gettext("%(amount)s left until %(time)s"), { amount: formatAmount(limit.left, limit.currency), time: when.format(new Date(limit.resets_at)) })}</small>` : nothing}</div>`;
   }
 
   /** @param {SubmitEvent} event */
@@ -75,7 +75,7 @@ class MoneyLimits extends MoneyPart {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
     const given = new FormData(form);
-    const limits = Object.keys(PERIODS).filter((period) => written(given, period)).map((period) => ({ period, amount: typed(written(given, period)), currency: "USD" }));
+    const limits = Object.keys(PERIODS).filter((period) => written(given, period)).map((period) => ({ period, amount: amountFromInput(written(given, period)), currency: "USD" }));
     const kept = this._others.filter(({ agent, token }) => agent || token).map(({ period, agent, token, amount, currency }) => ({ period, agent, token, amount, currency }));
     if (await this.attempt(() => api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }))) {
       announce(gettext("Limits saved."));
@@ -111,7 +111,7 @@ class MoneyApprovals extends MoneyPart {
   /** @param {Approval[]} approvals */
   _list(approvals) {
     if (!approvals.length) return html`<p class="quiet">${gettext("Paid agents ask you before each answer. “Always allow” on a payment card changes that.")}</p>`;
-    const rows = repeat(approvals, ({ agent_id: id }) => id, ({ agent, agent_id: id, up_to: upTo, currency }) => html`<tr><td>${agent || id}</td><td>${interpolate(gettext("%(price)s per answer"), { price: exact(upTo, currency) })}</td>
+    const rows = repeat(approvals, ({ agent_id: id }) => id, ({ agent, agent_id: id, up_to: upTo, currency }) => html`<tr><td>${agent || id}</td><td>${interpolate(gettext("%(price)s per answer"), { price: formatExact(upTo, currency) })}</td>
       <td><button type="button" class="button" aria-label=${interpolate(gettext("Remove approval for %(name)s"), { name: agent || id })} data-testid="withdraw" @click=${() => this._withdraw(agent || id, id)}>${gettext("Remove approval")}</button></td></tr>`);
     return table(gettext("Agents that charge without asking"), [gettext("Agent"), gettext("At most"), ""], rows);
   }

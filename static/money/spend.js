@@ -1,6 +1,6 @@
 /** What one spent, as a plot of thirty days and as bars by agent; both are tables too. */
 
-import { shown, units } from "../chat/amounts.js";
+import { formatAmount, units } from "../chat/money/amounts.js";
 import { glyph } from "../chat/view.js";
 import { MoneyPart, api, table } from "./part.js";
 import { gettext, interpolate, locale, ngettext } from "../chat/words.js";
@@ -29,7 +29,7 @@ function dayPlot(days, currency) {
   const step = WIDTH / days.length;
   const bars = days.map(({ day, amount }, i) => {
     const height = Math.max(share(amount, largest) * FLOOR, units(amount) > 0n ? 2 : 0);
-    return svg`<rect class="bar" x=${(i * step + step * 0.15).toFixed(1)} y=${(FLOOR - height).toFixed(1)} width=${(step * 0.7).toFixed(1)} height=${height.toFixed(1)} rx="2"><title>${`${named(day)}: ${shown(amount, currency)}`}</title></rect>`;
+    return svg`<rect class="bar" x=${(i * step + step * 0.15).toFixed(1)} y=${(FLOOR - height).toFixed(1)} width=${(step * 0.7).toFixed(1)} height=${height.toFixed(1)} rx="2"><title>${`${named(day)}: ${formatAmount(amount, currency)}`}</title></rect>`;
   });
   const total = days.reduce((sum, { amount }) => sum + units(amount), 0n);
   const label = interpolate(
@@ -41,7 +41,7 @@ function dayPlot(days, currency) {
   const most = days.find(({ amount }) => largest && units(amount) === largest);
   const marks = [days[0], days[Math.floor(days.length / 2)], days[days.length - 1]];
   return html`<div class="plot-frame">
-    <p class="plot-most">${most ? interpolate(gettext("Highest day: %(amount)s"), { amount: shown(most.amount, currency) }) : gettext("Nothing yet")}</p>
+    <p class="plot-most">${most ? interpolate(gettext("Highest day: %(amount)s"), { amount: formatAmount(most.amount, currency) }) : gettext("Nothing yet")}</p>
     <svg viewBox="0 0 ${WIDTH} ${FLOOR}" class="plot" role="img" aria-label=${label} preserveAspectRatio="none">${bars}<line class="axis" x1="0" y1=${FLOOR} x2=${WIDTH} y2=${FLOOR}></line></svg>
     <div class="plot-marks" aria-hidden="true">${marks.map(({ day }) => html`<span>${named(day)}</span>`)}</div></div>`;
 }
@@ -51,7 +51,7 @@ function agentBars(agents, currency) {
   const largest = largestOf(agents);
   return html`<ul class="agent-bars" aria-label=${gettext("Spent per agent")}>${agents.map(({ agent, amount, charges }) => html`<li><span class="agent-name">${agent || gettext("A deleted agent")}</span>
     <svg viewBox="0 0 100 8" preserveAspectRatio="none" class="agent-bar" aria-hidden="true"><rect class="bar" width=${Math.max(share(amount, largest) * 100, 1).toFixed(1)} height="8"></rect></svg>
-    <span class="amount">${shown(amount, currency)}<small> ${interpolate(ngettext("%(n)s charge", "%(n)s charges", charges), { n: charges })}</small></span></li>`)}</ul>`;
+    <span class="amount">${formatAmount(amount, currency)}<small> ${interpolate(ngettext("%(n)s charge", "%(n)s charges", charges), { n: charges })}</small></span></li>`)}</ul>`;
 }
 
 class MoneySpend extends MoneyPart {
@@ -77,8 +77,8 @@ class MoneySpend extends MoneyPart {
 
   /** @param {Spend} spend */
   _plots({ days, agents, currency, total }) {
-    const spent = days.filter(({ amount }) => units(amount) !== 0n).map(({ day, amount }) => html`<tr><td>${named(day)}</td><td>${shown(amount, currency)}</td></tr>`);
-    return html`<p class="total" data-testid="spent">${shown(total, currency)}</p>${dayPlot(days, currency)}
+    const spent = days.filter(({ amount }) => units(amount) !== 0n).map(({ day, amount }) => html`<tr><td>${named(day)}</td><td>${formatAmount(amount, currency)}</td></tr>`);
+    return html`<p class="total" data-testid="spent">${formatAmount(total, currency)}</p>${dayPlot(days, currency)}
       <details><summary>${glyph("chevron")}${gettext("As a table")}</summary>${
         spent.length ? table(gettext("Spent per day"), [gettext("Day (UTC)"), gettext("Amount")], spent) : html`<p class="quiet">${gettext("Nothing spent.")}</p>`}</details>
       ${agents.length ? agentBars(agents, currency) : html`<p class="quiet">${gettext("No spending on agents yet.")}</p>`}`;

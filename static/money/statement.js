@@ -1,6 +1,6 @@
 /** What moved on one's account, the newest first, a page at a time. */
 
-import { exact } from "../chat/amounts.js";
+import { formatExact } from "../chat/money/amounts.js";
 import { MoneyPart, api, table } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
 import { html, nothing } from "../vendor/lit/lit.js";
@@ -56,7 +56,7 @@ class MoneyStatement extends MoneyPart {
     const rows = moves.map((move) => html`<tr><td><time datetime=${move.at}>${when.format(new Date(move.at))}</time></td>
       <td>${this._what(move)}${move.memo && move.memo !== move.kind ? html`<small>${move.memo}</small>` : nothing}${
         move.chat_id ? html` <a href="/chats/${encodeURIComponent(move.chat_id)}">${gettext("in a chat")}</a>` : nothing}</td>
-      <td class="amount ${move.amount.startsWith("-") ? "" : "is-in"}">${exact(move.amount, this._currency)}</td></tr>`);
+      <td class="amount ${move.amount.startsWith("-") ? "" : "is-in"}">${formatExact(move.amount, this._currency)}</td></tr>`);
     return table(gettext("Statement"), [gettext("When"), gettext("What"), gettext("Amount")], rows);
   }
 

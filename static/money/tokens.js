@@ -1,7 +1,7 @@
 /** Payment tokens: budgets for programs. The secret is shown once, right after it is made. */
 
-import { shown, typed } from "../chat/amounts.js";
-import { copyText } from "../chat/clipboard.js";
+import { amountFromInput, formatAmount } from "../chat/money/amounts.js";
+import { copyText } from "../chat/controls/clipboard.js";
 import { announce } from "../chat/dom.js";
 import { glyph } from "../chat/view.js";
 import { newId } from "../uamp/ids.js";
@@ -57,7 +57,7 @@ class MoneyTokens extends MoneyPart {
   _row(token) {
     const { id, name, balance, currency, status, expiresAt, parentId } = token;
     const isActive = status === "active";
-    return html`<tr><td>${named(name, id)}${parentId ? html`<small>${gettext("passed on")}</small>` : nothing}</td><td>${shown(balance, currency)}</td>
+    return html`<tr><td>${named(name, id)}${parentId ? html`<small>${gettext("passed on")}</small>` : nothing}</td><td>${formatAmount(balance, currency)}</td>
       <td>${isActive && expiresAt ? interpolate(gettext("until %(time)s"), { time: when.format(new Date(expiresAt)) }) : status}</td>
       <td>${isActive ? html`<button type="button" class="button" data-testid="token-revoke" aria-label=${interpolate(gettext("End %(name)s"), { name: name || id })} @click=${() => this._end(token)}>${gettext("End")}</button>` : nothing}</td></tr>`;
   }
@@ -86,9 +86,9 @@ class MoneyTokens extends MoneyPart {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
     const given = new FormData(form);
-    const day = typed(written(given, "day"));
+    const day = amountFromInput(written(given, "day"));
     const body = {
-      amount: typed(written(given, "amount")), currency: "USD", name: written(given, "name"), expiresIn: Number(given.get("days")) * DAY_SECONDS,
+      amount: amountFromInput(written(given, "amount")), currency: "USD", name: written(given, "name"), expiresIn: Number(given.get("days")) * DAY_SECONDS,
       ...(day ? { limits: [{ period: "day", amount: day }] } : {}),
     };
     // The same try again makes the same token, whatever became of the answer.
@@ -113,7 +113,7 @@ class MoneyTokens extends MoneyPart {
     const isEnded = await this.attempt(async () => {
       const { returned } = await api.send("DELETE", `/api/payments/tokens/${encodeURIComponent(token.id)}`);
       this._secret = "";
-      announce(interpolate(gettext("Token closed; %(amount)s returned to your balance."), { amount: shown(returned, token.currency) }));
+      announce(interpolate(gettext("Token closed; %(amount)s returned to your balance."), { amount: formatAmount(returned, token.currency) }));
     });
     if (isEnded) this.changed();
   }

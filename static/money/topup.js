@@ -1,6 +1,6 @@
 /** Ways to put money in: each provider's own, and what became of what was asked for. */
 
-import { padded, shown, typed } from "../chat/amounts.js";
+import { amountFromInput, formatAmount, padded } from "../chat/money/amounts.js";
 import { announce } from "../chat/dom.js";
 import { newId } from "../uamp/ids.js";
 import { MoneyPart, api, labelled, table, written } from "./part.js";
@@ -42,7 +42,7 @@ class MoneyTopUp extends MoneyPart {
   }
 
   body() {
-    const rows = this._topUps.map(({ created_at: at, amount, currency, state, reason, url }) => html`<tr><td>${when.format(new Date(at))}</td><td>${shown(amount, currency)}</td>
+    const rows = this._topUps.map(({ created_at: at, amount, currency, state, reason, url }) => html`<tr><td>${when.format(new Date(at))}</td><td>${formatAmount(amount, currency)}</td>
       <td><span>${STATES[state] || state}${reason ? html`<small>${reason}</small>` : nothing}${state === "open" && url ? html` <a href=${url}>${gettext("Pay")}</a>` : nothing}</span></td></tr>`);
     return html`<div>${this._providers ? this._forms(this._providers) : nothing}</div>${this.problem()}
       <div data-testid="topups">${rows.length ? table(gettext("Top-ups"), [gettext("Asked on"), gettext("Amount"), gettext("State")], rows) : nothing}</div>`;
@@ -60,7 +60,7 @@ class MoneyTopUp extends MoneyPart {
   async _ask(event, provider) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const amount = typed(written(new FormData(form), "amount"));
+    const amount = amountFromInput(written(new FormData(form), "amount"));
     const of = `${provider} ${amount}`;
     const asking = this._asking?.of === of ? this._asking : { of, key: newId() };
     this._asking = asking;
@@ -72,7 +72,7 @@ class MoneyTopUp extends MoneyPart {
         return;
       }
       form.reset();
-      announce(interpolate(gettext("Amount due: %(amount)s"), { amount: shown(amount) }));
+      announce(interpolate(gettext("Amount due: %(amount)s"), { amount: formatAmount(amount) }));
       await this.read();
     });
   }

@@ -1,8 +1,8 @@
 /** The small parts that are styles alone: buttons, fields, avatars, badges, menus, loading, empty states. */
 
 import { PATHS } from "../chat/dom.js";
-import "../chat/tabs.js";
-import "../chat/copy-button.js";
+import "../chat/controls/tabs.js";
+import "../chat/controls/copy-button.js";
 import { colourChoice } from "../chat/person/avatar-picker.js";
 import { signatureMark } from "../chat/log/signature-badge.js";
 import { dots, face, faceOf, faceOfChat, glyph, spinner } from "../chat/view.js";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EMOJI, emojiFor, withEmoji } from "../../static/chat/emoji.js";
+import { EMOJI, emojiFor, withEmoji } from "../../static/chat/text/emoji.js";
 
 test("each emoji and each name is there once", () => {
   assert.equal(new Set(EMOJI.map(({ emoji }) => emoji)).size, EMOJI.length);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { folded, foldedWithPlaces } from "../../static/chat/folding.js";
+import { folded, foldedWithPlaces } from "../../static/chat/text/folding.js";
 import { fit } from "../../static/chat/keyboard/fuzzy.js";
 
 const TABLE = /** @type {[string, string][]} */ (JSON.parse(readFileSync(new URL("../vectors/folding.json", import.meta.url), "utf8")));

@@ -95,7 +95,7 @@ test("the beginning of a message is one line without marks", async () => {
 });
 
 test("amounts are shown as people pay them, and prices to their last digit", async () => {
-  const { asked, atMost, exact, shown } = await import("../../static/chat/amounts.js");
+  const { atMost, formatAmount, formatDue, formatExact } = await import("../../static/chat/money/amounts.js");
   const rows = [
     // amount, as it is paid, as it is asked for, exactly
     ["0.02512", "$0.03", "$0.03", "$0.02512"],
@@ -108,15 +108,15 @@ test("amounts are shown as people pay them, and prices to their last digit", asy
     ["-0.00998", "−$0.01", "−$0.01", "−$0.00998"],
     ["1234567.891", "$1,234,567.89", "$1,234,567.90", "$1,234,567.891"],
   ];
-  for (const [amount, paid, due, whole] of rows) assert.deepEqual([shown(amount), asked(amount), exact(amount)], [paid, due, whole]);
-  assert.equal(shown("3", "CREDITS"), "3.00 CREDITS");
+  for (const [amount, paid, due, whole] of rows) assert.deepEqual([formatAmount(amount), formatDue(amount), formatExact(amount)], [paid, due, whole]);
+  assert.equal(formatAmount("3", "CREDITS"), "3.00 CREDITS");
   assert.equal(atMost("0.02512"), "0.03");
 });
 
 test("an amount may be typed with a comma, and one that may be a thousand stays", async () => {
-  const { padded, typed } = await import("../../static/chat/amounts.js");
+  const { amountFromInput, padded } = await import("../../static/chat/money/amounts.js");
   const rows = [["1.5", "1.5"], [" 1,50 ", "1.50"], ["0,03", "0.03"], ["12,5", "12.5"], ["0,0005", "0.0005"], ["1,000", "1,000"], ["1.000,50", "1.000,50"], ["1,2,3", "1,2,3"], ["", ""]];
-  for (const [text, amount] of rows) assert.equal(typed(text), amount);
+  for (const [text, amount] of rows) assert.equal(amountFromInput(text), amount);
   assert.equal(padded("1.5"), "1.50");
-  assert.equal(typed(padded("0.03")), "0.03");
+  assert.equal(amountFromInput(padded("0.03")), "0.03");
 });

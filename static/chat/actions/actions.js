@@ -3,7 +3,7 @@
 import { page, pageAt, store } from "../context.js";
 import { newId } from "../../uamp/ids.js";
 import { announce } from "../dom.js";
-import { copyText } from "../clipboard.js";
+import { copyText } from "../controls/clipboard.js";
 import { canSpeak, readAloud, speaking } from "./speech.js";
 import { attempt, isMirror, isOwn, isOwner, isThere, mayAskAgain, mayPin, pin, saveProof } from "./acts.js";
 import { gettext, interpolate } from "../words.js";

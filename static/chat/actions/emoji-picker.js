@@ -1,6 +1,6 @@
 /** A choice of emoji with a search, for a reaction or for a text; any other emoji can be written in its field. */
 
-import { emojiFor } from "../emoji.js";
+import { emojiFor } from "../text/emoji.js";
 import { View } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, react } from "./acts.js";

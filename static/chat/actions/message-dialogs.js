@@ -2,7 +2,7 @@
 
 import { isApiError } from "../api.js";
 import { part } from "../dom.js";
-import { fullTime } from "../time.js";
+import { fullTime } from "../text/time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { isOwn, revisionsOf } from "./acts.js";

@@ -3,7 +3,7 @@
 import { page } from "../context.js";
 import { beginningOf } from "../markdown/plain.js";
 import { Selected } from "../store/store.js";
-import { shortTime } from "../time.js";
+import { shortTime } from "../text/time.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, mayPin, pin } from "./acts.js";

@@ -7,7 +7,7 @@ import { glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Chat} Chat */
 
 export class CallDialog extends DialogView {
   static properties = { _chat: { state: true } };

@@ -2,7 +2,7 @@
 
 import { me, page, store } from "../context.js";
 import { people } from "../person/looks.js";
-import { clockTime, dayName, daysAgo } from "../time.js";
+import { clockTime, dayName, daysAgo } from "../text/time.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { media } from "../parts/media.js";

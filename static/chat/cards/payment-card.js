@@ -1,10 +1,10 @@
 /** A payment that an answer waits for: the agent, how much, why, what is left, and the ways to decide. */
 
-import { asked, atMost, decimal, padded, shown, typed, units } from "../amounts.js";
+import { amountFromInput, atMost, decimal, formatAmount, formatDue, padded, units } from "../money/amounts.js";
 import { beginningOf } from "../markdown/plain.js";
-import { clockTime } from "../time.js";
+import { clockTime } from "../text/time.js";
 import { View, glyph } from "../view.js";
-import { wallet } from "../wallet.js";
+import { wallet } from "../money/wallet.js";
 import { html, live } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -101,7 +101,7 @@ export class PaymentCard extends View {
 
   render() {
     const { payment } = this;
-    const amount = asked(payment.amount, payment.currency);
+    const amount = formatDue(payment.amount, payment.currency);
     const until = payment.expiresAt ? ` ${interpolate(gettext("Offer expires at %(time)s."), { time: clockTime(1000 * payment.expiresAt) })}` : "";
     const left = this._left();
     return html`
@@ -151,7 +151,7 @@ export class PaymentCard extends View {
   _reason({ code, message, required, current }) {
     if (code !== "insufficient_balance" || !required || !current) return message;
     const { currency } = this.payment;
-    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: asked(required, currency), there: shown(current, currency) });
+    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: formatDue(required, currency), there: formatAmount(current, currency) });
   }
 
   /** What is left after the payment, in smallest units; null when that is not known. */
@@ -166,8 +166,8 @@ export class PaymentCard extends View {
     if (after === null || !wallet.balance) return "";
     const { available, currency } = wallet.balance;
     if (this.payment.state === "sent") return gettext("Paying…");
-    if (after >= 0n) return interpolate(gettext("Balance %(there)s → %(left)s after this answer"), { there: shown(available, currency), left: shown(decimal(after), currency) });
-    return this._error ? "" : interpolate(gettext("Balance too low: you have %(there)s, %(missing)s short."), { there: shown(available, currency), missing: asked(decimal(-after), currency) });
+    if (after >= 0n) return interpolate(gettext("Balance %(there)s → %(left)s after this answer"), { there: formatAmount(available, currency), left: formatAmount(decimal(after), currency) });
+    return this._error ? "" : interpolate(gettext("Balance too low: you have %(there)s, %(missing)s short."), { there: formatAmount(available, currency), missing: formatDue(decimal(-after), currency) });
   }
 
   _walletChanged() {
@@ -180,7 +180,7 @@ export class PaymentCard extends View {
   /** @param {SubmitEvent} event */
   _always(event) {
     event.preventDefault();
-    this._fire("pay-always", { upTo: typed(/** @type {HTMLInputElement} */ (this.querySelector("input")).value) });
+    this._fire("pay-always", { upTo: amountFromInput(/** @type {HTMLInputElement} */ (this.querySelector("input")).value) });
   }
 
   /** @param {string} type @param {{upTo?: string}} [detail] */

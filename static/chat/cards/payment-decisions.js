@@ -1,6 +1,6 @@
 /** What a person decides on the cards of payments: pay, allow an amount from now on, or cancel the answer. */
 
-import { asked, units } from "../amounts.js";
+import { formatDue, units } from "../money/amounts.js";
 import { isApiError } from "../api.js";
 import { api } from "../context.js";
 import { gettext, interpolate } from "../words.js";
@@ -37,7 +37,7 @@ function pay({ session: of, say }, shownPayment) {
 async function payAlways(place, card, { payment, upTo }) {
   if (payment.state === "sent") return;
   if (/^\d+(\.\d+)?$/.test(upTo) && units(upTo) < units(payment.amount)) {
-    card.say(interpolate(gettext("%(agent)s asks for %(amount)s now: allow at least that, or pay once."), { agent: payment.agent, amount: asked(payment.amount, payment.currency) }));
+    card.say(interpolate(gettext("%(agent)s asks for %(amount)s now: allow at least that, or pay once."), { agent: payment.agent, amount: formatDue(payment.amount, payment.currency) }));
     return;
   }
   try {

@@ -2,9 +2,9 @@
 
 import "./receipt-badge.js";
 import { isApiError } from "../api.js";
-import { decimal, exact, fromFloat, shown, units } from "../amounts.js";
+import { decimal, formatAmount, formatExact, fromFloat, units } from "../money/amounts.js";
 import { api } from "../context.js";
-import { fullTime } from "../time.js";
+import { fullTime } from "../text/time.js";
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
@@ -48,15 +48,15 @@ const UNFINISHED = {
 function detailRows(receipt) {
   const { currency } = receipt;
   const rows = [
-    [gettext("Paid"), exact(receipt.amount, currency)],
+    [gettext("Paid"), formatExact(receipt.amount, currency)],
     [gettext("Paid by"), PAID_BY[receipt.paid_by] || receipt.paid_by],
     [gettext("Input tokens"), receipt.input_tokens],
     [gettext("Output tokens"), receipt.output_tokens],
     [gettext("Tools called"), receipt.tools || null],
     [gettext("Stopped or failed"), UNFINISHED[receipt.unfinished ?? ""] || null],
-    [gettext("Server fee"), units(receipt.fee) ? exact(receipt.fee, currency) : null],
-    [gettext("Paid on another server"), receipt.paid_onward ? exact(receipt.paid_onward, currency) : null],
-    [gettext("Refunded"), units(receipt.refunded) ? exact(receipt.refunded, currency) : null],
+    [gettext("Server fee"), units(receipt.fee) ? formatExact(receipt.fee, currency) : null],
+    [gettext("Paid on another server"), receipt.paid_onward ? formatExact(receipt.paid_onward, currency) : null],
+    [gettext("Refunded"), units(receipt.refunded) ? formatExact(receipt.refunded, currency) : null],
     [gettext("When"), fullTime(Date.parse(receipt.paid_at))],
     [gettext("Transfer"), receipt.transfers.join(", ") || null],
   ];
@@ -71,7 +71,7 @@ function total(receipt, member) {
 
 /** The receipts of other agents' work, each behind its name. @param {Receipt} receipt */
 const workRows = ({ delegated = [] }) => delegated.map((work) => html`
-  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: exact(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl><receipt-badge .receipt=${work}></receipt-badge></div>`);
+  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: formatExact(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl><receipt-badge .receipt=${work}></receipt-badge></div>`);
 
 /** @param {Receipt} receipt @param {Entry} [entry] */
 function details(receipt, entry) {
@@ -86,10 +86,10 @@ export function receiptTemplate(receipt, entry) {
   const givenBack = total(receipt, "refunded");
   const refunded = units(givenBack);
   const isAll = refunded > 0n && refunded >= units(amount);
-  const state = isAll ? ` · ${gettext("refunded")}` : refunded ? ` · ${interpolate(gettext("%(amount)s refunded"), { amount: shown(givenBack, receipt.currency) })}` : "";
+  const state = isAll ? ` · ${gettext("refunded")}` : refunded ? ` · ${interpolate(gettext("%(amount)s refunded"), { amount: formatAmount(givenBack, receipt.currency) })}` : "";
   return html`
     <details class="receipt ${refunded ? "is-refunded" : ""}" data-testid="receipt">
-      <summary>${glyph("wallet")}<span class="visually-hidden">${gettext("Receipt:")} </span><span><span class="receipt-amount">${shown(amount, receipt.currency)}</span>${state}</span></summary>
+      <summary>${glyph("wallet")}<span class="visually-hidden">${gettext("Receipt:")} </span><span><span class="receipt-amount">${formatAmount(amount, receipt.currency)}</span>${state}</span></summary>
       ${details(receipt, entry)}
     </details>`;
 }

@@ -3,7 +3,7 @@
 import { isApiError } from "../api.js";
 import { api, start } from "../context.js";
 import { announce } from "../dom.js";
-import { fileSize } from "../file-size.js";
+import { fileSize } from "../text/file-size.js";
 import { glyph } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import "../parts/sound-player.js";

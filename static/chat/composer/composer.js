@@ -4,13 +4,13 @@ import { isApiError } from "../api.js";
 import { drafts, pageAt, settings, store } from "../context.js";
 import { Selected } from "../store/store.js";
 import { announce } from "../dom.js";
-import { costLine, priceText } from "../price.js";
+import { costLine, priceText } from "../money/price.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
 import { COMMANDS, commandOf } from "./commands.js";
-import { withEmoji } from "../emoji.js";
+import { withEmoji } from "../text/emoji.js";
 import { UNFINISHED } from "../store/mentions.js";
 import "./mention-hint.js";
 import { Suggestions } from "./suggestions.js";
@@ -23,7 +23,7 @@ const TEXT_MOST = 100_000;
 const NAME_CHARS = 40;
 const SAVE_AFTER_MS = 400;
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Chat} Chat */
 
 /** @param {string} name */
 function brief(name) {

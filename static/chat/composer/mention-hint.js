@@ -3,7 +3,7 @@
 import { isApiError } from "../api.js";
 import { api, store } from "../context.js";
 import { announce } from "../dom.js";
-import { folded } from "../folding.js";
+import { folded } from "../text/folding.js";
 import { offlineMentions, unknownMentions } from "../store/mentions.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -33,7 +33,7 @@ class MentionHint extends View {
 
   constructor() {
     super();
-    /** @type {import("../chat-store.js").Chat|undefined} */
+    /** @type {import("../store/chat.js").Chat|undefined} */
     this.chat = undefined;
     /** The name that is looked for. @type {string|undefined} */
     this._name = undefined;

@@ -1,7 +1,7 @@
 /** The menu above the text: members behind "@", commands behind "/" at its beginning. */
 
 import { announce } from "../dom.js";
-import { folded } from "../folding.js";
+import { folded } from "../text/folding.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 

@@ -12,7 +12,7 @@ import { gettext, interpolate } from "../words.js";
 
 const LEVELS = { "": gettext("Use my default"), all: gettext("All messages"), mentions: gettext("Mentions and direct messages"), none: gettext("Nothing") };
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Chat} Chat */
 
 export class ChatSettingsDialog extends DialogView {
   static properties = { _chat: { state: true }, _avatar: { state: true }, _address: { state: true } };

@@ -2,10 +2,10 @@
 
 import { isApiError } from "../api.js";
 import { api, me } from "../context.js";
-import { copyText } from "../clipboard.js";
+import { copyText } from "../controls/clipboard.js";
 import { announce } from "../dom.js";
 import { people } from "../person/looks.js";
-import { dayName } from "../time.js";
+import { dayName } from "../text/time.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate, ngettext } from "../words.js";
@@ -51,7 +51,7 @@ export class LinksDialog extends View {
 
   constructor() {
     super();
-    /** @type {import("../chat-store.js").Chat|undefined} */
+    /** @type {import("../store/chat.js").Chat|undefined} */
     this._chat = undefined;
     /** @type {{kind: Kind, id: string, url: string}|null} */
     this._made = null;
@@ -61,7 +61,7 @@ export class LinksDialog extends View {
     this._busy = this._copied = false;
   }
 
-  /** @param {import("../chat-store.js").Chat} chat */
+  /** @param {import("../store/chat.js").Chat} chat */
   async open(chat) {
     Object.assign(this, { _chat: chat, _links: { invite: [], share: [] }, _made: null, _error: "", _busy: false, _copied: false });
     await this.updateComplete;
@@ -94,7 +94,7 @@ export class LinksDialog extends View {
     </dialog>`;
   }
 
-  /** @param {import("../chat-store.js").Chat} chat */
+  /** @param {import("../store/chat.js").Chat} chat */
   _inviteForm(chat) {
     const own = chat.participants.find(({ kind, id }) => kind === "user" && String(id) === me.id)?.role;
     const roles = own === "owner" ? ["member", "admin", "owner"] : own === "admin" ? ["member", "admin"] : ["member"];

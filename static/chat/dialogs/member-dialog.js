@@ -1,6 +1,6 @@
 /** A dialog for one member of a chat: the role of a person, or how an agent answers; and removing them. */
 
-import { padded, typed } from "../amounts.js";
+import { amountFromInput, padded } from "../money/amounts.js";
 import { api, me, store } from "../context.js";
 import { announce } from "../dom.js";
 import { glyph } from "../view.js";
@@ -17,8 +17,8 @@ const TRIGGERS = { mention: gettext("when mentioned"), always: gettext("every me
 const CONTEXTS = { chat: gettext("all messages of the chat"), last: gettext("the last messages"), addressed: gettext("only messages addressed to it and its answers") };
 const PERIODS = { day: gettext("each day"), total: gettext("in total") };
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
-/** @typedef {import("../chat-store.js").Participant} Participant */
+/** @typedef {import("../store/chat.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Participant} Participant */
 /** @typedef {(right: string) => boolean} May whether the person has a right in the chat */
 
 /** @param {string} value @param {string} label @param {string|undefined} chosen */
@@ -118,7 +118,7 @@ export class MemberDialog extends DialogView {
     const body = Object.fromEntries(form);
     if (form.has("keywords")) body.keywords = String(form.get("keywords")).split(",").map((word) => word.trim()).filter(Boolean);
     if (form.has("context_messages")) body.context_messages = Number(form.get("context_messages"));
-    if (form.has("budget")) body.budget = typed(String(form.get("budget")));
+    if (form.has("budget")) body.budget = amountFromInput(String(form.get("budget")));
     return this._attempt(async () => {
       await api.send("PATCH", pathOf(chat, member), body);
       this._done(interpolate(gettext("%(name)s updated."), { name: member.name }));

@@ -4,8 +4,8 @@ import { api } from "../context.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { spinner } from "../view.js";
 import { DialogView } from "./dialog-view.js";
-import "../copy-button.js";
-import "../tabs.js";
+import "../controls/copy-button.js";
+import "../controls/tabs.js";
 import { gettext, interpolate } from "../words.js";
 
 /**
@@ -41,7 +41,7 @@ export class MessageConsole extends DialogView {
       this._protocols = protocols;
       this._chosen = protocols[0]?.label ?? "";
     });
-    const tabs = /** @type {import("../tabs.js").TabList|null} */ (this.querySelector("tab-list"));
+    const tabs = /** @type {import("../controls/tabs.js").TabList|null} */ (this.querySelector("tab-list"));
     await tabs?.updateComplete;
     tabs?.focus();
   }

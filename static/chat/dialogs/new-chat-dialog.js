@@ -6,7 +6,7 @@ import { DialogView } from "./dialog-view.js";
 import "./people-picker.js";
 import { gettext } from "../words.js";
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Chat} Chat */
 /** @typedef {import("./people-picker.js").PeoplePicker} PeoplePicker */
 
 /** Fires (bubbling) `open-chat` (detail: id of the chat that was made). */

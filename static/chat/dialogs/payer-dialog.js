@@ -1,11 +1,11 @@
 /** A dialog for the owner of a chat: its payer, and the money in its pool. */
 
-import { padded, shown, typed } from "../amounts.js";
+import { amountFromInput, formatAmount, padded } from "../money/amounts.js";
 import { api, store } from "../context.js";
 import { announce } from "../dom.js";
 import { newId } from "../../uamp/ids.js";
-import { PAYERS } from "../price.js";
-import { wallet } from "../wallet.js";
+import { PAYERS } from "../money/price.js";
+import { wallet } from "../money/wallet.js";
 import { html } from "../../vendor/lit/lit.js";
 import { DialogView } from "./dialog-view.js";
 import { gettext, interpolate } from "../words.js";
@@ -25,7 +25,7 @@ export class PayerDialog extends DialogView {
 
   constructor() {
     super();
-    /** @type {import("../chat-store.js").Chat|null} */
+    /** @type {import("../store/chat.js").Chat|null} */
     this._chat = null;
     /** @type {Pool|null} null until it is read */
     this._pool = null;
@@ -33,7 +33,7 @@ export class PayerDialog extends DialogView {
     this._filling = null;
   }
 
-  /** @param {import("../chat-store.js").Chat} chat */
+  /** @param {import("../store/chat.js").Chat} chat */
   async open(chat) {
     this._chat = chat;
     this._pool = null;
@@ -68,7 +68,7 @@ export class PayerDialog extends DialogView {
     </dialog>`;
   }
 
-  /** @param {string} payer @param {import("../chat-store.js").Chat} chat */
+  /** @param {string} payer @param {import("../store/chat.js").Chat} chat */
   _choice(payer, chat) {
     return html`<label class="picker-option"><span class="picker-text"><b>${PAYERS[payer]}</b><small>${EXPLAINED[payer]}</small></span>
       <input type="radio" name="payer" value=${payer} ?checked=${payer === chat.payer}></label>`;
@@ -77,7 +77,7 @@ export class PayerDialog extends DialogView {
   _fill() {
     if (this._isBusy) return;
     const field = /** @type {HTMLInputElement} */ (this.querySelector("#pool-amount"));
-    const amount = typed(field.value);
+    const amount = amountFromInput(field.value);
     // The same try again is the same transfer, whatever became of its answer.
     const filling = this._filling?.amount === amount ? this._filling : { amount, key: newId() };
     this._filling = filling;
@@ -87,7 +87,7 @@ export class PayerDialog extends DialogView {
       this._filling = null;
       field.value = "";
       this._pool = pool;
-      announce(interpolate(gettext("The pool now has %(amount)s."), { amount: shown(pool.available, pool.currency) }));
+      announce(interpolate(gettext("The pool now has %(amount)s."), { amount: formatAmount(pool.available, pool.currency) }));
       wallet.refresh();
     });
   }
@@ -109,7 +109,7 @@ customElements.define("payer-dialog", PayerDialog);
 
 /** @param {Pool} pool */
 function poolText({ available, held, currency }) {
-  const amount = shown(available, currency);
+  const amount = formatAmount(available, currency);
   if (held === "0") return interpolate(gettext("Pool: %(amount)s"), { amount });
-  return interpolate(gettext("Pool: %(amount)s, of which %(held)s is on hold"), { amount, held: shown(held, currency) });
+  return interpolate(gettext("Pool: %(amount)s, of which %(held)s is on hold"), { amount, held: formatAmount(held, currency) });
 }

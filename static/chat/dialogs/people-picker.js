@@ -2,8 +2,8 @@
 
 import { isApiError } from "../api.js";
 import { api } from "../context.js";
-import { folded } from "../folding.js";
-import { priceText } from "../price.js";
+import { folded } from "../text/folding.js";
+import { priceText } from "../money/price.js";
 import { View, face } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
@@ -15,7 +15,7 @@ const SEARCH_AFTER_MS = 200;
  * @property {"user"|"agent"} kind
  * @property {string} name
  * @property {string} [description]
- * @property {import("../price.js").Pricing|null} [pricing]
+ * @property {import("../money/price.js").Pricing|null} [pricing]
  *
  * @typedef {object} Found what a list has, or why it could not be read
  * @property {Choice[]} choices

@@ -1,6 +1,6 @@
 /** How well typed letters fit a name: what the palette sorts by. Knows no document. */
 
-import { folded } from "../folding.js";
+import { folded } from "../text/folding.js";
 
 const START_OF_WORD = /[\s\-_.,:/(]/;
 

@@ -8,7 +8,7 @@ import { people } from "../person/looks.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
 import { ARRIVED_KEPT } from "../store/window.js";
-import { dayName } from "../time.js";
+import { dayName } from "../text/time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { rowKey } from "../actions/row-keys.js";

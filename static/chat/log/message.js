@@ -7,7 +7,7 @@ import { reactionsTemplate } from "../actions/reactions.js";
 import { beginningOf } from "../markdown/plain.js";
 import { mentioned } from "../store/mentions.js";
 import { people } from "../person/looks.js";
-import { fullTime, clockTime } from "../time.js";
+import { fullTime, clockTime } from "../text/time.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { partsOf, partsTemplate } from "../parts/parts.js";

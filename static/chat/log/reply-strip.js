@@ -1,7 +1,7 @@
 /** The line below a message that has a thread: how many replies, when the last one came, from whom, and whether there are new ones. */
 
 import { hasNews, rootOf } from "../store/threads.js";
-import { agoText, fullTime } from "../time.js";
+import { agoText, fullTime } from "../text/time.js";
 import { face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate, ngettext } from "../words.js";

@@ -2,7 +2,7 @@
 
 import { pageAt } from "../context.js";
 import { publishedKeys } from "../signature-keys.js";
-import { fullTime } from "../time.js";
+import { fullTime } from "../text/time.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { checkAnswer, kidOf } from "../../uamp/signatures.js";

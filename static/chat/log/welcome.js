@@ -5,8 +5,8 @@ import { face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
-/** @typedef {import("../chat-store.js").Participant} Participant */
+/** @typedef {import("../store/chat.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Participant} Participant */
 
 /** The agent that greets: the assistant, else the first one that costs nothing. @param {Chat} chat @returns {Participant|undefined} */
 function greeterOf({ participants }) {

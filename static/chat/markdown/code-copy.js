@@ -1,6 +1,6 @@
 /** The buttons above code blocks copy the code, on the whole page. */
 
-import { copyText } from "../clipboard.js";
+import { copyText } from "../controls/clipboard.js";
 import { announce } from "../dom.js";
 import { gettext } from "../words.js";
 

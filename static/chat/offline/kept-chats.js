@@ -15,7 +15,7 @@ const CHARS = 500_000;
 const WRITTEN = /^uamp\.(?:outbox|drafts)\.(\d+)(?:\.|$)/;
 
 /**
- * @typedef {import("../chat-store.js").Chat} Chat
+ * @typedef {import("../store/chat.js").Chat} Chat
  * @typedef {import("../store/entry.js").Entry} Entry
  * @typedef {{chat: Chat, entries: Entry[], hasOlder: boolean}} KeptChat
  */

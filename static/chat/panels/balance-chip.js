@@ -1,9 +1,9 @@
 /** The balance in the head of a page: a link to where it is explained and topped up. */
 
-import { shown } from "../amounts.js";
+import { formatAmount } from "../money/amounts.js";
 import { announce } from "../dom.js";
 import { View, glyph } from "../view.js";
-import { wallet } from "../wallet.js";
+import { wallet } from "../money/wallet.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -28,14 +28,14 @@ class BalanceChip extends View {
   render() {
     const { balance, isLow } = wallet;
     if (!balance) return nothing;
-    const amount = shown(balance.available, balance.currency);
+    const amount = formatAmount(balance.available, balance.currency);
     return html`<a href="/money" class="balance ${isLow ? "is-low" : ""}" data-testid="balance" aria-label=${interpolate(isLow ? gettext("Balance %(amount)s, low. Top up") : gettext("Balance %(amount)s"), { amount })}
       title=${isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and spending")}>${glyph(isLow ? "alert" : "wallet")}<span>${amount}</span></a>`;
   }
 
   updated() {
     const { balance, isLow } = wallet;
-    if (balance && isLow && !isWarned) announce(interpolate(gettext("Your balance is low: %(amount)s left."), { amount: shown(balance.available, balance.currency) }));
+    if (balance && isLow && !isWarned) announce(interpolate(gettext("Your balance is low: %(amount)s left."), { amount: formatAmount(balance.available, balance.currency) }));
     isWarned = Boolean(balance && isLow);
   }
 }

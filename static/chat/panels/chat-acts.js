@@ -6,7 +6,7 @@ import { announce } from "../dom.js";
 import { gettext, interpolate } from "../words.js";
 
 /**
- * @typedef {import("../chat-store.js").Chat} Chat
+ * @typedef {import("../store/chat.js").Chat} Chat
  * @typedef {import("../actions/action-menu.js").Action<Chat>} ChatAction
  */
 

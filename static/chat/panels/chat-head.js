@@ -50,7 +50,7 @@ class ChatHead extends View {
     </header>`;
   }
 
-  /** @param {import("../chat-store.js").Chat} chat */
+  /** @param {import("../store/chat.js").Chat} chat */
   _facts({ home, participants }) {
     const agents = participants.filter((member) => member.kind === "agent").length;
     const people = participants.filter((member) => member.kind === "user");
@@ -63,13 +63,13 @@ class ChatHead extends View {
     ].filter(Boolean).join(" · ");
   }
 
-  /** Who is in the call of the chat. @param {import("../chat-store.js").Chat} chat */
+  /** Who is in the call of the chat. @param {import("../store/chat.js").Chat} chat */
   _inCall({ id }) {
     const call = calls.of(id);
     return call ? html`<span class="call-fact" data-testid="in-call">${glyph("phone")}${inCallText(call)}</span> · ` : nothing;
   }
 
-  /** Begins a call, or joins the one that goes on; where one can speak and another person, or an agent that takes calls, is there. @param {import("../chat-store.js").Chat} chat */
+  /** Begins a call, or joins the one that goes on; where one can speak and another person, or an agent that takes calls, is there. @param {import("../store/chat.js").Chat} chat */
   _call(chat) {
     const isIn = calls.active?.chatId === chat.id;
     const others = store.others(chat);
@@ -80,21 +80,21 @@ class ChatHead extends View {
       @click=${() => this._startCall(chat)}>${glyph("phone")}</button>`;
   }
 
-  /** Says why a call is not possible where another server has the chat, or all other people. @param {import("../chat-store.js").Chat} chat @param {import("../chat-store.js").Participant[]} others */
+  /** Says why a call is not possible where another server has the chat, or all other people. @param {import("../store/chat.js").Chat} chat @param {import("../store/chat.js").Participant[]} others */
   _noCall({ home }, others) {
     if (!home && !others.some(({ kind }) => kind === "user")) return nothing;
     const reason = home ? interpolate(gettext("No calls here: this chat belongs to %(server)s."), { server: home }) : gettext("No calls here: they do not reach people of other servers.");
     return html`<button type="button" class="icon-button call-button" aria-disabled="true" aria-label=${reason} title=${reason} data-testid="no-call">${glyph("phone")}</button>`;
   }
 
-  /** Asks first where it would ring for several people. @param {import("../chat-store.js").Chat} chat */
+  /** Asks first where it would ring for several people. @param {import("../store/chat.js").Chat} chat */
   _startCall(chat) {
     const isAsked = !calls.of(chat.id) && store.others(chat).filter(({ kind }) => kind === "user").length > 1;
     if (isAsked) this.dispatchEvent(new CustomEvent("ask-to-call", { bubbles: true, detail: chat }));
     else calls.start(chat.id);
   }
 
-  /** @param {import("../chat-store.js").Chat} chat */
+  /** @param {import("../store/chat.js").Chat} chat */
   _members(chat) {
     return html`<button type="button" class="members-button" data-testid="members" aria-controls="members" aria-expanded=${String(this.membersShown)}
       aria-label=${interpolate(gettext("Members: %(facts)s"), { facts: this._facts(chat) })} @click=${() => this._fire("toggle-members")}><span class="avatar-stack">${

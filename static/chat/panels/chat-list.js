@@ -2,8 +2,8 @@
 
 import { inCallText } from "../calls/in-call.js";
 import { calls, client, store } from "../context.js";
-import { folded } from "../folding.js";
-import { shortTime } from "../time.js";
+import { folded } from "../text/folding.js";
+import { shortTime } from "../text/time.js";
 import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
 import { View, faceOfChat, glyph } from "../view.js";
@@ -36,7 +36,7 @@ const skeleton = html`<li class="skeleton"><i></i><span><b></b><b></b></span></l
 /** @param {number} count */
 const shown99 = (count) => (count > 99 ? "99+" : count);
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Chat} Chat */
 
 /** Fires (bubbling) `open-chat` (detail: chat id), `open-threads` and `new-chat`. */
 export class ChatList extends View {

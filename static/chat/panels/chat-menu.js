@@ -4,12 +4,12 @@ import { ActionMenu } from "../actions/action-menu.js";
 import { CHAT_ACTIONS } from "./chat-acts.js";
 import { gettext } from "../words.js";
 
-/** @extends {ActionMenu<import("../chat-store.js").Chat>} */
+/** @extends {ActionMenu<import("../store/chat.js").Chat>} */
 export class ChatMenu extends ActionMenu {
   label = gettext("Chat");
   testId = "chat-menu";
 
-  /** @param {import("../chat-store.js").Chat} chat */
+  /** @param {import("../store/chat.js").Chat} chat */
   actions(chat) {
     return CHAT_ACTIONS.filter(({ isOffered }) => !isOffered || isOffered(chat));
   }

@@ -2,7 +2,7 @@
 
 import { client, store } from "../context.js";
 import { announce } from "../dom.js";
-import { clockTime, daysAgo, fullTime } from "../time.js";
+import { clockTime, daysAgo, fullTime } from "../text/time.js";
 import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";

@@ -3,7 +3,7 @@
 import { isApiError } from "../api.js";
 import { api, me, page, store } from "../context.js";
 import { announce } from "../dom.js";
-import { PAYERS, ownsChat, priceText } from "../price.js";
+import { PAYERS, ownsChat, priceText } from "../money/price.js";
 import { people } from "../person/looks.js";
 import { workText } from "../store/agent-work.js";
 import { Selected } from "../store/store.js";
@@ -22,8 +22,8 @@ const TRIGGERS = {
 /** @type {Record<string, string>} */
 const ROLES = { owner: gettext("owner"), admin: gettext("admin") };
 
-/** @typedef {import("../chat-store.js").Chat} Chat */
-/** @typedef {import("../chat-store.js").Participant} Participant */
+/** @typedef {import("../store/chat.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Participant} Participant */
 
 /**
  * Fires (bubbling) `add-members`, `set-payer`, `share-chat` and `chat-settings` (detail: the chat), `open-member`

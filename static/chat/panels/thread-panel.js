@@ -5,8 +5,8 @@
 
 import { isApiError } from "../api.js";
 import { api, me, store, threadPage } from "../context.js";
-import { ChatMoney } from "../chat-money.js";
-import { copyText } from "../clipboard.js";
+import { ChatMoney } from "../money/chat-money.js";
+import { copyText } from "../controls/clipboard.js";
 import { decide, mayDecide } from "../decisions.js";
 import { announce } from "../dom.js";
 import { Announcements } from "../log/announcements.js";

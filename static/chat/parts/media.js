@@ -2,7 +2,7 @@
 
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { fileSize } from "../file-size.js";
+import { fileSize } from "../text/file-size.js";
 import { start } from "../context.js";
 import { previewOf } from "./preview.js";
 import { view } from "./picture-preview.js";

@@ -1,7 +1,7 @@
 /** The card of one tool call: what runs, how far it is, what came of it. */
 
 import { page, store } from "../context.js";
-import { toolPriceText } from "../price.js";
+import { toolPriceText } from "../money/price.js";
 import { shareOf } from "../store/agent-work.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";

@@ -2,14 +2,14 @@
 
 import { me, page, store } from "../context.js";
 import { DialogView } from "../dialogs/dialog-view.js";
-import { priceText } from "../price.js";
-import { fullDate } from "../time.js";
+import { priceText } from "../money/price.js";
+import { fullDate } from "../text/time.js";
 import { face } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { people } from "./looks.js";
 import { gettext, interpolate } from "../words.js";
 
-/** @typedef {import("../chat-store.js").Participant} Participant */
+/** @typedef {import("../store/chat.js").Participant} Participant */
 /** @typedef {{kind: "user"|"agent", name: string}} Subject */
 
 /** Fires (bubbling) `open-chat` (detail: chat id) and `open-member` (detail: the chat and the member). */

@@ -1,6 +1,6 @@
 /** What a person writes into the search: words, and filters that become chips. Knows no DOM. */
 
-import { folded, foldedWithPlaces } from "../folding.js";
+import { folded, foldedWithPlaces } from "../text/folding.js";
 import { plainOf } from "../markdown/plain.js";
 
 /** What each filter takes, as an example. @type {Record<string, string>} */

@@ -2,8 +2,8 @@
 
 import { isApiError } from "../api.js";
 import { api, me, page, store } from "../context.js";
-import { folded } from "../folding.js";
-import { fullTime, shortTime } from "../time.js";
+import { folded } from "../text/folding.js";
+import { fullTime, shortTime } from "../text/time.js";
 import { View, face, glyph, spinner } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { FILTERS, excerpt, queryOf, takeFilters, withFilters, wordsOf } from "./query.js";
@@ -14,7 +14,7 @@ const NAMES_SHOWN = 4;
 
 /**
  * @typedef {import("./query.js").Filter} Filter
- * @typedef {import("../chat-store.js").Chat} Chat
+ * @typedef {import("../store/chat.js").Chat} Chat
  *
  * @typedef {object} FoundMessage as REST has it (`/search`)
  * @property {string} id

@@ -3,7 +3,7 @@
 import { api, store } from "../context.js";
 import { beginningOf } from "../markdown/plain.js";
 import { people } from "../person/looks.js";
-import { fullTime, shortTime } from "../time.js";
+import { fullTime, shortTime } from "../text/time.js";
 import { View, face, glyph, spinner } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { gettext, interpolate, ngettext } from "../words.js";

@@ -1,6 +1,6 @@
 /** What changed in a chat, in words: the lines between its messages. */
 
-import { fullTime } from "../time.js";
+import { fullTime } from "../text/time.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
 /** @typedef {import("../../uamp/types.js").Frame} Frame */

@@ -1,6 +1,6 @@
 /** The names that a text mentions. */
 
-import { folded } from "../folding.js";
+import { folded } from "../text/folding.js";
 
 /**
  * Letters of scripts that are written without spaces: a mention may stand between them, and a name in other letters ends

@@ -1,6 +1,6 @@
 /** The lines of the open chat from top to bottom: days, messages, answers without a message. */
 
-import { daysAgo } from "../time.js";
+import { daysAgo } from "../text/time.js";
 import { isFrom } from "./entry.js";
 import { otherReaders } from "./open-chat.js";
 

@@ -4,7 +4,7 @@ import { calls, me, store } from "../../context.js";
 import { announce } from "../../dom.js";
 import { decidePayments } from "../../cards/payment-decisions.js";
 import "../../cards/payment-card.js";
-import { payerText, priceText } from "../../price.js";
+import { payerText, priceText } from "../../money/price.js";
 import { View, face, glyph } from "../../view.js";
 import { html, nothing, repeat } from "../../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../../words.js";
@@ -21,7 +21,7 @@ const STATES = {
 };
 
 /** @typedef {import("./call-agents.js").CallAgent} CallAgent */
-/** @typedef {import("../../chat-store.js").Participant} Participant */
+/** @typedef {import("../../store/chat.js").Participant} Participant */
 
 class AgentsRow extends View {
   constructor() {

@@ -1,6 +1,6 @@
 /** How large a file is, as people read it. */
 
-import { locale } from "./words.js";
+import { locale } from "../words.js";
 
 /** "512 B", "12 kB", "3.4 MB". @param {number} bytes */
 export function fileSize(bytes) {

@@ -1,6 +1,6 @@
 /** Writes to the clipboard, also on pages without a secure context. */
 
-import { h } from "./dom.js";
+import { h } from "../dom.js";
 
 /** @param {string} text @returns {Promise<boolean>} whether the clipboard has the text now */
 export async function copyText(text) {

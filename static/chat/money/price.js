@@ -1,8 +1,8 @@
 /** An agent's price and its payer, in words: shown before anything is sent. */
 
-import { exact, units } from "./amounts.js";
-import { me } from "./context.js";
-import { gettext, interpolate } from "./words.js";
+import { formatExact, units } from "./amounts.js";
+import { me } from "../context.js";
+import { gettext, interpolate } from "../words.js";
 
 /**
  * @typedef {object} Pricing decimal strings
@@ -25,16 +25,16 @@ function priceParts(pricing) {
   if (!pricing) return [];
   const { currency, per_answer: answer, input_per_1k: input, output_per_1k: output, tools = {} } = pricing;
   const parts = [];
-  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s per answer"), { price: exact(answer, currency) }));
-  if (isSomething(input) && input === output) parts.push(interpolate(gettext("%(price)s per 1,000 tokens"), { price: exact(input, currency) }));
+  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s per answer"), { price: formatExact(answer, currency) }));
+  if (isSomething(input) && input === output) parts.push(interpolate(gettext("%(price)s per 1,000 tokens"), { price: formatExact(input, currency) }));
   else {
-    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 input tokens"), { price: exact(input, currency) }));
-    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 output tokens"), { price: exact(output, currency) }));
+    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 input tokens"), { price: formatExact(input, currency) }));
+    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 output tokens"), { price: formatExact(output, currency) }));
   }
-  if (isSomething(pricing.audio_input_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio input tokens"), { price: exact(pricing.audio_input_per_1k ?? "", currency) }));
-  if (isSomething(pricing.audio_output_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio output tokens"), { price: exact(pricing.audio_output_per_1k ?? "", currency) }));
+  if (isSomething(pricing.audio_input_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio input tokens"), { price: formatExact(pricing.audio_input_per_1k ?? "", currency) }));
+  if (isSomething(pricing.audio_output_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio output tokens"), { price: formatExact(pricing.audio_output_per_1k ?? "", currency) }));
   for (const [tool, price] of Object.entries(tools)) {
-    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s per %(tool)s call"), { price: exact(price, currency), tool }));
+    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s per %(tool)s call"), { price: formatExact(price, currency), tool }));
   }
   return parts;
 }
@@ -51,10 +51,10 @@ export const priceText = (pricing) => priceParts(pricing).join(" + ") + stoppedT
 /** What one call of a tool costs, in words; "" for one without a price. @param {Pricing|null|undefined} pricing @param {string} tool */
 export function toolPriceText(pricing, tool) {
   const price = pricing?.tools?.[tool];
-  return pricing && price && isSomething(price) ? exact(price, pricing.currency) : "";
+  return pricing && price && isSomething(price) ? formatExact(price, pricing.currency) : "";
 }
 
-/** @typedef {import("./chat-store.js").Chat} Chat */
+/** @typedef {import("../store/chat.js").Chat} Chat */
 
 /** Whether one owns a chat. @param {Chat} chat */
 export const ownsChat = (chat) =>

@@ -1,6 +1,6 @@
 /** Times as people read them, in their own language and zone. */
 
-import { gettext, locale } from "./words.js";
+import { gettext, locale } from "../words.js";
 
 const DAY_MS = 86_400_000;
 const clock = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit" });

@@ -1,8 +1,8 @@
 /** A button that copies a text; it says so for a moment, to those who listen too. */
 
-import { View } from "./view.js";
-import { html, nothing } from "../vendor/lit/lit.js";
-import { gettext } from "./words.js";
+import { View } from "../view.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
+import { gettext } from "../words.js";
 
 const SAID_MS = 2_000;
 

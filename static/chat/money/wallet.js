@@ -1,8 +1,8 @@
 /** What one has: read from the server, and again whenever a payment was asked for, made or refused. */
 
-import { isApiError } from "./api.js";
+import { isApiError } from "../api.js";
 import { units } from "./amounts.js";
-import { api, client, me } from "./context.js";
+import { api, client, me } from "../context.js";
 
 const SOON_MS = 150;
 const KEPT = `uamp.low-balance.${me.id}`;
@@ -44,7 +44,7 @@ class Wallet extends EventTarget {
     }, SOON_MS);
   }
 
-  /** @param {import("../uamp/types.js").Frame} event */
+  /** @param {import("../../uamp/types.js").Frame} event */
   _onPayment(event) {
     if (event.type === "payment.balance" && event.threshold) localStorage.setItem(KEPT, event.threshold);
     if (event.type === "payment.error" && event.balance_required) localStorage.setItem(KEPT, event.balance_required);

@@ -1,6 +1,6 @@
 /** Amounts of money as decimal strings: never a float, which would show cents that are not there. */
 
-import { locale } from "./words.js";
+import { locale } from "../words.js";
 
 const PLACES = 9;
 const CENT = 10n ** BigInt(PLACES - 2);
@@ -32,10 +32,10 @@ export function padded(amount) {
  * The decimal string of what was written into a field: some keyboards have a comma only. "1,000", which may be a thousand, stays and is refused.
  * @param {string} text
  */
-export const typed = (text) => text.trim().replace(/^(\d+),(\d{1,2})$/, "$1.$2").replace(/^(0+),(\d+)$/, "$1.$2");
+export const amountFromInput = (text) => text.trim().replace(/^(\d+),(\d{1,2})$/, "$1.$2").replace(/^(0+),(\d+)$/, "$1.$2");
 
 /** A decimal string in the language of the page: "$5.00", "5,00 €", "3.00 CREDITS". @param {string} amount @param {string} currency */
-function inWords(amount, currency) {
+function localized(amount, currency) {
   const places = { minimumFractionDigits: 2, maximumFractionDigits: PLACES };
   const isKnown = /^[A-Z]{3}$/.test(currency);
   /** @type {Intl.NumberFormatOptions} */
@@ -45,7 +45,7 @@ function inWords(amount, currency) {
 }
 
 /** An amount to its last digit: a price, an entry of the statement. @param {string} amount */
-export const exact = (amount, currency = "USD") => inWords(decimal(units(amount)), currency);
+export const formatExact = (amount, currency = "USD") => localized(decimal(units(amount)), currency);
 
 /**
  * Rounded to what people pay with: cents, and below a cent two digits.
@@ -60,13 +60,13 @@ function rounded(amount, toSteps) {
 }
 
 /** An amount that was paid or is there, to the nearest cent: "$0.02", "$5.12". @param {string} amount */
-export const shown = (amount, currency = "USD") => inWords(rounded(amount, (value, step) => (2n * value + step) / (2n * step)), currency);
+export const formatAmount = (amount, currency = "USD") => localized(rounded(amount, (value, step) => (2n * value + step) / (2n * step)), currency);
 
 /** The decimal string of an amount that is asked for, rounded up: no one pays more than they read. @param {string} amount */
 export const atMost = (amount) => rounded(amount, (value, step) => (value + step - 1n) / step);
 
 /** An amount that is asked for, as people read it. @param {string} amount */
-export const asked = (amount, currency = "USD") => inWords(atMost(amount), currency);
+export const formatDue = (amount, currency = "USD") => localized(atMost(amount), currency);
 
 /** A number that the wire has as a float (UAMP §8.7) as a decimal string. @param {number} number */
 export const fromFloat = (number) => Number(number).toFixed(PLACES).replace(/\.?0+$/, "");

@@ -1,37 +1,37 @@
 /** Money in the open chat: the payments that are asked for, and the receipts of answers. */
 
-import { asked as asAsked } from "./amounts.js";
-import { calls, page } from "./context.js";
-import { announce } from "./dom.js";
-import { decidePayments } from "./cards/payment-decisions.js";
-import { Receipts } from "./cards/receipts.js";
-import { gettext, interpolate } from "./words.js";
+import { formatDue } from "./amounts.js";
+import { calls, page } from "../context.js";
+import { announce } from "../dom.js";
+import { decidePayments } from "../cards/payment-decisions.js";
+import { Receipts } from "../cards/receipts.js";
+import { gettext, interpolate } from "../words.js";
 
-/** @typedef {import("../uamp/payments.js").Payment} Payment */
-/** @typedef {import("../uamp/live-response.js").LiveResponse} LiveResponse */
+/** @typedef {import("../../uamp/payments.js").Payment} Payment */
+/** @typedef {import("../../uamp/live-response.js").LiveResponse} LiveResponse */
 
 export class ChatMoney {
   /**
    * @param {HTMLElement} list in which the cards of payments are
    * @param {(text: string) => void} say shows the writer a text for a moment
-   * @param {import("./store/history.js").PageStore} [state] of the chat, or of a thread
+   * @param {import("../store/history.js").PageStore} [state] of the chat, or of a thread
    */
   constructor(list, say, state = page) {
     this._page = state;
-    /** @type {import("../uamp/chat-session.js").ChatSession|null} */
+    /** @type {import("../../uamp/chat-session.js").ChatSession|null} */
     this._session = null;
     decidePayments(list, { session: () => this._session, say });
   }
 
   /**
-   * @param {import("../uamp/chat-session.js").ChatSession} session
-   * @param {() => import("./chat-store.js").Chat|null|undefined} chat as it is now
+   * @param {import("../../uamp/chat-session.js").ChatSession} session
+   * @param {() => import("../store/chat.js").Chat|null|undefined} chat as it is now
    * @param {AbortSignal} signal that the chat is left
    */
   listen(session, chat, signal) {
     this._session = session;
     const since = Date.now();
-    const priced = (/** @type {import("./store/entry.js").Entry} */ { sender_id: id }) => chat()?.participants.some((p) => p.kind === "agent" && p.id === id && p.pricing) ?? false;
+    const priced = (/** @type {import("../store/entry.js").Entry} */ { sender_id: id }) => chat()?.participants.some((p) => p.kind === "agent" && p.id === id && p.pricing) ?? false;
     // Answers of before may be of an agent that was dearer then; new ones have their cost.
     const receipts = new Receipts((entry) => entry.at < since || priced(entry), this._page);
     session.addEventListener("payments", (event) => this._changed(/** @type {CustomEvent<Payment|null>} */ (event).detail), { signal });
@@ -45,7 +45,7 @@ export class ChatMoney {
     this._changed(null);
   }
 
-  /** @param {import("../uamp/payments.js").Payment|null} asked one that is asked for now */
+  /** @param {import("../../uamp/payments.js").Payment|null} asked one that is asked for now */
   _changed(asked) {
     const session = this._session;
     if (!session) return;
@@ -58,7 +58,7 @@ export class ChatMoney {
       asked.isTopUp
         ? gettext("%(agent)s asks for %(amount)s to continue. Pay or cancel at the end of the chat.")
         : gettext("%(agent)s asks for %(amount)s for an answer. Pay or cancel at the end of the chat."),
-      { agent: asked.agent, amount: asAsked(asked.amount, asked.currency) },
+      { agent: asked.agent, amount: formatDue(asked.amount, asked.currency) },
     ));
   }
 }

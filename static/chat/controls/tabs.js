@@ -1,7 +1,7 @@
 /** Tabs as the ARIA Authoring Practices describe them: arrows move, the chosen one is in the tab order. */
 
-import { View } from "./view.js";
-import { html } from "../vendor/lit/lit.js";
+import { View } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
 
 /** @typedef {{name: string, panel: string}} Tab what it is called, and the id of its panel */
 

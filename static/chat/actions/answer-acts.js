@@ -1,0 +1,51 @@
+/** What the person does about questions and answers in the open chat: ask again, stop, decide, act on the queue. */
+
+import { decide } from "../decisions.js";
+import { announce } from "../dom.js";
+import { gettext, interpolate } from "../words.js";
+
+/**
+ * @typedef {import("../../uamp/chat-session.js").ChatSession} ChatSession
+ * @typedef {import("../../uamp/live-response.js").LiveResponse} LiveResponse
+ */
+
+export class AnswerActs {
+  /** @param {() => ChatSession|null} session of the open chat @param {(text: string) => void} say shows a text for a moment */
+  constructor(session, say) {
+    this._session = session;
+    this._say = say;
+  }
+
+  /** @param {{approval: {key: string}, approved: boolean, reason: string}} decision */
+  decide(decision) {
+    const session = this._session();
+    if (session) decide(session, decision, this._say);
+  }
+
+  /** @param {import("../../uamp/types.js").Frame} item @param {"start"|"remove"} act */
+  onQueue({ id }, act) {
+    this._sent(act === "start" ? this._session()?.startQueued(id) : this._session()?.removeQueued(id));
+  }
+
+  /** The prices are those of answers to a new question. @param {CustomEvent<Parameters<ChatSession["editAndAsk"]>[0]>} event */
+  editAndAsk(event) {
+    if (!this._sent(this._session()?.editAndAsk(event.detail))) event.preventDefault();
+  }
+
+  /** Its price is that of an answer to a new question. @param {import("../store/entry.js").Entry} entry */
+  answerAgain({ id }) {
+    this._sent(this._session()?.answerAgain(id));
+  }
+
+  /** Stop one answer, that of another member too. @param {LiveResponse} response */
+  stop(response) {
+    this._session()?.cancel(response.id);
+    announce(response.agent ? interpolate(gettext("Stopping %(name)s"), { name: response.agent }) : gettext("Stopping the answer"));
+  }
+
+  /** Say so if nothing could be sent. @param {unknown} isSent */
+  _sent(isSent) {
+    if (!isSent) this._say(gettext("You're offline. Try again when you're back online."));
+    return Boolean(isSent);
+  }
+}
