@@ -5,13 +5,11 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 from benchmarks.reference.installation import cache_folder
 from benchmarks.servers import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def tree(revision: str) -> Path:
@@ -28,13 +26,20 @@ def tree(revision: str) -> Path:
     ).stdout.strip()
     folder = cache_folder() / f"commit-{commit[:12]}"
     if not folder.exists():
-        folder.mkdir(parents=True)
+        cache_folder().mkdir(parents=True, exist_ok=True)
         archive = subprocess.run(  # noqa: S603 git of this machine
             ["git", "archive", commit],  # noqa: S607 as above
             cwd=ROOT,
             check=True,
             capture_output=True,
         ).stdout
-        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(folder, filter="data")
+        # Another process may do the same: each extracts a copy, and the first one is kept.
+        with tempfile.TemporaryDirectory(dir=cache_folder(), prefix=f"{folder.name}-") as made:
+            with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+                files.extractall(Path(made, "tree"), filter="data")
+            try:
+                Path(made, "tree").rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise
     return folder

@@ -310,6 +310,7 @@ class Receipt(models.Model):
                 name="receipt_is_credited_when_confirmed",
             ),
         ]
+        indexes: ClassVar = [models.Index(fields=["external_id"], name="receipt_external_id")]
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.external_id}"

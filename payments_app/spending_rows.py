@@ -113,6 +113,7 @@ class SpendingLimit(models.Model):
             ),
             models.CheckConstraint(condition=Q(amount__gte=0), name="limit_is_not_negative"),
         ]
+        indexes: ClassVar = [models.Index(fields=["agent_id"], name="limits_of_an_agent")]
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.period} {self.agent_id}"
@@ -135,6 +136,7 @@ class Approval(models.Model):
             models.UniqueConstraint(fields=["user", "agent_id"], name="agent_is_approved_once"),
             models.CheckConstraint(condition=Q(up_to__gt=0), name="approval_is_of_something"),
         ]
+        indexes: ClassVar = [models.Index(fields=["agent_id"], name="approvals_of_an_agent")]
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.agent_id}"
@@ -184,6 +186,7 @@ class TopUpRequest(models.Model):
             models.Index(fields=["user", "-created_at"], name="top_ups_of_a_person"),
             models.Index(fields=["-created_at", "-id"], name="top_up_listing"),
             models.Index(fields=["created_at"], condition=Q(state="open"), name="open_top_ups"),
+            models.Index(fields=["reference"], name="top_up_reference"),
         ]
         permissions: ClassVar = [("grant_topup", "Can credit or refuse a request for a top-up")]
 

@@ -207,10 +207,13 @@ class Story:
             self.after = frame["seq"]
             self.log[self.after] = {k: v for k, v in frame.items() if k != "session_id"}
             if type_ in TERMINAL:
-                # Deltas add up to the output; a response missed completely has none.
-                known = self.texts.get(frame["response_id"], "")
-                assert known in {"", output_text(frame)}, (frame, known)
-                self.texts[frame["response_id"]] = output_text(frame)
+                # Deltas add up to the output; a response missed completely has none. A process that
+                # is killed may have shown more than it had stored.
+                known, output = self.texts.get(frame["response_id"], ""), output_text(frame)
+                if frame.get("error", {}).get("code") == "interrupted":
+                    known = known[: len(output)]
+                assert known in {"", output}, (frame, known)
+                self.texts[frame["response_id"]] = output
 
     def take_all(self, frames: Iterable[Frame]) -> Self:
         """Process frames in order."""

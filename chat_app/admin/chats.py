@@ -270,11 +270,10 @@ class ChatOriginAdmin(HistoryAdmin):
     search_fields = (
         "chat__id__exact",
         "source__id__exact",
-        "source_message__exact",
         "forked_by__username__exact",
     )
-    search_help_text = "The id of either chat or of the message, or a person's name."
-    ordering = ("-forked_at", "-chat")
+    search_help_text = "The id of either chat, or a person's name."
+    ordering = ("-forked_at", "-pk")
     fields = (
         "chat", "source", "source_title", "source_message", "messages", "agents_left_out",
         "forked_by", "forked_at",

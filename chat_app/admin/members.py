@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -21,6 +21,7 @@ from chat_app.models import (
     ReadReceipt,
 )
 from chat_app.people import profiles
+from chat_app.people.names import key_of
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -69,10 +70,14 @@ class ProfileAdmin(HistoryAdmin):
 
     list_display = ("user", "display_name", "status_text", "avatar_emoji", "updated_at")
     list_select_related = ("user",)
-    search_fields = ("user__username__exact", "display_name__exact")
+    search_fields = ("user__username__exact", "name_key__exact")
     search_help_text = "A username or a display name."
     ordering = ("-user_id",)
     actions = ("clear",)
+
+    def matching(self, rows: QuerySet[Any], field: str, text: str) -> QuerySet[Any]:
+        """Compare display names by their keys, as people's own search does."""
+        return super().matching(rows, field, key_of(text) if field == "name_key__exact" else text)
 
     @admin.action(description="Remove name, status and picture", permissions=["clear"])
     def clear(self, request: HttpRequest, queryset: QuerySet[Profile]) -> None:

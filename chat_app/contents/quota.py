@@ -11,7 +11,7 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 
 from chat_app.contents.media_types import (
     InvalidMedia,
@@ -52,6 +52,14 @@ def of_other_servers(chat_id: str) -> ContentOwner:
     No person owns them, so they are deleted with the last message that shows them.
     """
     return ContentOwner(key=f"{_ELSEWHERE_KEYS}{chat_id}")
+
+
+def of_any_chat_elsewhere() -> Q:
+    """Return the condition that a file came from another server.
+
+    A range, because LIKE does not use a text index on either database.
+    """
+    return Q(owner=None, owner_key__gt=_ELSEWHERE_KEYS, owner_key__lt=f"{_ELSEWHERE_KEYS}zzzz")
 
 
 def largest_file(owner: ContentOwner) -> int:

@@ -17,7 +17,13 @@ from chat_app.contents.filenames import clean_filename
 from chat_app.contents.marks.ai_marks import with_mark
 from chat_app.contents.measures import UNMEASURED
 from chat_app.contents.media_types import InvalidMedia, is_unchecked_picture, sniff
-from chat_app.contents.quota import ContentOwner, check_quota, largest_file, of_other_servers
+from chat_app.contents.quota import (
+    ContentOwner,
+    check_quota,
+    largest_file,
+    of_any_chat_elsewhere,
+    of_other_servers,
+)
 from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned, used_copy
 from chat_app.models import Content
 
@@ -112,12 +118,7 @@ def keep_for_chat(content_ids: Iterable[str], chat_id: str) -> None:
 
 def delete_unshown(before: datetime, limit: int) -> int:
     """Delete files from other servers that no message came to show; return how many."""
-    rows = Content.objects.filter(
-        owner=None,
-        owner_key__startswith=of_other_servers("").key,
-        created_at__lt=before,
-        uses__isnull=True,
-    )
+    rows = Content.objects.filter(of_any_chat_elsewhere(), created_at__lt=before, uses__isnull=True)
     unshown = list(rows.order_by("created_at")[:limit])
     for content in unshown:
         content.delete()

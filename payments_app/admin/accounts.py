@@ -293,7 +293,8 @@ class IdempotencyAdmin(LedgerAdmin):
     """Idempotency keys that were used."""
 
     list_display = ("scope", "key", moment("created_at"))
-    search_fields = ("key__exact",)
+    search_fields = ("key",)
+    search_help_text = "A part of a key, among the newest rows."
 
 
 @admin.register(LedgerState)

@@ -105,10 +105,11 @@ class TransferAdmin(LedgerAdmin):
         ("created_at", DateRangeFilter),
     )  # fmt: skip
     search_fields = (
-        "id__exact", "response_id__exact", "chat_id__exact", "agent_id__exact", "hold__id__exact",
+        "id__exact", "response_id__exact", "chat_id__exact", "hold__id__exact",
         "reverses__id__exact",
     )  # fmt: skip
-    search_help_text = "The id of a transfer, a hold, a response, a chat or an agent."
+    filled_only = ("response_id", "chat_id")
+    search_help_text = "The id of a transfer, a hold, a response or a chat."
     ordering = ("-created_at",)
     fields = (
         "id", "kind", "sum", "asset", "memo", "hold", "reverses", "reversed_by", "by", "response",
@@ -185,6 +186,7 @@ class HoldAdmin(LedgerAdmin):
     list_filter = (newest_by("state"), ("created_at", DateRangeFilter))
     list_select_related = ("account",)
     search_fields = ("id__exact", "response_id__exact", "account__code__exact")
+    filled_only = ("response_id",)
     search_help_text = "The id of a hold or a response, or the code of an account."
     ordering = ("-created_at",)
     fields = (

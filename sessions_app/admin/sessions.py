@@ -96,6 +96,7 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
         "principal__exact",
         "chat__id__exact",
     )
+    filled_only = ("client_id",)
     search_help_text = (
         "The id of a session or chat, a person's name, the prefix of a key, or a principal."
     )

@@ -114,6 +114,7 @@ class ExternalIdentity(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["issuer", "subject"], name="subject_is_one_person")
         ]
+        indexes: ClassVar = [models.Index(fields=["subject"], name="identities_of_a_subject")]
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}"

@@ -21,7 +21,7 @@ def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=300,
     )
 
 

@@ -62,6 +62,13 @@ def counted() -> Iterator[Cost]:
     cost.plans = [_plan(sql, params) for sql, params in cost.statements]
 
 
+def analyze() -> None:
+    """Update the planner's statistics, as PostgreSQL's autovacuum does; on SQLite nothing does."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+
+
 def _read() -> dict[str, int]:
     with connection.cursor() as cursor:
         cursor.cursor.execute(_READ)

@@ -51,6 +51,7 @@ from chat_app.search import index
 from payments_app import models as ledger
 from sessions_app import models as sessions
 from tests import factories
+from tests.growth.costs import analyze
 
 if TYPE_CHECKING:
     from django.db.models import Field, Model
@@ -151,8 +152,7 @@ def fill_tables() -> FilledTables:
         pass
     _fill_sessions(filled)
     _fill_ledger(filled)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    analyze()
     return filled
 
 

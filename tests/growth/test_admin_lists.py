@@ -15,7 +15,12 @@ from tests.growth.costs import counted
 if TYPE_CHECKING:
     from tests.growth.rows import FilledTables
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.postgres,
+    pytest.mark.django_db,
+    pytest.mark.timeout(600),
+]
 
 
 def test_every_list_reads_few_rows(filled: FilledTables) -> None:

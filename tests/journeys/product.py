@@ -101,9 +101,10 @@ class Product:
             cwd=self.folder,
             env=self.all_environment(),
             capture_output=True,
-            check=True,
+            check=False,
             timeout=PROGRAM_SECONDS,
         )
+        assert done.returncode == 0, (arguments, done.stderr.decode()[-3000:])
         return done.stdout.decode()
 
     def run(self, code: str) -> str:

@@ -126,6 +126,7 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
     places = [(name, str(product.port)) for name in ("alice", "bob", "carol")]
     async with pages(speaking, product, *places) as (alice, bob, carol):
         await alice.get_by_test_id("call").click()
+        await alice.get_by_test_id("call-everyone").click()
         await bob.get_by_test_id("accept").click()
         for page in (alice, bob):
             await page.wait_for_function(GETS_SOUND, arg=1)

@@ -198,6 +198,10 @@ async def test_a_call_is_taken_left_and_declined_by_keys(
         await tab_to(alice, call, "Shift+Tab")
         for answer in ("decline", "accept"):
             await alice.keyboard.press("Enter")
+            everyone = alice.get_by_test_id("call-everyone")
+            await expect(everyone).to_be_visible()
+            await tab_to(alice, everyone, "Tab")
+            await alice.keyboard.press("Enter")
             # Keys typed in the composer still go there while it rings.
             await bob.keyboard.type("m")
             await tab_to(bob, bob.get_by_test_id(answer), "Shift+Tab")
@@ -211,6 +215,7 @@ async def test_a_call_is_taken_left_and_declined_by_keys(
                 await alice.keyboard.press("Enter")
                 await expect(alice.get_by_test_id("call-panel")).to_have_count(0)
                 await expect(call).to_be_focused()
+                await expect(call).to_have_accessible_name("Call")
         await expect(composer).to_have_value("mm")
         mute = bob.get_by_test_id("mute")
         await expect(mute).to_be_focused()

@@ -167,8 +167,9 @@ async def look_around(page: Page, watch: Watch) -> None:
     if not await panel.is_visible():
         await page.get_by_test_id("members").click()
     for button in await panel.locator(".member-list button").all():
+        # A name opens the member's card, the button beside it the member's settings.
         await button.click()
-        await expect(page.get_by_test_id("member-dialog")).to_be_visible()
+        await expect(page.locator("dialog[open]")).to_be_visible()
         await watch.look(page)
         await closed(page)
     await page.get_by_test_id("chat-settings-button").click()
