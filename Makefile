@@ -75,9 +75,10 @@ interop: $(DEV) ## Install official clients of other protocols, and run them aga
 screens: $(DEV) ## Write a picture of every screen, and a contact sheet, into var/screens
 	$(BIN)/python -m tests.screens $(ARGS)
 
-docs: $(DEV) ## Write docs/protocol from the types, and the picture from the import contracts
+docs: $(DEV) ## Write docs/protocol from the types, the picture from the import contracts, and the pages of requirements
 	$(BIN)/python -m uamp.documents.reference docs/protocol
 	$(BIN)/python -m docs.picture
+	$(BIN)/python -m docs.requirements
 
 grpc: $(DEV) ## Generate the code of the gRPC binding from its proto
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. --grpc_python_out=. federation_app/rpc/agent.proto

@@ -1,1 +1,1 @@
-"""Pages for readers, and the script that draws their picture (`python -m docs.picture`)."""
+"""Pages for readers, and the scripts that print or draw some of them (`make docs`)."""

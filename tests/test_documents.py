@@ -206,16 +206,8 @@ def test_a_name_of_code_is_found_or_missed(word: str, *, there: bool) -> None:
     assert exists(word) is there
 
 
-# --- Guarantees ---
+# --- Settings ---
 
-GUARANTEES = [
-    (title, text)
-    for title, text in re.findall(
-        r"^### (.+?)\n(.+?)(?=^##|\Z)",
-        (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8"),
-        re.MULTILINE | re.DOTALL,
-    )
-]
 DEFAULTS = dict(
     re.findall(
         r"^\| `([A-Z_]+)` \| `?([^`|]*)`? \|",
@@ -225,47 +217,12 @@ DEFAULTS = dict(
 )
 
 
-LONG = "pytest.mark.long"
+def test_the_guarantees_have_the_defaults_of_their_settings() -> None:
+    page = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([A-Z_]{5,})` \((\w+(?: MiB)?)\)", page)
 
-
-def test_guarantees_are_numbered() -> None:
-    numbers = [int(title.partition(".")[0]) for title, _ in GUARANTEES]
-
-    assert numbers == list(range(1, 35))
-
-
-@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda guarantee: guarantee[0])
-def test_a_guarantee_has_a_mechanism_and_a_test_or_a_gap(guarantee: tuple[str, str]) -> None:
-    text = guarantee[1]
-
-    assert "\n- Mechanism: " in text
-    assert TEST.search(text) or "\n- Gap: no test" in text
-
-
-def is_long(path: str, name: str) -> bool:
-    """Return whether a test, or its whole module, runs only in `make test-all`."""
-    for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id="pytestmark")], value=marks):
-                if LONG in ast.unparse(marks):
-                    return True
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == name:
-                return LONG in map(ast.unparse, node.decorator_list)
-    return False
-
-
-def test_the_guarantees_say_which_tests_are_long() -> None:
-    text = "".join(text for _, text in GUARANTEES)
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`( \(long\))?", text)
-
-    wrong = [(path, name) for path, name, mark in named if is_long(path, name) != bool(mark)]
-
-    assert wrong == []
-
-
-@pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda guarantee: guarantee[0])
-def test_a_guarantee_has_the_defaults_of_its_settings(guarantee: tuple[str, str]) -> None:
-    for name, value in re.findall(r"`([A-Z_]{5,})` \((\w+(?: MiB)?)\)", guarantee[1]):
+    assert named
+    for name, value in named:
         number, _, unit = value.partition(" ")
         assert DEFAULTS[name] == (str(int(number) * 2**20) if unit else value), name
 
