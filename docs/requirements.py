@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 GUARANTEES: Final = ROOT / "docs" / "guarantees.toml"
+CONFORMANCE: Final = sorted((ROOT / "docs" / "conformance").glob("*.toml"))
+PRINTED: Final = """\
+`make docs` prints this page from `docs/conformance/{file}`. A test fails for a requirement with
+neither a test nor a difference, and for a test that does not exist."""
 LONG: Final = "pytest.mark.long"
 
 
@@ -45,9 +49,62 @@ class Guarantees(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     entries: tuple[Guarantee, ...] = msgspec.field(name="guarantee")
 
 
+class Divergence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where this repository differs from a requirement."""
+
+    specified: str
+    here: str
+    why: str
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A requirement of a specification; its id begins with the number of its section.
+
+    The level is a word of RFC 2119, or empty for what the specification only describes.
+    """
+
+    id: str
+    level: str = ""
+    text: str
+    tests: tuple[str, ...] = ()
+    divergence: Divergence | None = None
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A section of a specification, with the words of RFC 2119 that stand in it."""
+
+    number: str
+    heading: str = ""
+    words: tuple[str, ...] = ()
+    requirements: tuple[Requirement, ...] = msgspec.field(name="requirement")
+
+
+class Specification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A specification, and its page: `notes` follow the tables.
+
+    Docstrings of tests name its sections after `name`: `UAP §5.4`.
+    """
+
+    title: str
+    name: str
+    intro: str
+    notes: str = ""
+    sections: tuple[Section, ...] = msgspec.field(name="section")
+
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """The requirements of all sections."""
+        return tuple(entry for section in self.sections for entry in section.requirements)
+
+
 def guarantees() -> Guarantees:
     """Read guarantees.toml."""
     return msgspec.convert(tomllib.loads(GUARANTEES.read_text(encoding="utf-8")), Guarantees)
+
+
+def specification(file: Path) -> Specification:
+    """Read a file of docs/conformance."""
+    return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Specification)
 
 
 @cache
@@ -112,9 +169,61 @@ def _bullet(text: str) -> str:
     return "- " + text.strip().replace("\n", "\n  ")
 
 
+def conformance_page(file: Path, data: Specification) -> str:
+    """Return the page of a specification."""
+    has_levels = any(entry.level for entry in data.requirements)
+    heads = ["Requirement", *(["Level"] if has_levels else []), "What", "Tests"]
+    rows = [heads, ["---"] * len(heads)]
+    for section in data.sections:
+        if section.heading:
+            number = f"§{section.number} " if section.number[0].isdigit() else ""
+            rows.append([f"**{number}{section.heading}**", *[""] * (len(heads) - 1)])
+        rows += [
+            [entry.id, *([entry.level] if has_levels else []), entry.text, _links(entry)]
+            for entry in section.requirements
+        ]
+    parts = [
+        f"# {data.title}",
+        data.intro.strip(),
+        PRINTED.format(file=file.name),
+        _table(rows),
+    ]
+    differences = [
+        [entry.id, entry.divergence.specified, entry.divergence.here, entry.divergence.why]
+        for entry in data.requirements
+        if entry.divergence
+    ]
+    if differences:
+        heads = ["Requirement", "The specification", "Here", "Why"]
+        parts += [
+            "## Where this server differs, and why",
+            _table([heads, ["---"] * len(heads), *differences]),
+        ]
+    if data.notes:
+        parts.append(data.notes.strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _links(entry: Requirement) -> str:
+    names = [(test.partition("::")[2] or Path(test).name, test) for test in entry.tests]
+    links = [f"[{name}](../../{test.partition('::')[0]})" for name, test in names]
+    return ", ".join(links) or "see below"
+
+
+def _table(rows: list[list[str]]) -> str:
+    lines = ["|".join(f" {cell} " if cell else " " for cell in row) for row in rows]
+    return "\n".join(f"|{line}|" for line in lines)
+
+
 def pages() -> dict[Path, str]:
     """Return the printed pages by their files."""
-    return {GUARANTEES.with_suffix(".md"): guarantees_page(guarantees())}
+    return {
+        GUARANTEES.with_suffix(".md"): guarantees_page(guarantees()),
+        **{
+            file.with_suffix(".md"): conformance_page(file, specification(file))
+            for file in CONFORMANCE
+        },
+    }
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ async def test_a_save_that_began_is_finished_when_the_run_is_aborted() -> None:
 
 
 async def test_a_restored_state_goes_on_where_it_was() -> None:
-    """UAP §1.2, §12: serialisation and checkpointing; a session is resumed from its state."""
+    """UAP §1.2, §12.1: serialisation and checkpointing; a session is resumed from its state."""
     store = memory_checkpoints()
     first = agent(
         model=model(call("t"), "bye"), tools=[tool("t")], checkpoints=store, session_id="s"
