@@ -1,6 +1,7 @@
 """Each requirement and each guarantee has tests that exist, and its page is what is printed.
 
-A test declares a requirement with the section in its docstring: `UAP §5.4` is UAP 1.1 §5.4.
+A test declares a requirement with the section in its docstring (`UAP §5.4`), or by standing in a
+module that is named `test_spec_*.py`. A requirement has to name each of them.
 """
 
 from __future__ import annotations
@@ -114,6 +115,21 @@ def test_a_test_that_declares_a_section_is_named_by_a_requirement_of_it(
         test
         for test, sections in declared(specification.name).items()
         if not any((test, section) in named for section in sections)
+    ] == []
+
+
+def test_a_test_of_a_specification_is_named_by_a_requirement() -> None:
+    named = {t for _, data in SPECIFICATIONS for entry in data.requirements for t in entry.tests}
+    modules = [
+        file.relative_to(docs.ROOT).as_posix() for file in docs.ROOT.glob("tests/**/test_spec_*.py")
+    ]
+
+    assert modules
+    assert [
+        f"{module}::{test}"
+        for module in modules
+        for test in docs.tests_of(module)
+        if f"{module}::{test}" not in named
     ] == []
 
 

@@ -1,6 +1,7 @@
 """The flows drawn in UAMP's specification, frame by frame (§3.1, §3.2, §5, §6, §9.1, §10, §14)."""
 
 import json
+import logging
 import uuid
 from typing import Any
 
@@ -400,6 +401,17 @@ def test_events_that_are_not_known_are_ignored(dial: Dial, event: dict[str, Any]
     client.send_raw(json.dumps(event))
     assert client.settle() == []
     assert counted_rows() == before
+
+
+def test_an_event_of_an_unknown_type_is_logged(
+    dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="sessions_app")
+    client = dial()
+    client.create_session(agent="echo")
+    client.send("brand.new")
+    assert client.settle() == []
+    assert "ignored an event of the unknown type 'brand.new'" in caplog.messages
 
 
 def test_fields_that_are_not_known_are_ignored(dial: Dial) -> None:

@@ -64,13 +64,30 @@ def test_a_turn_is_paid_as_the_specification_prints_it(dial: Dial, alice: Person
     ]
     accepted, balance = frames[0], frames[-1]
     assert accepted["balance_remaining"] == "9.75"
+    assert accepted["payment_id"]
     assert frames[-2]["response"]["usage"]["cost"]["total_cost"] == 0.25
     assert (balance["balance"], balance["balance_remaining"]) == ("9.75", "9.75")
     assert (balance["currency"], balance["estimated_remaining"]) == ("USD", 39)
+    assert balance["threshold"] == "1.25"
     assert balance["low_balance_warning"] is False
     assert "expires_at" not in balance
     assert (str(wallet(alice).available), earned(agent)) == ("9.75", "0.25")
     assert clean()
+
+
+def test_a_payment_announces_the_mandate_that_the_operator_set(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_AP2 = {
+        "mandate_uri": "https://mandates.example/1",
+        "credential_types": ["VerifiableCredential"],
+    }
+    priced("paid", per_answer="0.25")
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask("Hello")
+    asked = client.until("payment.required")[-1]
+    assert asked["requirements"]["ap2"] == settings.UAMP_AP2
 
 
 def test_nothing_is_asked_of_a_free_agent(dial: Dial, alice: Person) -> None:
