@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 import uamp
 from gateway_app.doors.callers import check_credential
-from gateway_app.doors.exchange import PaymentDemanded
+from gateway_app.doors.payment_demanded import PaymentDemanded
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import http_status
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +34,8 @@ ROOMS = (
     "upp",
 )
 MODULES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+MODULE_LINES = 400
+FOLDER_MODULES = 16
 SHAPELESS_NAMES = {"utils", "helpers", "common", "core", "misc", "base_classes"}
 
 
@@ -74,6 +77,22 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     found = [str(path) for path in MODULES if path.stem in SHAPELESS_NAMES]
 
     assert found == []
+
+
+def test_no_module_is_too_long_and_no_folder_too_full() -> None:
+    pages = [
+        path
+        for path in sorted((ROOT / "static").rglob("*.js"))
+        if not {"vendor", "dist"} & set(path.relative_to(ROOT).parts)
+    ]
+    modules = [
+        path for path in MODULES if "migrations" not in path.parts and "_pb2" not in path.stem
+    ]
+    lines = {path: path.read_text().count("\n") for path in (*modules, *pages)}
+    full = Counter(path.parent for path in lines if path.stem != "__init__")
+
+    assert [str(path) for path, count in lines.items() if count > MODULE_LINES] == []
+    assert [str(folder) for folder, count in full.items() if count > FOLDER_MODULES] == []
 
 
 def test_only_fanout_sends_to_groups() -> None:

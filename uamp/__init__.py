@@ -6,15 +6,8 @@ pass in the values they create.
 
 from uamp.codec.frames import decode, encode, load_json, session_stamp, stamp_session, to_dict
 from uamp.codec.text_deltas import TextDeltas
-from uamp.connection import (
-    VERSION,
-    Connection,
-    Repeated,
-)
-from uamp.conversation import (
-    assemble,
-    text_of,
-)
+from uamp.connection import VERSION, Connection, Repeated
+from uamp.conversation import assemble, text_of
 from uamp.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
 from uamp.errors.codes import ErrorCode, PaymentErrorCode
 from uamp.errors.table import ERROR_CODES
@@ -143,15 +136,8 @@ from uamp.events import (
     text_delta,
 )
 from uamp.events.base import Event, UnknownEvent, type_of
-from uamp.limits import (
-    DEFAULT_LIMITS,
-    Limits,
-)
-from uamp.output import (
-    OutputBuilder,
-    events_of_output,
-    medium_delta,
-)
+from uamp.limits import DEFAULT_LIMITS, Limits
+from uamp.output import OutputBuilder, events_of_output, medium_delta
 from uamp.state import (
     RESPONSE_TRANSITIONS,
     SESSION_TRANSITIONS,
@@ -191,12 +177,7 @@ from uamp.types.content import (
     content_id_of,
     media_of,
 )
-from uamp.types.generation import (
-    ChosenFunction,
-    GenerationOptions,
-    ModelOptions,
-    ToolChoice,
-)
+from uamp.types.generation import ChosenFunction, GenerationOptions, ModelOptions, ToolChoice
 from uamp.types.session import (
     AudioUsage,
     Cost,

@@ -177,6 +177,19 @@ _UNPAID_PEER = "{name} has to be paid on its own server. Ask it there, with a pa
 _REMOTE_FAILURE = (ErrorCode.PROVIDER_ERROR, "The remote agent {name} failed. Try again.")
 
 
+def unpaid(message: str) -> AgentError:
+    """Return the error of an answer that could not go on without a payment."""
+    return AgentError(message, code=ErrorCode.PAYMENT_REQUIRED)
+
+
+def payment_is_late() -> AgentError:
+    """Return the error of an answer whose payment did not arrive in time."""
+    return AgentError(
+        "The payment did not arrive in time. Ask again to pay for it.",
+        code=ErrorCode.PAYMENT_TIMEOUT,
+    )
+
+
 def check_remote(spec: AgentSpec, *, servers: int) -> None:
     """Raise AgentError if a remote agent must not be called now.
 

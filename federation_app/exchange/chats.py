@@ -23,7 +23,7 @@ from federation_app.exchange.replies import signed_event
 from federation_app.exchange.turns import TRANSPORT
 from federation_app.exchange.windowed import WindowedStream
 from sessions_app import database
-from sessions_app.connection.client_connection import Defaults
+from sessions_app.connection.defaults import Defaults
 from sessions_app.handlers.sessions import find_session
 from sessions_app.transports.followed_response import FollowedResponse, received
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import uamp
 from sessions_app import database
 from sessions_app.billing.requests import waiting_payments
-from sessions_app.connection.client_connection import Defaults
+from sessions_app.connection.defaults import Defaults
 from sessions_app.handlers.sessions import find_session
 from sessions_app.transports.followed_response import SERVER_EVENTS, FollowedResponse, received
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange

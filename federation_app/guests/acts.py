@@ -46,7 +46,7 @@ from federation_app.guests.shared_files import input_of
 from federation_app.models import ChatFollower, Guest, Peer
 from sessions_app import database
 from sessions_app.access.principal import Principal, PrincipalKind
-from sessions_app.connection.client_connection import Defaults
+from sessions_app.connection.defaults import Defaults
 from sessions_app.data_rights.erasure import StillRunning, erase_person
 from sessions_app.handlers.sessions import find_session
 from sessions_app.transports.followed_response import FollowedResponse

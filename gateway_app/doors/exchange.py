@@ -18,6 +18,7 @@ from chat_app.ids import new_event_id
 from chat_app.log.shared_state import read_state
 from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.content_links import content_link
+from gateway_app.doors.payment_demanded import PaymentDemanded
 from gateway_app.doors.request_session import RequestSession, named
 from gateway_app.shapes.asked_events import AskedEvents
 from sessions_app import database, selectors
@@ -53,14 +54,6 @@ if TYPE_CHECKING:
 
 Leaving: TypeAlias = Literal["cancel", "continue"]
 """What happens to a running response when its client leaves early."""
-
-
-class PaymentDemanded(Exception):
-    """The turn must be paid for first; `response` is the 402 in the dialect's format."""
-
-    def __init__(self, response: HttpResponse) -> None:
-        super().__init__("payment required")
-        self.response = response
 
 
 class Exchange:
@@ -345,17 +338,14 @@ class Exchange:
     @property
     def headers(self) -> dict[str, str]:
         """The response headers: the chat, the session, the mark of AI and the payment receipt."""
-        paid = {} if self._payment is None else self._payment.headers
         ours = {"X-Chat-Id": self.chat_id, "X-Session-Id": self.session_id}
-        return {**ours, **AI_HEADERS, **paid}
+        return {**ours, **AI_HEADERS, **(self._payment.headers if self._payment else {})}
 
     def link(self, url: str) -> str:
         """Return a temporary address of a medium, readable by any client that knows it."""
-        base_url = self._request.build_absolute_uri("/")
-        user_id, chat_id = self.principal.user_id, self.chat_id
-        return content_link(url, base_url=base_url, user_id=user_id, chat_id=chat_id)
-
-    # --- The end ---
+        here = self._request.build_absolute_uri("/")
+        user_id = self.principal.user_id
+        return content_link(url, base_url=here, user_id=user_id, chat_id=self.chat_id)
 
     def stream(self, frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
         """Return a streaming response that closes the exchange when it ends."""

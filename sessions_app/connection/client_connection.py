@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +20,7 @@ from chat_app.log import fanout
 from sessions_app.connection.attached_session import AttachedSession
 from sessions_app.connection.chat_subscription import ChatSubscription
 from sessions_app.connection.chat_watch import ChatWatch
+from sessions_app.connection.defaults import Defaults
 from sessions_app.connection.outgoing_queue import DialectFrame, Outgoing, OutgoingQueue
 from sessions_app.connection.token_watch import TokenWatch
 from sessions_app.frames import now_ms
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from sessions_app.access import rates
-    from sessions_app.access.auth import BoundSessions
     from sessions_app.access.principal import Principal
     from sessions_app.connected.agent_socket import AgentSocket, RegisteredAgent
     from sessions_app.connection.layer_groups import LayerGroups
@@ -50,23 +49,6 @@ CLOSE_TRY_AGAIN_LATER: Final = 1013
 CLOSE_SILENT: Final = 4408
 # How long a client may retry after a refused session.create before its socket is closed.
 REFUSED_SECONDS: Final = 1.0
-
-
-@dataclass(kw_only=True, slots=True)
-class Defaults:
-    """Defaults for a connection's sessions, from its URL and headers."""
-
-    agent: str | None = None
-    chat: str | None = None
-    payment_token: str | None = None
-    # Whether a session is deleted after a while if the client chose neither its id nor its chat.
-    ephemeral: bool = False
-    # Whether a closed session is succeeded by a new one with the same id and chat.
-    follows_closed: bool = False
-    # This server's address as used by the client, `https://host`.
-    base_url: str = ""
-    # Restrictions that the connection's client secret puts on its sessions.
-    bound: BoundSessions | None = None
 
 
 class ClientConnection:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from django.conf import settings
 from msgspec.structs import replace as changed
 
-from agents_app.runtime.agent_run import AgentError
+from agents_app.runtime.failures import payment_is_late, unpaid
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import chat_budgets, payers, requests, reservations
@@ -36,13 +36,12 @@ from sessions_app.billing.payers import AnswerPayment
 from sessions_app.billing.weights import sound_tokens, step_usage, usual_input, weight
 from sessions_app.response.row_state import taken_over
 from sessions_app.states import PaymentState
-from uamp import AudioUsage, ErrorCode, UsageStats
+from uamp import AudioUsage, UsageStats
 from uamp import events as ev
 
 if TYPE_CHECKING:
     from payments_app.services import HoldOutcome
     from sessions_app.models import PaymentRequest
-    from sessions_app.response.context import RunContext
     from sessions_app.response.port import RunPort
     from sessions_app.response.row_state import Wait
 
@@ -66,7 +65,9 @@ class PaymentGuard:
     def __init__(self, port: RunPort) -> None:
         self._port, self._context = port, port.context
         self._meter = port.answer.meter
-        self._payment = _payment_of(port.context)
+        # If the price was set after the answer started, its asker decides.
+        asking = AnswerPayment(source=None, payer_id=port.context.user_id)
+        self._payment = port.context.payment or asking
         payment, context = self._payment, port.context
         self._asset = context.spec.pricing.currency
         self._held = payment.first.amount if payment.first else Money.zero(self._asset)
@@ -120,7 +121,7 @@ class PaymentGuard:
         self._is_known = True
         self._requests = len(asked)
         if asked and asked[-1].status == PaymentState.EXPIRED:
-            raise _late()
+            raise payment_is_late()
         await self._need(self._cost(more=self._step), action="")
 
     async def admit_step(self) -> None:
@@ -211,7 +212,7 @@ class PaymentGuard:
         try:
             bill = self._meter.bill(ahead=ahead, more=more, tools=open_tools)
         except InvalidAmount:
-            raise _unpaid("The answer costs more than can be reserved.") from None
+            raise unpaid("The answer costs more than can be reserved.") from None
         return bill.total
 
     async def _need(self, cost: Money, *, action: str) -> None:
@@ -231,7 +232,7 @@ class PaymentGuard:
                 chat_budgets.check, self._context.asked_in, self._context.spec.id, amount
             )
         except chat_budgets.BudgetReached as error:
-            raise _unpaid(str(error)) from None
+            raise unpaid(str(error)) from None
 
     async def _read_held(self) -> None:
         if time.monotonic() - self._held_at < min(HELD_SECONDS, settings.UAMP_HOLD_SECONDS):
@@ -255,7 +256,7 @@ class PaymentGuard:
             await self._send_to_payer(event)
             return False
         except chat_budgets.BudgetReached as error:
-            raise _unpaid(str(error)) from None
+            raise unpaid(str(error)) from None
         except reservations.REFUSALS:
             return False
         if self._holds == 1 and self._held == hold.amount:
@@ -294,7 +295,7 @@ class PaymentGuard:
             self._wait = None
             self._port.row.end_wait(wait)
         if row.status != PaymentState.PAID:
-            raise _late()
+            raise payment_is_late()
         await self._take_payment(row)
 
     async def _choose_payer(self) -> None:
@@ -307,7 +308,7 @@ class PaymentGuard:
             # The sponsor's budget is used up; the asker may pay the rest.
             self._payment = replace(self._payment, source=None, is_sponsored=False)
         if self._payment.payer_id is None and context.user_id is not None:
-            raise _unpaid("What pays for this agent in this chat is used up. Ask the chat's owner.")
+            raise unpaid("What pays for this agent in this chat is used up. Ask the chat's owner.")
 
     async def _write_request(
         self, amount: Money, action: str
@@ -389,19 +390,3 @@ class PaymentGuard:
         """Send an event to the payer; a sponsor's balance is not disclosed."""
         if not self._payment.is_sponsored:
             await self._port.send_to_payer(event, self._payment.payer_id)
-
-
-def _payment_of(context: RunContext) -> AnswerPayment:
-    """Return how the answer is paid: by asking, if its price was set after it started."""
-    return context.payment or AnswerPayment(source=None, payer_id=context.user_id)
-
-
-def _unpaid(message: str) -> AgentError:
-    return AgentError(message, code=ErrorCode.PAYMENT_REQUIRED)
-
-
-def _late() -> AgentError:
-    return AgentError(
-        "The payment did not arrive in time. Ask again to pay for it.",
-        code=ErrorCode.PAYMENT_TIMEOUT,
-    )

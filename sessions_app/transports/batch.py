@@ -18,13 +18,13 @@ from sessions_app.transports import batch_repeats
 from sessions_app.transports.http_exchange import (
     HttpExchange,
     count_events,
-    defaults_of,
     principal_of,
     protocol_view,
     retry_after,
     with_heartbeat,
 )
 from sessions_app.transports.http_payment import HttpPayment
+from sessions_app.transports.request_defaults import defaults_of
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.digital_source import AI_HEADERS
 

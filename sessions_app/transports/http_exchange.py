@@ -26,7 +26,8 @@ from sessions_app.access import auth, rates
 from sessions_app.access.principal import AuthenticationError
 from sessions_app.access.protocol_rights import check_scope, forbidden
 from sessions_app.connection import presence
-from sessions_app.connection.client_connection import ClientConnection, Defaults
+from sessions_app.connection.client_connection import ClientConnection
+from sessions_app.connection.defaults import Defaults
 from sessions_app.connection.open_sessions import attached_session
 from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.connection.remote_responses import RemoteResponses
@@ -34,6 +35,7 @@ from sessions_app.handlers import table
 from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.handlers.turns.payments import accepted_frames, take_payment_token
 from sessions_app.process import registry
+from sessions_app.transports.request_defaults import defaults_of
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import http_status
 
@@ -356,21 +358,6 @@ class HttpExchange:
                 if self._remote.is_new(text):
                     attached.subscription.emit_signal(text)
         await attached.subscription.catch_up()
-
-
-def defaults_of(request: HttpRequest) -> Defaults:
-    """Return a request's defaults for the sessions that it opens."""
-    handshake = auth.Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
-    return Defaults(
-        agent=_url_agent(request) or request.headers.get("X-Agent-Id"),
-        chat=request.headers.get("X-Chat-Id"),
-        payment_token=handshake.payment_token or None,
-    )
-
-
-def _url_agent(request: HttpRequest) -> str | None:
-    match = request.resolver_match
-    return match.kwargs.get("name") if match else None
 
 
 def protocol_view(method: str) -> Callable[[Any], Any]:

@@ -29,8 +29,8 @@ from sessions_app.connection.client_connection import (
     CLOSE_RESTART,
     CLOSE_UNAUTHORIZED,
     ClientConnection,
-    Defaults,
 )
+from sessions_app.connection.defaults import Defaults
 from sessions_app.process import registry
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ to the peer are in `uamp.events`.
 
 from uamp.errors.codes import ErrorCode, PaymentErrorCode
 from uamp.errors.exceptions import LocalProtocolError, ProtocolError, RemoteProtocolError
-from uamp.errors.table import ERROR_CODES, ErrorRow
+from uamp.errors.rows import ErrorRow
+from uamp.errors.table import ERROR_CODES
 
 __all__ = [
     "ERROR_CODES",

@@ -5,7 +5,7 @@ import pytest
 import uamp
 from uamp import ERROR_CODES, ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import close_code, http_status
-from uamp.errors.table import ErrorRow
+from uamp.errors.rows import ErrorRow
 
 
 def test_every_code_has_one_row_in_order() -> None:

@@ -21,6 +21,7 @@ from uamp.client.errors import (
 )
 from uamp.client.state.answers import AnswerState
 from uamp.client.state.requests import AnswerRequests, ClientRequest, payment_of
+from uamp.client.state.running_answers import RunningAnswers
 from uamp.client.state.sent_turns import PASSING, SentTurns
 from uamp.client.state.turns import TurnState
 from uamp.events import (
@@ -63,7 +64,6 @@ _OF_ANSWER = (ResponseDelta, Thinking, ToolCallDone, UsageDelta)
 _ASKS = (ToolCall, PaymentRequired, PaymentAccepted, PaymentError, ToolApprovalRequired)
 _ENDS = (ResponseDone, ResponseCancelled, ResponseError)
 _CREATE_AGAIN = PASSING | {"internal_error", "rate_limited", "too_many_sessions"}
-_MOST_ENDED = 1_000
 
 
 class ClientSession:
@@ -99,13 +99,10 @@ class ClientSession:
         self._new_id = new_id
         self._now = now
         self._turns = SentTurns()
-        self._answers: dict[str, AnswerState] = {}
-        self._turn_of: dict[str, TurnState] = {}
-        self._ended: deque[str] = deque(maxlen=_MOST_ENDED)
+        self._running = RunningAnswers()
         self._outgoing: deque[Event] = deque()
         self._requests = AnswerRequests()
         self._pings: dict[str, TurnState] = {}
-        self._cancels: set[str] = set()
 
     # --- The connection ---
 
@@ -135,11 +132,9 @@ class ClientSession:
         ``seq`` is a place in the log before the answer.
         """
         self.session_id, self.epoch, self.seq = session_id, epoch, seq
-        answer = self._answers[response_id] = AnswerState(response_id)
         turn = TurnState([], self._identified(ResponseCreate()))
         turn.sent_in, turn.expected = session_id, 1
-        turn.answers.append(answer)
-        self._turn_of[response_id] = turn
+        self._running.begin(AnswerState(response_id), turn)
         self._turns.add(turn)
         return turn
 
@@ -198,10 +193,8 @@ class ClientSession:
 
     def cancel(self, response_id: str) -> None:
         """Cancel an answer, again after a lost connection until it has ended (UAMP §5.13)."""
-        if response_id in self._answers:
-            self._cancels.add(response_id)
-            if self.is_open:
-                self._send(ResponseCancel(response_id=response_id))
+        if self._running.cancel(response_id) and self.is_open:
+            self._send(ResponseCancel(response_id=response_id))
 
     def finish_tool(self, call_id: str, result: str, *, is_error: bool) -> None:
         """Send the result of a client tool, as JSON text (UAMP §5.14)."""
@@ -291,7 +284,7 @@ class ClientSession:
             self.seq, self.epoch = place, event.epoch
         if was_resume and not resumed:
             reason = "The server has a new log of the chat; the missed events cannot be sent."
-            self._answers.clear()
+            self._running.forget()
             self._turns.fail(OutcomeUnknownError(reason))
         if previous_id is not None and previous_id != self.session_id:
             self._turns.doubt(place)
@@ -299,7 +292,7 @@ class ClientSession:
         for turn in self._turns.to_send(self.session_id):
             self._send_turn(turn)
         self._outgoing.extend(self._requests.payments)
-        for response_id in self._cancels:
+        for response_id in self._running.cancelled:
             self._send(ResponseCancel(response_id=response_id))
 
     def _message(self, event: MessageCreated) -> None:
@@ -310,51 +303,27 @@ class ClientSession:
             self._outgoing.append(Ping(event_id=ping_id))
 
     def _response_created(self, event: ResponseCreated) -> None:
-        if event.response_id in self._answers or event.response_id in self._ended:
+        if self._running.knows(event.response_id):
             return
-        answer = self._answers[event.response_id] = AnswerState(event.response_id, event)
         turn = self._turns.answered(event, is_private=self._agent is not None)
+        answer = self._running.begin(AnswerState(event.response_id, event), turn)
         if turn is not None:
-            turn.answers.append(answer)
-            self._turn_of[answer.response_id] = turn
             turn.add(answer.take(event))
 
     def _answer_event(self, event: Event) -> None:
         if isinstance(event, _ENDS):
             self._answer_ended(event)
         elif isinstance(event, Progress):
-            self._add(self._answers.get(str(event.response_id or event.target_id)), event)
+            self._running.add(str(event.response_id or event.target_id), event)
         elif isinstance(event, _OF_ANSWER):
-            self._add(self._answers.get(str(event.response_id)), event)
-
-    def _add(self, answer: AnswerState | None, event: Event) -> None:
-        if answer is None:
-            return
-        piece = answer.take(event)
-        turn = self._turn_of.get(answer.response_id)
-        if turn is not None:
-            turn.add(piece)
+            self._running.add(str(event.response_id), event)
 
     def _answer_ended(self, event: ResponseDone | ResponseCancelled | ResponseError) -> None:
-        if event.response_id is None:
+        if event.response_id is None or not self._running.has(event.response_id):
             if isinstance(event, ResponseError):
                 self._refused(event.error)
             return
-        answer = self._answers.pop(event.response_id, None)
-        if answer is None:
-            if isinstance(event, ResponseError):
-                self._refused(event.error)
-            return
-        self._add(answer, event)
-        self._ended.append(answer.response_id)
-        self._cancels.discard(answer.response_id)
-        declined = self._requests.end(answer.response_id)
-        turn = self._turn_of.pop(answer.response_id, None)
-        if turn is not None:
-            # The answers of one turn begin together: all of them have begun by now.
-            turn.expected = len(turn.answers)
-            if declined is not None and answer.status != "completed":
-                answer.error = declined
+        self._running.end(event, declined=self._requests.end(event.response_id))
 
     def _request(self, event: Event) -> None:
         match event:
@@ -362,7 +331,7 @@ class ClientSession:
                 self._tool_call(event)
             case PaymentRequired() | PaymentAccepted() | PaymentError():
                 self._payment(event)
-            case ToolApprovalRequired() if event.response_id in self._turn_of:
+            case ToolApprovalRequired() if self._running.is_own(event.response_id):
                 self._requests.approval(event)
 
     def _tool_call(self, event: ToolCall) -> None:
@@ -370,19 +339,18 @@ class ClientSession:
         if result is not None:
             self._outgoing.append(result)
         if is_new:
-            self._add(self._answers.get(str(event.response_id)), event)
+            self._running.add(str(event.response_id), event)
 
     def _payment(self, event: PaymentRequired | PaymentAccepted | PaymentError) -> None:
-        if event.response_id is None or event.response_id not in self._turn_of:
+        if event.response_id is None or not self._running.is_own(event.response_id):
             return
-        answer = self._answers.get(event.response_id)
         if isinstance(event, PaymentRequired):
             self._requests.payment(event)
         elif isinstance(event, PaymentError):
             error = PaymentRefusedError(event.message, code=event.code)
             self._requests.declined(event.response_id, error)
             self.cancel(event.response_id)
-        self._add(answer, event)
+        self._running.add(event.response_id, event)
 
     def _refused(self, detail: ErrorDetail) -> None:
         cause = (detail.details or {}).get("event_id")
