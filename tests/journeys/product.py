@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from tests.programs import PROGRAM_SECONDS, Program
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from playwright.async_api import Browser, BrowserContext, Page
+    from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
 
 ROOT = Path(__file__).resolve().parents[2]
 # A page shows what it must show at once, except on a machine busy with other work.
@@ -285,10 +286,7 @@ async def signed_in(
     page = await context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on(
-        "console",
-        lambda line: complaints.append(line.text) if "Content Security" in line.text else None,
-    )
+    page.on("console", partial(_complain, complaints))
     page.complaints = complaints  # type: ignore[attr-defined]  # read by `no_complaints`
     person = product.people[username]
     if by_form or SESSION_COOKIE not in person:
@@ -312,6 +310,12 @@ async def fill_in_login(page: Page, product: Product, username: str) -> None:
     await page.fill("input[name=password]", product.people[username]["password"])
     await page.keyboard.press("Enter")
     await page.wait_for_url(f"{product.url}/")
+
+
+def _complain(complaints: list[str], line: ConsoleMessage) -> None:
+    """Keep a CSP report; what axe does in the page has no address, and is not the page's."""
+    if "Content Security" in line.text and line.location["url"]:
+        complaints.append(f"{line.text} ({line.location['url']})")
 
 
 def no_complaints(*pages: Page) -> None:
