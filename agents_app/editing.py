@@ -20,6 +20,7 @@ from agents_app.remote.discovery import discover, facts_of
 from agents_app.remote.probes import probe
 from agents_app.remote.rules import (
     NO_KEY,
+    NOT_FOR_PEERS,
     complete,
     is_key,
     may_own,
@@ -160,7 +161,7 @@ def _problems(agent: Agent, key: str | None) -> dict[str, str]:
         values = {name: getattr(agent, name) for name in FIELDS}
         found = dict(problems_of({**values, "key": key}))
         if not may_own(agent):
-            found["protocol"] = "An operator who may change peers makes the agents of peers."
+            found["protocol"] = NOT_FOR_PEERS
     elif agent.kind == AgentKind.CONNECTED:
         # Only its daemon knows what it answers with.
         found = {}

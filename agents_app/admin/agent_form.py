@@ -16,12 +16,21 @@ from agents_app.outbound.keys import KEY_CHARS
 from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.providers.scripts import SCRIPTS
-from agents_app.remote.rules import complete, problem_of_key, problems_of
+from agents_app.remote.rules import (
+    NOT_FOR_PEERS,
+    PEERS,
+    complete,
+    is_of_peer,
+    problem_of_key,
+    problems_of,
+)
 from agents_app.strategies import MAX_STEPS
 from agents_app.tools.registry import server_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from django.contrib.auth.models import AnonymousUser, User
 
     # Django's classes are generic only in the stubs.
     _AgentForm = forms.ModelForm[Agent]
@@ -180,6 +189,8 @@ class AgentForm(_AgentForm):
         " Leave empty to keep the stored key, which is only sent to the same host.",
     )
     remove_key = forms.BooleanField(required=False, label="Delete the stored key")
+    operator: User | AnonymousUser | None = None
+    """Who fills in the form; None for code of this server."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -256,6 +267,8 @@ class AgentForm(_AgentForm):
         if values.get("kind") == AgentKind.REMOTE:
             for field, words in problems_of(values).items():
                 self.add_error(field, words)
+            if not self._may_make(str(values.get("kind")), str(values.get("protocol"))):
+                self.add_error("protocol", NOT_FOR_PEERS)
             return values
         if key := values.get("key"):
             kind, provider = str(values.get("kind")), str(values.get("provider"))
@@ -267,6 +280,11 @@ class AgentForm(_AgentForm):
         elif values.get("owner") is None:
             self.add_error("owner", "A connected agent needs an owner, whose daemon registers it.")
         return values
+
+    def _may_make(self, kind: str, protocol: str) -> bool:
+        if self.operator is None or not is_of_peer(kind, protocol):
+            return True
+        return self.operator.has_perm(PEERS)
 
     def _check_model(self, values: dict[str, Any]) -> None:
         """Check that a script or a model of this server can answer for the agent."""

@@ -13,6 +13,7 @@ from agents_app.admin.remote import remote_view
 from agents_app.admin.trial import trial_view
 from agents_app.models import Agent, AgentKind
 from agents_app.remote.discovery import facts_of
+from agents_app.remote.rules import PEERS, is_of_peer
 from agents_app.sponsorships import budgets_of
 from audit_app.admin.columns import linked, moment
 from audit_app.admin.records import AuditedAdmin
@@ -121,6 +122,24 @@ class AgentAdmin(AuditedAdmin):
             return f"Reachable. Last error: {failed}" if failed else "Reachable."
         pause = f" Paused until {agent.retry_at:%H:%M:%S} UTC." if agent.retry_at else ""
         return f"The last {agent.failures} calls failed.{pause} Last error: {failed}"
+
+    def has_change_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
+        """Let only those who may change peers change what this server asks of a peer's agent."""
+        may = super().has_change_permission(request, obj)
+        return may and (
+            obj is None or not is_of_peer(obj.kind, obj.protocol) or request.user.has_perm(PEERS)
+        )
+
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: Any = None,
+        change: bool = False,  # noqa: FBT001, FBT002 part of the interface
+        **kwargs: Any,
+    ) -> Any:
+        """Return the form, which checks the operator's rights."""
+        form = super().get_form(request, obj, change, **kwargs)
+        return type("AgentForm", (form,), {"operator": request.user})
 
     def get_urls(self) -> list[URLPattern]:
         """Add the two async views, which check permissions themselves."""

@@ -25,6 +25,7 @@ _WITHOUT_TOOLS = ENVELOPES | {
 _DID = "did:web:"
 PEERS = "federation_app.change_peer_trust"
 """The permission to create agents of peers, which this server calls with signed envelopes."""
+NOT_FOR_PEERS = "An operator who may change peers makes the agents of peers."
 
 
 def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
@@ -112,8 +113,12 @@ def may_own(agent: Agent) -> bool:
     An agent of a peer is called in this server's name and paid from its account with the peer.
     """
     owner = agent.owner
-    is_of_peer = agent.kind == AgentKind.REMOTE and agent.protocol in ENVELOPES
-    return not is_of_peer or owner is None or owner.has_perm(PEERS)
+    return not is_of_peer(agent.kind, agent.protocol) or owner is None or owner.has_perm(PEERS)
+
+
+def is_of_peer(kind: str, protocol: str) -> bool:
+    """Return whether this server calls an agent in its own name, with signed envelopes."""
+    return kind == AgentKind.REMOTE and protocol in ENVELOPES
 
 
 def is_key(key: str) -> bool:

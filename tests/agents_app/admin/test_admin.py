@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
 
 from agents_app.admin.form_fields import PartsField
 from agents_app.models import Agent
+from agents_app.models.agents import ENVELOPES
 from agents_app.outbound.keys import key_for
 from agents_app.providers.clients import model_place
 from agents_app.remote.addresses import target_of
+from agents_app.remote.rules import NOT_FOR_PEERS
+from tests import factories
 
 pytestmark = pytest.mark.django_db
 
@@ -253,6 +257,35 @@ def test_a_remote_agent_that_could_not_answer_is_refused(
     errors = response.context["adminform"].form.errors
     assert said in " ".join(errors[field])
     assert not Agent.objects.exists()
+
+
+@pytest.mark.parametrize("protocol", sorted(ENVELOPES))
+def test_only_those_who_may_change_peers_make_and_change_agents_of_peers(protocol: str) -> None:
+    user = factories.user("dev", is_staff=True)
+    user.groups.set([Group.objects.get(name="Developer")])
+    client = Client()
+    client.force_login(user)
+    values = _remote() | {"protocol": protocol, "model": "did:web:agents.example:agents:sage"}
+
+    response = client.post(reverse(ADD), values)
+    assert response.context["adminform"].form.errors == {"protocol": [NOT_FOR_PEERS]}
+    assert not Agent.objects.exists()
+    client.post(reverse(ADD), _remote())
+    agent = Agent.objects.get()
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    client.post(url, values)
+    agent.refresh_from_db()
+    assert agent.protocol == "completions"
+
+    user.user_permissions.add(Permission.objects.get(codename="change_peer_trust"))
+    assert client.post(url, values).status_code == 302
+    agent.refresh_from_db()
+    assert agent.protocol == protocol
+    user.user_permissions.clear()
+    assert client.post(url, values | {"name": "mine"}).status_code == 403
+    assert client.post(url, _remote(name="mine")).status_code == 403
+    agent.refresh_from_db()
+    assert (agent.name, agent.protocol) == ("helper", protocol)
 
 
 def test_an_agent_with_a_model_keeps_its_key_encrypted_and_unseen(admin_client: Client) -> None:
