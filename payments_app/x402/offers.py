@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from django.conf import settings
@@ -48,7 +49,8 @@ def requirements(
 ) -> dict[str, Any]:
     """Return the body of a 402: what an answer of `agent` costs, and how to pay it.
 
-    Raises InvalidAmount unless the demand is positive.
+    The resource is named without its query, which may hold a payment token: the offer goes to
+    logs of clients and to the facilitator. Raises InvalidAmount unless the demand is positive.
     """
     if amount.amount <= 0:
         raise InvalidAmount("The amount of a payment must be positive.")
@@ -63,7 +65,7 @@ def requirements(
         "currency": amount.asset,
         "agent": agent,
         "resource": {
-            "url": resource_url,
+            "url": urlsplit(resource_url)._replace(query="", fragment="").geturl(),
             "description": description,
             "mimeType": "application/json",
         },

@@ -11,6 +11,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.test import override_settings
 from django.urls import include, path
+from x402 import PaymentRequired
 from x402.http.utils import decode_payment_required_header
 
 from agents_app.rest.rights import ANY
@@ -81,6 +82,16 @@ def test_the_402_has_the_words_of_its_dialect_and_what_x402_reads(edge: httpx.Cl
     assert (body["x402Version"], body["code"]) == (2, "payment_required")
     demand = decode_payment_required_header(refused.headers["PAYMENT-REQUIRED"])
     assert [offer.model_dump()["amount"] for offer in demand.accepts] == ["250000000"]
+
+
+def test_a_token_in_the_address_is_in_no_part_of_the_402(edge: httpx.Client) -> None:
+    refused = edge.post("/ask?payment_token=ptok_secret", content=b"Hello")
+    assert refused.status_code == httpx.codes.PAYMENT_REQUIRED
+    demand = decode_payment_required_header(refused.headers["PAYMENT-REQUIRED"])
+    assert isinstance(demand, PaymentRequired)
+    assert demand.resource is not None
+    assert demand.resource.url == str(edge.base_url.join("/ask"))
+    assert "ptok_secret" not in refused.text + demand.model_dump_json()
 
 
 def test_a_payment_header_pays_and_its_receipt_is_a_header_of_the_answer(
