@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-from urllib.parse import urlsplit
 
 from django.contrib import admin
 
@@ -12,6 +11,7 @@ from audit_app.admin.records import NEWEST, NewestRows, RecordInline
 from chat_app.admin.history_pages import HistoryAdmin
 from sessions_app.admin.filters import DisabledFilter, OpenFilter
 from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.webhooks.receivers import server_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -57,8 +57,7 @@ class WebhookAdmin(HistoryAdmin):
     @admin.display(description="sends to")
     def receiver(self, webhook: Webhook) -> str:
         """Return the scheme and the server of its URL."""
-        url = urlsplit(webhook.url)
-        return short(f"{url.scheme}://{url.netloc.rpartition('@')[2]}", NAME_CHARS)
+        return short(server_of(webhook.url), NAME_CHARS)
 
     @admin.display(description="deliveries")
     def all_deliveries(self, webhook: Webhook) -> SafeString:

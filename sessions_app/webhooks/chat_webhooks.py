@@ -27,7 +27,7 @@ from sessions_app.webhooks.chat_bodies import CURRENT, PING, PREVIOUS, PREVIOUS_
 from sessions_app.webhooks.deliveries import disable
 from sessions_app.webhooks.encryption import decrypted, encrypted
 from sessions_app.webhooks.payment_events import PAID, REFUNDED
-from sessions_app.webhooks.receivers import check_literal
+from sessions_app.webhooks.receivers import check_literal, server_of
 from sessions_app.webhooks.signature import new_secret
 
 if TYPE_CHECKING:
@@ -226,5 +226,5 @@ def _queue(webhook: Webhook, new: WebhookDelivery) -> WebhookDelivery:
 
 
 def _facts(row: Webhook) -> str:
-    """Describe a webhook for the audit log, without the query, which may contain a secret."""
-    return f"{row.name!r} of {row.chat_id}: {row.url.partition('?')[0]}, {row.types or 'all'}"
+    """Describe a webhook for the audit, which shows no more of its address than its own page."""
+    return f"{row.name!r} of {row.chat_id}: {server_of(row.url)}, {row.types or 'all'}"

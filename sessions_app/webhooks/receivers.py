@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.utils import timezone
@@ -63,6 +64,12 @@ def check_literal(url: str) -> None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT, "The `url` of a receiver must not be in this network."
         ) from None
+
+
+def server_of(url: str) -> str:
+    """Return the scheme and the server of an address: the rest of it may be a secret."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _is_ip_address(host: str) -> bool:

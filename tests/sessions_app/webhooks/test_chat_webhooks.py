@@ -250,6 +250,23 @@ def test_a_refund_reaches_the_webhooks_of_payer_and_payee_once(
     assert receiver.bodies[4]["id"] == f"refunded_{done.transfer_id}"
 
 
+@pytest.mark.parametrize(
+    "url", ["https://example.com/services/SECRET", "https://example.com/in?token=SECRET"]
+)
+def test_the_audit_of_a_webhook_has_its_server_alone(alice: Person, url: str) -> None:
+    wanted = chat_webhooks.WebhookRequest(chat_id=shared_chat(alice).pk, url=url, name="ci")
+    row = chat_webhooks.make(alice.user.pk, wanted).webhook
+    chat_webhooks.change(row, {"url": url}, by=alice.user)
+    chat_webhooks.delete(row, by=alice.user)
+
+    details = AuditRecord.objects.filter(kind="sessions_app.webhook").values_list(
+        "detail", flat=True
+    )
+    assert len(details) == 3
+    assert all("https://example.com," in detail for detail in details)
+    assert not any("SECRET" in detail for detail in details)
+
+
 def test_a_new_secret_signs_beside_the_one_before(
     web: httpx.Client, alice: Person, receiver: Receiver
 ) -> None:
