@@ -7,11 +7,12 @@ as for a chat that does not exist.
 from __future__ import annotations
 
 from hashlib import md5
+from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.http import Http404, QueryDict
-from django.utils.cache import set_response_etag
+from django.utils.cache import patch_cache_control, set_response_etag
 from django.utils.decorators import method_decorator
 from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.cache import cache_control
@@ -61,6 +62,8 @@ class StrictJSONParser(BaseParser):
 class RestView(JsonView):
     """A REST view whose responses carry an ETag; an unchanged one is answered with 304.
 
+    What a person's browser is shown is for its page alone and stored nowhere; files are.
+
     A write with `If-Match` is refused if a GET of the same path now has a different ETag (RFC 9110
     §13.1.1).
     """
@@ -99,9 +102,16 @@ class RestView(JsonView):
         check_match(request, current)
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer a request; HEAD gets the ETag of GET, which Django leaves out."""
+        """Answer a request; HEAD and what is not stored get the ETag, which Django leaves out."""
         response = super().dispatch(request, *args, **kwargs)
-        if request.method == "HEAD" and isinstance(response, Response):
+        if not isinstance(response, Response):
+            return response
+        is_for_page = getattr(self.request, "auth", None) is None
+        if is_for_page:
+            patch_cache_control(response, no_store=True)
+        if request.method == "HEAD" or (
+            request.method == "GET" and is_for_page and response.status_code == HTTPStatus.OK
+        ):
             response.add_post_render_callback(set_response_etag)
         return response
 

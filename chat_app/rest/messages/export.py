@@ -121,6 +121,7 @@ class ExportView(RestView):
                 "Content-Disposition": content_disposition_header(as_attachment=True, filename=name)
                 or "attachment",
                 "X-Content-Type-Options": "nosniff",
+                "Cache-Control": "no-store",
             },
         )
 

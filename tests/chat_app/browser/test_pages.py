@@ -91,7 +91,7 @@ def test_signing_out_of_the_admin_empties_the_storage_of_the_browser(
     alice.is_staff = True
     alice.save()
 
-    assert client.post("/admin/logout/")["Clear-Site-Data"] == '"storage"'
+    assert client.post("/admin/logout/")["Clear-Site-Data"] == '"cache", "storage"'
 
 
 def test_a_chat_id_cannot_break_out_of_the_data(client: Client) -> None:
@@ -167,7 +167,7 @@ def test_signing_out_is_a_post_and_ends_the_session(client: Client) -> None:
     assert client.get("/logout").status_code == 405
     response = client.post("/logout")
     assert response["Location"] == reverse("login")
-    assert response["Clear-Site-Data"] == '"storage"'
+    assert response["Clear-Site-Data"] == '"cache", "storage"'
     assert client.get("/").status_code == 302
 
 
