@@ -15,6 +15,7 @@ from agents_app.models.agents import AgentReplyTrigger, StrategyName
 from agents_app.outbound.rules import Unreachable
 from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
+from agents_app.providers.readiness import problem_of_address
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.remote.discovery import discover, facts_of
 from agents_app.remote.probes import probe
@@ -190,6 +191,8 @@ def _problems_of_model(agent: Agent) -> dict[str, str]:
         found["options"] = f"Unknown options: {', '.join(unknown)}."
     else:
         found["options"] = problem_of(provider, options)
+    if agent.is_enabled and provider != ModelProvider.SCRIPTED and not found.get("options"):
+        found["options"] = problem_of_address(provider, options)
     if provider != ModelProvider.SCRIPTED and not agent.model:
         found["model"] = "Name the model that answers."
     if provider == ModelProvider.SCRIPTED and options.get("script", agent.name) not in SCRIPTS:

@@ -15,6 +15,7 @@ from agents_app.models import Agent, AgentKind, ModelProvider
 from agents_app.outbound.keys import KEY_CHARS
 from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
+from agents_app.providers.readiness import problem_of_address
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.remote.rules import (
     NOT_FOR_PEERS,
@@ -298,8 +299,19 @@ class AgentForm(_AgentForm):
                 self.add_error("options", problem)
             elif provider == ModelProvider.SCRIPTED and script not in SCRIPTS:
                 self.add_error("options", f"Choose a script: {', '.join(SCRIPTS)}.")
+            elif provider != ModelProvider.SCRIPTED and values.get("is_enabled"):
+                # A disabled agent may be prepared, and can always be disabled.
+                self._check_address(str(provider), options)
         if values.get("provider") != ModelProvider.SCRIPTED and not values.get("model"):
             self.add_error("model", "Enter the name of the model.")
+
+    def _check_address(self, provider: str, options: dict[str, Any]) -> None:
+        """Refuse an address that this server never calls, and mark it at its input."""
+        problem = problem_of_address(provider, options)
+        if problem is not None:
+            field: Any = self.fields["options"]
+            field.widget.errors["base_url" if "base_url" in options else "api_key_env"] = problem
+            self.add_error("options", problem)
 
     def save(self, commit: bool = True) -> Agent:  # noqa: FBT001, FBT002 part of the interface
         """Save the row with the key from the form."""

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -12,8 +12,9 @@ from agents_app.admin.mcp import ToolSourceAdmin
 from agents_app.admin.remote import remote_view
 from agents_app.admin.trial import trial_view
 from agents_app.models import Agent, AgentKind
+from agents_app.providers.readiness import missing_key
 from agents_app.remote.discovery import facts_of
-from agents_app.remote.rules import PEERS, is_of_peer
+from agents_app.remote.rules import PEERS, has_model, is_of_peer
 from agents_app.sponsorships import budgets_of
 from audit_app.admin.columns import linked, moment
 from audit_app.admin.records import AuditedAdmin
@@ -157,12 +158,20 @@ class AgentAdmin(AuditedAdmin):
         return initial
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 part of the interface
-        """Save the row; for a remote agent, with what its address says now."""
+        """Save the row, with a warning if its model lacks a key.
+
+        For a remote agent, also save what its address says now.
+        """
         if obj.kind == AgentKind.REMOTE and (
             {"url", "key"} & {*form.changed_data} or not obj.found
         ):
             obj.found, obj.probed_at = facts_of(obj), timezone.now()
         super().save_model(request, obj, form, change)
+        if has_model(obj.kind, obj.provider):
+            lack = missing_key(obj.provider, obj.options, is_stored=bool(obj.secret))
+            if lack is not None:
+                text = f"{obj.name} cannot answer: {lack}. Enter a key, or set one on the server."
+                self.message_user(request, text, messages.WARNING)
 
     @admin.display(description="discovered")
     def found_there(self, agent: Agent) -> str:

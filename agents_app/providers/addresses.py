@@ -61,8 +61,7 @@ def target_of(base_url: str) -> Target:
 
 def may_take(variable: str, address: str) -> bool:
     """Return whether the key in an environment variable may be sent to an address."""
-    place = _place(address)
-    host = place.rpartition(":")[0]
+    place, host = _place(address), host_of(address)
     named = place != "" and not _allowed().isdisjoint((place, f"{host}:*"))
     is_secure = address.lower().startswith("https:")
     return (
@@ -76,6 +75,11 @@ def place_of(address: str) -> str:
     """Return scheme, host and port of an address; "" for an invalid one."""
     place = _place(address)
     return f"{httpx.URL(address).scheme}://{place}" if place else ""
+
+
+def host_of(address: str) -> str:
+    """Return the host of an address; "" for an invalid one."""
+    return _place(address).rpartition(":")[0]
 
 
 def _policy() -> Policy:

@@ -262,7 +262,7 @@ def _provider(spec: AgentSpec) -> _Provider:
         message = f"the environment variable {variable} is not set"
         _refuse(spec, message, ErrorCode.AUTHENTICATION_FAILED)
     target = _target(spec, base_url)
-    address = base_url or _KINDS[spec.provider]().address
+    address = model_address(spec.provider, base_url)
     if variable and not may_take(variable, address):
         _refuse(
             spec,
@@ -290,9 +290,19 @@ def _provider(spec: AgentSpec) -> _Provider:
     return _providers[kept]
 
 
+def model_address(provider: str, base_url: str | None) -> str:
+    """Return where the requests of a provider go; without `base_url`, to the operator's choice."""
+    return base_url or _KINDS[provider]().address
+
+
 def model_place(provider: str, base_url: str | None) -> str:
     """Return where the requests of a provider go, as a place of keys; "" for an invalid address."""
-    return place_of(base_url or _KINDS[provider]().address)
+    return place_of(model_address(provider, base_url))
+
+
+def operators_key(provider: str) -> bool:
+    """Return whether the environment has the key that requests without a `base_url` carry."""
+    return bool(_KINDS[provider]().environment()[1])
 
 
 def _stored_key(spec: AgentSpec, address: str) -> str | None:

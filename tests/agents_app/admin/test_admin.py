@@ -9,6 +9,7 @@ from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from agents_app.admin.form_fields import PartsField
 from agents_app.models import Agent
@@ -318,3 +319,73 @@ def test_a_key_that_would_not_be_sent_is_refused(
     response = admin_client.post(reverse(ADD), form(**{"key": "k", **values}))
     assert error in " ".join(response.context["adminform"].form.errors["key"])
     assert not Agent.objects.exists()
+
+
+REFUSED = [
+    ({"base_url": "http://models.example/v1"}, "'http' is not https"),
+    ({"base_url": "https://models.example:9/v1"}, "port 9 is not one of [443, 8443]"),
+    ({"base_url": "https://10.0.0.1/v1"}, "10.0.0.1 is not public"),
+    ({"base_url": "https://[fd00::1]/v1"}, "fd00::1 is not public"),
+    ({"base_url": "https://a:b@models.example/v1"}, "the URL has user information"),
+    (
+        {"base_url": "https://models.example/v1", "api_key_env": "OPENAI_API_KEY"},
+        "OPENAI_API_KEY may not be sent to models.example.",
+    ),
+    ({"api_key_env": "OTHER_API_KEY"}, "OTHER_API_KEY may not be sent to api.openai.com."),
+]
+
+
+@pytest.mark.parametrize(("options", "reason"), REFUSED)
+def test_an_address_that_is_never_asked_is_refused_at_its_input(
+    admin_client: Client, options: dict[str, str], reason: str, settings: Settings
+) -> None:
+    settings.UAMP_MODEL_ALLOW_HOSTS = []
+    values = form(**_of_model(), tools=[])
+    values |= {f"options__{name}": value for name, value in options.items()}
+    page = admin_client.post(reverse(ADD), values)
+    assert reason in " ".join(page.context["adminform"].form.errors["options"])
+    name = "base_url" if "base_url" in options else "api_key_env"
+    assert f'id="id_options__{name}_error"' in page.content.decode()
+    assert not Agent.objects.exists()
+    # One that is switched off may be kept.
+    del values["is_enabled"]
+    assert admin_client.post(reverse(ADD), values).status_code == 302
+
+
+def test_an_allowed_address_is_accepted(admin_client: Client, settings: Settings) -> None:
+    settings.UAMP_MODEL_ALLOW_HOSTS = ["10.0.0.1:11434"]
+    values = form(**_of_model(base_url="http://10.0.0.1:11434/v1"), tools=[])
+    page = admin_client.post(reverse(ADD), values, follow=True)
+    assert [str(text) for text in page.context["messages"] if "cannot answer" in str(text)] == []
+    assert Agent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "lack"),
+    [
+        ({"provider": "anthropic"}, "api.anthropic.com needs a key, and there is none"),
+        (
+            {"provider": "openai_compat", "options__base_url": "https://api.openai.com/v1"},
+            "api.openai.com needs a key, and there is none",
+        ),
+        (
+            {"provider": "anthropic", "options__api_key_env": "ANTHROPIC_API_KEY"},
+            "the environment variable ANTHROPIC_API_KEY is not set",
+        ),
+        ({"provider": "anthropic", "key": "sesame"}, ""),
+        ({"provider": "openai_compat", "options__base_url": "https://models.example/v1"}, ""),
+    ],
+)
+def test_a_missing_key_is_reported_when_the_form_is_saved(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, values: dict[str, str], lack: str
+) -> None:
+    for name in ("ANTHROPIC", "OPENAI"):
+        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
+        monkeypatch.delenv(f"{name}_BASE_URL", raising=False)
+    sent = form(model="m", options="{}", tools=[]) | values
+    page = admin_client.post(reverse(ADD), sent, follow=True)
+    warned = [str(text) for text in page.context["messages"] if "cannot answer" in str(text)]
+    assert warned == (
+        [f"helper cannot answer: {lack}. Enter a key, or set one on the server."] if lack else []
+    )
+    assert Agent.objects.get().name == "helper"

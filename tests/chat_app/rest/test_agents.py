@@ -72,6 +72,18 @@ def test_people_with_the_right_make_and_change_their_agents() -> None:
         ({"options": {"api_key": "sk-1"}}, "/options"),
         ({"options": {"script": "echo", "nonsense": 1}}, "/options"),
         ({"provider": "anthropic", "options": {}}, "/model"),
+        (
+            {
+                "provider": "openai_compat",
+                "model": "m",
+                "options": {"base_url": "https://10.0.0.1/v1"},
+            },
+            "/options",
+        ),
+        (
+            {"provider": "google", "model": "m", "options": {"api_key_env": "OTHER_API_KEY"}},
+            "/options",
+        ),
         ({"pricing": {"per_answer": "much"}}, "/pricing"),
         ({"tools": ["no_such_tool"]}, "/tools"),
         ({"delegates": ["no-such-agent"]}, "/delegates"),
@@ -86,6 +98,17 @@ def test_an_agent_that_could_not_answer_is_refused(change: dict[str, Any], point
     problem = check_problem(post(client, "/api/v1/agents", {**NEW, **change}), 400, "invalid")
     assert pointer in [error["pointer"] for error in problem["errors"]]
     assert not Agent.objects.exists()
+
+
+def test_an_agent_whose_address_became_forbidden_can_be_switched_off(settings: Settings) -> None:
+    client, path = bearer(allowed(factories.user("ada"))), "/api/v1/agents/helper"
+    settings.UAMP_MODEL_ALLOW_HOSTS = ["10.0.0.1:443"]
+    options = {"base_url": "https://10.0.0.1/v1"}
+    made = {**NEW, "provider": "openai_compat", "model": "m", "options": options}
+    assert post(client, "/api/v1/agents", made).status_code == 201
+    settings.UAMP_MODEL_ALLOW_HOSTS = []
+    check_problem(patch(client, path, {"description": "mine"}), 400, "invalid")
+    assert patch(client, path, {"is_enabled": False}).status_code == 200
 
 
 def test_a_name_is_used_once() -> None:
