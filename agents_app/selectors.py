@@ -108,13 +108,13 @@ def get_agent(name: str, *, viewer: Any, is_enabled: bool = True) -> AgentSpec |
     """
     visible = _visible(viewer, is_enabled=is_enabled)
     if AGENT_ID.fullmatch(name) and (agent := visible.filter(pk=name).first()):
-        return _spec(agent)
+        return spec_of(agent)
     folded = _folded(name)
     if not NAME_PATTERN.fullmatch(folded):
         return None
     named = visible.annotate(folded_name=Lower("name"))
     agent = named.filter(folded_name=folded).first()
-    return None if agent is None else _spec(agent)
+    return None if agent is None else spec_of(agent)
 
 
 def agent_id_named(name: str) -> str | None:
@@ -131,13 +131,13 @@ def agent_with_model(model: str, *, viewer: Any) -> AgentSpec | None:
     """
     for agent in _visible(viewer).exclude(provider=ModelProvider.SCRIPTED).order_by(Lower("name")):
         if model == agent.model or model in agent.options.get("models", ()):
-            return _spec(agent)
+            return spec_of(agent)
     return None
 
 
 def list_agents(viewer: Any) -> list[AgentSpec]:
     """Return the enabled agents that the viewer (as for `get_agent`) may use, by name."""
-    return [_spec(agent) for agent in _visible(viewer).order_by(Lower("name"))]
+    return [spec_of(agent) for agent in _visible(viewer).order_by(Lower("name"))]
 
 
 class AgentStanding(NamedTuple):
@@ -267,7 +267,7 @@ def get_spec(agent_id: str) -> AgentSpec:
     if agent is None:
         _specs.pop(agent_id, None)
         raise AgentNotFoundError(agent_id)
-    spec = _spec(agent)
+    spec = spec_of(agent)
     _specs[agent_id] = (time.monotonic() + SPEC_SECONDS, spec)
     _ids[_folded(spec.name)] = agent_id
     return spec
@@ -317,7 +317,8 @@ def _visible(viewer: Any, *, is_enabled: bool = True) -> QuerySet[Agent]:
     return agents.filter(usable_by(user_id))
 
 
-def _spec(agent: Agent) -> AgentSpec:
+def spec_of(agent: Agent) -> AgentSpec:
+    """Return the spec of a row, saved or not, without the cache."""
     found = wanted_tools(agent.tools)
     return AgentSpec(
         id=agent.id,

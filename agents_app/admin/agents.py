@@ -3,14 +3,15 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.http import HttpRequest
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
 from agents_app.admin.agent_form import AgentForm
+from agents_app.admin.drafts import draft_view
 from agents_app.admin.mcp import ToolSourceAdmin
 from agents_app.admin.remote import remote_view
-from agents_app.admin.trial import trial_view
+from agents_app.admin.trial import PERMISSION, trial_view
 from agents_app.models import Agent, AgentKind
 from agents_app.providers.readiness import missing_key
 from agents_app.remote.discovery import facts_of
@@ -142,13 +143,35 @@ class AgentAdmin(AuditedAdmin):
         form = super().get_form(request, obj, change, **kwargs)
         return type("AgentForm", (form,), {"operator": request.user})
 
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,  # noqa: FBT001, FBT002 part of the interface
+        change: bool = False,  # noqa: FBT001, FBT002 part of the interface
+        form_url: str = "",
+        obj: Agent | None = None,
+    ) -> HttpResponse:
+        """Show the form, beside it a trial of its values for those who may save and try them."""
+        may_save = self.has_add_permission(request) if add else self.has_change_permission(request)
+        page = "admin:agents_app_agent_draft"
+        context |= {
+            "may_try_draft": may_save and request.user.has_perm(PERMISSION),
+            "draft_address": reverse(page) if obj is None else reverse(f"{page}_of", args=[obj.pk]),
+        }
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
     def get_urls(self) -> list[URLPattern]:
-        """Add the two async views, which check permissions themselves."""
+        """Add the async views, which check permissions themselves."""
         # The types of Django's admin know no async views.
         shown: Any = self.admin_site.admin_view
         trial = path("<str:agent_id>/try/", shown(trial_view), name="agents_app_agent_try")
         remote = path("remote/", shown(remote_view), name="agents_app_agent_remote")
-        return [trial, remote, *super().get_urls()]
+        drafts = [
+            path("draft/", shown(draft_view), name="agents_app_agent_draft"),
+            path("<str:agent_id>/draft/", shown(draft_view), name="agents_app_agent_draft_of"),
+        ]
+        return [trial, remote, *drafts, *super().get_urls()]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Return the initial values in the query; the page for remote agents links here."""

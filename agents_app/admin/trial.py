@@ -308,13 +308,11 @@ async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
                 trial = await probe_agent(spec, user_id=user.pk)
             else:
                 trial = await try_agent(spec, form.cleaned_data["prompt"], user_id=user.pk)
-            await sync_to_async(_record)(
-                request, user, agent, trial, "Probed" if is_probe else "Tried"
-            )
+            done = "Probed it" if is_probe else "Tried it"
+            await sync_to_async(record_trial)(request, user, agent, trial, done)
         else:
             status = 429
-            most = settings.UAMP_TRIALS_PER_MINUTE
-            form.add_error(None, f"You have run {most} trials in a minute. Wait a moment.")
+            form.add_error(None, too_many())
     return await sync_to_async(_page)(request, agent, form, trial, status)
 
 
@@ -330,12 +328,21 @@ def may_look(user: User) -> bool:
     return bool(cache.incr(key) <= settings.UAMP_TRIALS_PER_MINUTE)
 
 
-def _record(request: HttpRequest, user: User, agent: Agent, trial: Trial, done: str) -> None:
-    """Record that a trial took place, but not its question."""
+def too_many() -> str:
+    """Say that a person's limit is reached."""
+    return f"You have run {settings.UAMP_TRIALS_PER_MINUTE} trials in a minute. Wait a moment."
+
+
+def record_trial(
+    request: HttpRequest, user: User, agent: Agent | None, trial: Trial, done: str
+) -> None:
+    """Record that a trial took place, but not its question; `agent` is None if it has no row."""
     end = f"it failed ({trial.code})" if trial.code else f"{trial.steps} steps"
-    detail = f"{done} it: {end}, {trial.seconds:.1f} s."
-    LogEntry.objects.log_actions(user.pk, [agent], CHANGE, detail, single_object=True)
-    record_request(request, AuditAction.AGENT_PROBED, agent, detail=detail)
+    detail = f"{done}: {end}, {trial.seconds:.1f} s."
+    if agent is not None:
+        LogEntry.objects.log_actions(user.pk, [agent], CHANGE, detail, single_object=True)
+    subject = agent or (Agent._meta.label_lower, "")  # noqa: SLF001 documented API
+    record_request(request, AuditAction.AGENT_PROBED, subject, detail=detail)
 
 
 def _page(

@@ -1,4 +1,4 @@
-"""Staff at work: an auditor, support, finance and an operator, each with their role's rights.
+"""Staff at work: auditor, support, finance, operator and developer, with their roles' rights.
 
 Clicks are counted; a reason is typed and sent with Enter. Runs against the product as started by
 `make run`: daphne, SQLite, a Celery child.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-ROLES = ("Auditor", "Support", "Finance", "Operator")
+ROLES = ("Auditor", "Support", "Finance", "Operator", "Developer")
 WORDS = "What does the vault hold?"
 PEOPLE = """
 from django.contrib.auth.models import Group, User
@@ -312,6 +312,39 @@ async def test_an_operator_stops_an_agent_and_sees_its_answer_end(
         assert found == "failed"
         await expect(entries).to_contain_text("Model call 1 was stopped")
         await expect(beside.locator("#timeline-state")).to_have_text("No answer is running.")
+
+
+async def test_a_developer_tries_an_agent_before_saving_it(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        desk = await at_work(product, running, "Developer")
+        await desk.start()
+        await desk.open_list("agent", app="agents_app")
+        await desk.click("fail", within="#result_list", exact=True)
+        trial = desk.page.get_by_role("region", name="Try these values")
+        await desk.page.get_by_label("Script", exact=True).select_option("echo")
+        await trial.get_by_label("Prompt").fill("Before it is saved")
+        await trial.get_by_role("button", name="Ask").click()
+        outcome = trial.locator("#draft-outcome")
+        await expect(outcome.locator("#trial-text")).to_have_text("Before it is saved")
+        # It is beside the form, which is not saved.
+        form = await desk.page.locator("#agent_form").bounding_box()
+        beside = await trial.bounding_box()
+        assert form is not None
+        assert beside is not None
+        assert beside["x"] >= form["x"] + form["width"]
+        options = (
+            "from agents_app.models import Agent\nprint(Agent.objects.get(name='fail').options)"
+        )
+        assert "echo" not in product.run(options)
+        await desk.page.locator("#id_max_steps").fill("99")
+        await trial.get_by_role("button", name="Ask").click()
+        await expect(outcome).to_contain_text("less than or equal to 32")
+        assert desk.complaints == []
+        assert await findings(desk.page) == []
+        await desk.page.set_viewport_size(PHONE)
+        assert await desk.page.evaluate(TOO_WIDE) == 0
 
 
 async def test_no_page_of_a_row_is_wider_than_a_phone(product: Product, chromium: Browser) -> None:
