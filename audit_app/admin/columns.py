@@ -70,6 +70,12 @@ def list_buttons(
     return buttons
 
 
+def audit_button(request: HttpRequest, kind: str, row_id: Any) -> list[dict[str, str]]:
+    """Return the button to the audit records of a row, for people who may read them."""
+    query = {"q": str(row_id), "kind__exact": kind}
+    return list_buttons(request, ("audit_app.auditrecord", "Audit", query))
+
+
 def short_id(
     attribute: str = "pk", description: str = "id", *, chars: int = ID_CHARS
 ) -> Callable[[Any], SafeString]:

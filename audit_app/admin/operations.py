@@ -19,6 +19,7 @@ from django.http import Http404, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
+from audit_app.admin.columns import audit_button
 from audit_app.admin.records import AuditedAdmin
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class OperationsAdmin(AuditedAdmin):
         if row is not None:
             links = [
                 *self.row_links(request, row),
+                *audit_button(request, self.opts.label_lower, row.pk),
                 *(
                     {"url": self._address(row, one), "label": one.label}
                     for one in self.operations

@@ -22,7 +22,7 @@ from django.urls import path, reverse
 
 from agents_app.selectors import known_names
 from audit_app.admin.column_search import ColumnSearch
-from audit_app.admin.columns import row_link
+from audit_app.admin.columns import audit_button, row_link
 from audit_app.admin.records import RecordAdmin
 from audit_app.record import AuditAction
 from payments_app import selectors, services
@@ -167,7 +167,7 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
 
     def links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
         """Return the buttons of a row: {url, label}."""
-        links = self.ways_back(request, object_id)
+        links = [*self.ways_back(request, object_id), *self.audit_links(request, object_id)]
         if self.operation is None or not self.may_operate(request):
             return links
         if not self.offered(self.get_object(request, unquote(object_id))):
@@ -184,6 +184,10 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         # The page belongs to sessions_app, which builds on this app.
         url = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
         return [{"url": url, "label": "Timeline of its answer"}]
+
+    def audit_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        """Return the button to the audit records of a row: {url, label}."""
+        return audit_button(request, self.opts.label_lower, unquote(object_id))
 
     def may_operate(self, request: HttpRequest) -> bool:
         """Return whether a person may perform the operation of this page."""

@@ -142,6 +142,12 @@ class TransferAdmin(LedgerAdmin):
         """Return links to the accounts that received money."""
         return _accounts(transfer, lambda amount: amount > 0)
 
+    def audit_links(self, request: HttpRequest, object_id: str) -> list[dict[str, str]]:
+        """Lead from a refund to the records of the payment that it returned."""
+        row = self.get_object(request, unquote(object_id))
+        recorded = object_id if row is None else row.reverses_id or row.pk
+        return super().audit_links(request, recorded)
+
     def offered(self, row: Any) -> bool:
         """Offer a refund while something is left of a payment."""
         return row is not None and row.reverses_id is None and left_of(row) > 0

@@ -13,7 +13,7 @@ from audit_app.admin.operations import Operation, OperationRefused, ReasonForm
 from audit_app.admin.records import record_request
 from audit_app.record import AuditAction
 from payments_app import services as ledger
-from payments_app.reporting import answer_costs
+from payments_app.reporting import answer_costs, movements
 from sessions_app import session_states
 from sessions_app.access import keys
 from sessions_app.models import ApiKey, Response, Session, ToolCall, ToolCallKind
@@ -22,8 +22,11 @@ from sessions_app.store.responses import request_cancel
 from sessions_app.tools.tasks import cancel_call, requeue_call
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from django.http import HttpRequest
 
+    from payments_app.ledger.outcomes import TransferOutcome
     from payments_app.money import Money
 
 END_REASON: Final = "ended by an operator"
@@ -113,7 +116,24 @@ def _refund_answer(response: Response, options: dict[str, Any], request: HttpReq
             reason=options["reason"],
             detail=f"Refund: {text}",
         )
+        _record_movements(request, response, done, options["reason"])
     return text
+
+
+def _record_movements(
+    request: HttpRequest, response: Response, refunds: Sequence[TransferOutcome], reason: str
+) -> None:
+    """Record each refund of an answer with the payment that it returns, as a single one is."""
+    paid = {moved.id: moved.reverses for moved in movements.transfers_of([response.pk])}
+    for refund in refunds:
+        record_request(
+            request,
+            AuditAction.TRANSFER_REFUNDED,
+            ("payments_app.transfer", paid[refund.transfer_id]),
+            reason=reason,
+            detail=f"Refund: {refund.amount} {refund.amount.asset} by {refund.transfer_id}, with"
+            f" the answer {response.pk}",
+        )
 
 
 def _refund_facts(response: Response) -> str:

@@ -51,7 +51,7 @@ def fresh() -> Iterator[None]:
 def signed_in(role: str) -> Client:
     """Return a client of staff: plain, of a role, or a superuser."""
     user = factories.superuser() if role == "superuser" else factories.user(role, is_staff=True)
-    if role in {"Finance", "Support"}:
+    if role in {"Auditor", "Finance", "Support"}:
         user.groups.add(Group.objects.get(name=role))
     client = Client()
     client.force_login(user)
@@ -289,6 +289,10 @@ def test_finance_refunds_a_whole_answer_once_and_nothing_is_offered_after(
     assert (record.object_id, record.reason) == (response.pk, "it was wrong")
     refunded = Transfer.objects.get(kind="refund")
     assert refunded.pk in record.detail
+    # Filtered by refunds of transfers, the audit has one row for each movement.
+    (movement,) = AuditRecord.objects.filter(action="transfer.refunded")
+    assert (movement.object_id, movement.reason) == (refunded.reverses_id, "it was wrong")
+    assert f"Refund: 1 USD by {refunded.pk}, with the answer {response.pk}" in movement.detail
     after = client.get(page).content.decode()
     assert refund not in after
     assert "1 USD refunded" in after
@@ -300,6 +304,28 @@ def test_finance_refunds_a_whole_answer_once_and_nothing_is_offered_after(
 
 def _broken(*_: Any, **__: Any) -> None:
     raise RuntimeError
+
+
+def test_the_pages_of_a_refund_lead_to_its_audit_records() -> None:
+    response = charged()
+    refund = reverse("admin:sessions_app_response_operate", args=[quote(response.pk), "refund"])
+    finance = signed_in("Finance")
+    seen = finance.get(refund).context["form"].initial["seen"]
+    finance.post(refund, {"seen": seen, "reason": "it was wrong"})
+    movement = Transfer.objects.get(kind="refund")
+    auditor = signed_in("Auditor")
+    for kind, pk, action in (
+        ("sessions_app_response", response.pk, "answer.refunded"),
+        ("payments_app_transfer", movement.reverses_id, "transfer.refunded"),
+        ("payments_app_transfer", movement.pk, "transfer.refunded"),
+    ):
+        page = auditor.get(page_of(kind, pk))
+        (address,) = [link["url"] for link in page.context["links"] if link["label"] == "Audit"]
+        rows = auditor.get(address).context["cl"].result_list
+        # The auditor's own reading of the answer is recorded, too.
+        assert [row.action for row in rows if row.action != "content.read"] == [action]
+        links = finance.get(page_of(kind, pk)).context["links"]
+        assert "Audit" not in [link["label"] for link in links]
 
 
 def test_nothing_is_offered_where_it_cannot_work() -> None:
