@@ -105,6 +105,25 @@ TOOL_SECONDS: Final = Histogram(
     registry=REGISTRY,
     buckets=_SLOW,
 )
+TASKS: Final = Counter(
+    "uamp_tasks",
+    "Tasks that this worker ended, by task and whether they failed.",
+    ("task", "outcome"),
+    registry=REGISTRY,
+)
+TASK_SECONDS: Final = Histogram(
+    "uamp_task_seconds",
+    "Time that a worker spent on a task.",
+    ("task",),
+    registry=REGISTRY,
+    buckets=_SLOW,
+)
+WEBHOOK_ATTEMPTS: Final = Counter(
+    "uamp_webhook_attempts",
+    "Attempts of this worker to deliver webhooks: sent, refused by the receiver, or unanswered.",
+    ("outcome",),
+    registry=REGISTRY,
+)
 DATABASE_WAIT_SECONDS: Final = Histogram(
     "uamp_database_wait_seconds",
     "Time that a call waited for a database thread.",

@@ -62,6 +62,18 @@ def send_spans(**_: Any) -> None:
 
 
 @worker_ready.connect
+def serve_metrics(**_: Any) -> None:
+    """Serve the worker's metrics, where the operator wants them."""
+    from django.conf import settings  # noqa: PLC0415 as above
+
+    from uamp_project.monitoring import workers  # noqa: PLC0415 other processes do not need it
+
+    port, token = settings.UAMP_WORKER_METRICS_PORT, settings.UAMP_METRICS_TOKEN
+    if port and token:
+        workers.start(settings.UAMP_WORKER_METRICS_HOST, port, token)
+
+
+@worker_ready.connect
 def show_alive(sender: Any, **_: Any) -> None:
     """Keep a row by which operators see that a worker is alive, until it shuts down."""
     from sessions_app.process.beats import WorkerBeat  # noqa: PLC0415 the apps are ready by now

@@ -11,6 +11,7 @@ from sessions_app import database
 from sessions_app.webhooks import deliveries
 from sessions_app.webhooks.changes import queue_changes
 from sessions_app.webhooks.chat_changes import queue_entries, wake_all
+from telemetry import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,6 +59,8 @@ def send_webhook(*, pk: int, **kwargs: Any) -> None:
         logger.info("webhook delivery %s was not claimed: it is not due", pk)
         return
     outcome = deliveries.attempt(claimed)
+    unsent = "unanswered" if outcome.status is None else "refused"
+    metrics.WEBHOOK_ATTEMPTS.labels("sent" if outcome.is_sent else unsent).inc()
     following = database.scoped(deliveries.finish, claimed, outcome)
     if following is not None:
         _notify([following])

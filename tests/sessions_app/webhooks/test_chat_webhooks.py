@@ -28,6 +28,7 @@ from sessions_app.models import Response, Webhook, WebhookDelivery
 from sessions_app.states import DeliveryState
 from sessions_app.webhooks import chat_changes, chat_webhooks, deliveries
 from sessions_app.webhooks.signature import symmetric
+from telemetry import metrics
 from tests.client import wait_until
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
@@ -347,6 +348,29 @@ def test_a_stopped_webhook_goes_on_where_it_was(
     assert texts == ["one", "two"]
     off = web.patch(path, json={"enabled": False}, headers=alice.headers).json()
     assert (off["enabled"], off["stopped_reason"]) == (False, chat_webhooks.STOPPED)
+
+
+def test_attempts_are_counted_by_their_outcome(
+    web: httpx.Client, alice: Person, receiver: Receiver, settings: Settings
+) -> None:
+    def counts() -> list[float]:
+        outcomes = ("sent", "refused", "unanswered")
+        return [metrics.WEBHOOK_ATTEMPTS.labels(one)._value.get() for one in outcomes]
+
+    settings.UAMP_WEBHOOK_ATTEMPTS = 1
+    made = make(web, alice, shared_chat(alice), receiver)
+    path, before = f"{PATH}/{made['id']}", counts()
+    web.post(f"{path}/ping", headers=alice.headers)
+    wait_until(all_sent)
+    receiver.statuses = [500]
+    web.post(f"{path}/ping", headers=alice.headers)
+    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
+    settings.UAMP_FETCH_ALLOW_HOSTS = []
+    web.patch(path, json={"enabled": True}, headers=alice.headers)
+    web.post(f"{path}/ping", headers=alice.headers)
+    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
+
+    assert [now - then for now, then in zip(counts(), before, strict=True)] == [1, 1, 1]
 
 
 def test_words_that_were_deleted_meanwhile_are_not_sent(

@@ -17,7 +17,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.client import TERMINAL, UampClient
 from tests.http_server import LocalServer, QuietHandler, serving
 from tests.journeys.product import Product
+from tests.uamp_project.monitoring.test_worker_metrics import free_port
 from tests.uamp_project.serving import Serving, until
+from uamp_project.monitoring.workers import PORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from tests.conftest import ServerAddress
 
 METRICS_TOKEN = secrets.token_hex(12)
+WORKER_PORT = free_port()
 # A client may write a credential where the log has its words.
 TYPED = secrets.token_hex(12)
 CSV = base64.b64encode(b"day,rain\n1,2\n2,4\n").decode()
@@ -64,6 +67,7 @@ class WholeRun:
 
     log: str
     metrics: str
+    worker_metrics: str
     spans: list[Span]
     planted: dict[str, str]
     responses: dict[str, str]
@@ -99,6 +103,7 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeRun]:
             OPENAI_API_KEY=planted["model key"],
             UAMP_STRIPE_WEBHOOK_SECRET=planted["stripe"],
             UAMP_METRICS_TOKEN=METRICS_TOKEN,
+            UAMP_WORKER_METRICS_PORT=str(WORKER_PORT),
             OTEL_EXPORTER_OTLP_ENDPOINT=collector.origin,
             OTEL_BSP_SCHEDULE_DELAY="200",
         )
@@ -140,6 +145,7 @@ def observed(running: Serving, planted: dict[str, str]) -> WholeRun:
         ]
         metrics = client.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"})
         assert metrics.headers["Content-Type"].startswith("text/plain; version=")
+        worker_metrics = metrics_of_workers()
     return WholeRun(
         # The greeting on standard output shows the passwords of the demo.
         log="\n".join(
@@ -148,12 +154,29 @@ def observed(running: Serving, planted: dict[str, str]) -> WholeRun:
             if not line.startswith("  sign in as")
         ),
         metrics=metrics.text,
+        worker_metrics=worker_metrics,
         spans=spans,
         planted=planted,
         responses=responses,
         refused_metrics=refused,
         request_id="run-2",
     )
+
+
+def metrics_of_workers() -> str:
+    """Return the metrics of all workers, which have one port each."""
+    found = []
+    for port in range(WORKER_PORT, WORKER_PORT + PORTS):
+        try:
+            page = httpx.get(
+                f"http://127.0.0.1:{port}/metrics",
+                headers={"Authorization": f"Bearer {METRICS_TOKEN}"},
+                timeout=20,
+            )
+        except httpx.TransportError:
+            continue  # no worker is here
+        found.append(page.text)
+    return "\n".join(found)
 
 
 def report_spans(running: Serving, key: str) -> tuple[list[Span], str]:
@@ -251,6 +274,20 @@ def test_the_metrics_count_what_was_done(whole_run: WholeRun) -> None:
     assert counted["uamp_turn_group_size_count"] >= 4
     assert counted["uamp_ledger_mismatches"] == counted["uamp_ledger_frozen"] == 0
     assert counted['uamp_open_work{kind="webhook_delivery",state="queued"}'] == 0
+
+
+def test_the_metrics_of_workers_count_their_tasks(whole_run: WholeRun) -> None:
+    counted = re.findall(
+        r'^uamp_tasks_total\{outcome="done",task="run_tool_call"\} (\S+)$',
+        whole_run.worker_metrics,
+        re.MULTILINE,
+    )
+    # One of the two workers has the queue of tools.
+    assert [float(count) >= 1 for count in counted] == [True]
+    assert (
+        len(re.findall(r"^process_start_time_seconds ", whole_run.worker_metrics, re.MULTILINE))
+        == 2
+    )
 
 
 def test_the_metrics_are_for_who_has_the_token(whole_run: WholeRun) -> None:
