@@ -1,4 +1,4 @@
-"""The metrics of a real worker: on a port of its own, for whoever has the token."""
+"""The metrics of a real worker: on a port of its own, for callers with the token."""
 
 from __future__ import annotations
 
