@@ -6,6 +6,7 @@ as for a chat that does not exist.
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import md5
 from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from chat_app.members.chat_lists import chats_of
 from chat_app.rest.repeats import RepeatableRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from django.db.models import QuerySet
     from django.http import HttpRequest
@@ -73,6 +74,9 @@ class RestView(JsonView):
     """Whether a POST handles its `Idempotency-Key` itself, or has no effect."""
     shows_secret = False
     """Whether the answer to a POST has a secret, which is not stored for repeats."""
+    repeated: Callable[..., Response] | None = None
+    """The answer to a repeated POST if the first one shows what a chat said: what it says now, to
+    those who may still read it."""
     _repeatable: RepeatableRequest | None = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -84,7 +88,7 @@ class RestView(JsonView):
             self._repeatable = RepeatableRequest.of(request)
             if self._repeatable is not None and self._repeatable.is_repeated:
                 # The handler that this request is dispatched to.
-                vars(self)["post"] = self._repeatable.replay
+                vars(self)["post"] = partial(self._repeatable.replay, current=self.repeated)
 
     def _check_condition(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Compare `If-Match` with the ETag of this path; raises Problem precondition_failed."""

@@ -163,6 +163,11 @@ class CancelView(RestView):
         send(request, session_in(row.chat_id), [cancel])
         return Answer(responses_data([row.pk])[0], status=202)
 
+    def repeated(self, request: Request, response_id: str) -> Answer:
+        """Return the answer as it is now to those who may still read it."""
+        row = response_for(request, response_id)
+        return Answer(responses_data([row.pk])[0], status=202)
+
 
 class RetryView(RestView):
     """An answer that replaces another."""

@@ -120,6 +120,10 @@ class DecisionView(RestView):
             **body.validated_data,
         }
         send(request, session_in(row.asked_in), [approve])
+        return self.repeated(request, call_id)
+
+    def repeated(self, request: Request, call_id: str) -> Answer:
+        """Return the call to those who may still see it."""
         return Answer(call_data(question_for(request, call_id)))
 
 
@@ -147,4 +151,8 @@ class ToolResultView(RestView):
             raise Http404
         result = {"type": "tool.result", "call_id": row.call_id, **body.validated_data}
         send(request, RestSession(name=session.wire_id), [result])
+        return self.repeated(request, call_id)
+
+    def repeated(self, request: Request, call_id: str) -> Answer:
+        """Return the call to those who may still see it."""
         return Answer(call_data(call_for(request, call_id)))

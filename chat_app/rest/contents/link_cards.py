@@ -51,6 +51,10 @@ class LinkCardsView(RestView):
     )
     def post(self, request: Request, message_id: str) -> Response:
         """Return the cards of a person's message; unknown pages are read now."""
+        return self.repeated(request, message_id)
+
+    def repeated(self, request: Request, message_id: str) -> Response:
+        """Return the cards to those who may still read the message."""
         message = message_for(request, message_id)
         found = cards_of(message, ask) if settings.UAMP_LINK_CARDS else Cards([], pending=False)
         return Response({"cards": [asdict(card) for card in found.cards], "pending": found.pending})

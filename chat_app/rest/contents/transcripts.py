@@ -51,6 +51,10 @@ class TranscriptView(RestView):
         On a server that makes none, it is the one written down by an agent that was spoken to.
         Other files are answered with 404.
         """
+        return self.repeated(request, content_id)
+
+    def repeated(self, request: Request, content_id: uuid.UUID) -> Response:
+        """Return the transcript to those who may still play the recording."""
         content = readable(content_id, user_id=caller(request).pk)
         if not has_transcript(content):
             raise Http404

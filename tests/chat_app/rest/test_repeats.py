@@ -13,12 +13,14 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from chat_app import repeats
-from chat_app.models import Chat, Content, RepeatedRequest, Upload
+from chat_app.contents import reading_rights
+from chat_app.models import Chat, Content, Participant, RepeatedRequest, Transcript, Upload
 from chat_app.rest.edge import RestView
 from sessions_app.access.auth import create_api_key
 from sessions_app.models import ApiKey
 from sessions_app.process.retention import sweep
 from tests import factories
+from tests.chat_app.transcripts.test_transcripts import sound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +118,27 @@ def test_the_same_request_has_one_effect_and_one_answer() -> None:
     assert post(program(ada), "chats", {"title": "Plans", "users": []}).status_code == 409
     assert Chat.objects.count() == 3
     assert "Plans" not in "".join(RepeatedRequest.objects.values_list("answer", flat=True))
+
+
+@pytest.mark.parametrize("kind", ["transcript", "link cards"])
+def test_what_a_chat_said_is_not_repeated_to_who_has_left_it(kind: str) -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    content = factories.content(ada, sound(), mime_type="audio/wav", filename="a.wav")
+    reading_rights.use(chat.pk, [str(content.pk)])
+    Transcript.objects.create(content=content, state="done", text="Hello")
+    message = factories.message(chat, ada, "Hello")
+    path = {
+        "transcript": f"contents/{content.pk}/transcript",
+        "link cards": f"messages/{message.pk}/link-cards",
+    }[kind]
+    client = program(bob)
+    first, again = post(client, path, {}), post(client, path, {})
+    assert (first.status_code, again.status_code) == (200, 200), first.content
+    assert again["Idempotency-Replayed"] == "true"
+
+    Participant.objects.filter(chat=chat, user=bob).update(left_at=timezone.now())
+    assert post(client, path, {}).status_code == 404
 
 
 def test_a_refused_request_leaves_its_key_free() -> None:

@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 
 from agents_app.models import Agent
 from chat_app.models import Chat, Message, Participant
@@ -337,6 +338,39 @@ def test_a_person_decides_on_a_call(
     program.call("POST", path, {"approved": True}, status=404)
     assert program.call("GET", f"chats/{chat.pk}/approvals")["data"] == []
     assert program.ended(response["id"])["status"] == "completed"
+
+
+def test_a_repeated_write_shows_what_may_still_be_read(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("slow", "tool-user"), trigger="mention")
+    owner, program = Program(web, alice), Program(web, bob)
+    say = f"chats/{chat.pk}/messages"
+    sent = program.call("POST", say, {"content": "@slow count"}, status=201)
+    (response,) = sent["responses"]
+    wait_until(lambda: bool(program.call("GET", f"responses/{response['id']}")["text"]))
+    cancel = f"responses/{response['id']}/cancel"
+    program.call("POST", cancel, status=202, Idempotency_Key="a")
+    ended = program.ended(response["id"])
+    again = program.call("POST", cancel, status=202, Idempotency_Key="a")
+    assert again["text"] == ended["text"] != ""
+    body = {"agent": "tool-user", "content": "find it", "chat": chat.pk}
+    asked = {**body, "response": {"tools": [SEARCH], "client_tools": "wait"}}
+    (other,) = program.call("POST", "responses", asked, status=201)["responses"]
+    wait_until(ToolCall.objects.filter(response=other["id"]).exists)
+    (call,) = program.call("GET", f"responses/{other['id']}/tool-calls")["data"]
+    result = f"tool-calls/{call['id']}/result"
+    found = {"result": json.dumps({"found": 3})}
+    program.call("POST", result, found, Idempotency_Key="b")
+    program.ended(other["id"])
+    assert program.call("POST", result, found, Idempotency_Key="b")["result"] == found["result"]
+
+    owner.call("DELETE", f"messages/{ended['message_id']}", status=204)
+    again = program.call("POST", cancel, status=202, Idempotency_Key="a")
+    assert (again["text"], again["output"]) == ("", [])
+    Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
+    program.call("POST", cancel, status=404, Idempotency_Key="a")
+    program.call("POST", result, found, status=404, Idempotency_Key="b")
 
 
 @pytest.mark.parametrize(
