@@ -1,4 +1,4 @@
-"""The template tag `face`: initials on a colour and a shape that a name decides.
+"""The template tag `face`: initials on a colour that a name decides.
 
 `static/chat/person/looks.js` draws the same on the pages with scripts; a test compares both.
 """
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
 TONES: Final = 12
-SHAPES: Final = 6
 _FNV_OFFSET: Final = 0x811C9DC5
 _FNV_PRIME: Final = 0x01000193
 _MASK: Final = 0xFFFFFFFF
@@ -36,21 +35,20 @@ def initials_of(name: str) -> str:
     return "".join(chosen).upper() or "?"
 
 
-def look_of(name: str) -> tuple[int, int]:
-    """Return the number of a name's tone, and of its shape (FNV-1a)."""
+def tone_of(name: str) -> int:
+    """Return the number of a name's tone (FNV-1a)."""
     digest = _FNV_OFFSET
     for character in name:
         digest = (digest ^ ord(character)) * _FNV_PRIME & _MASK
     digest ^= digest >> 15
-    return digest % TONES, digest // TONES % SHAPES
+    return digest % TONES
 
 
 @register.simple_tag
 def face(name: str, kind: str = "user") -> SafeString:
     """Return the avatar of a `user`, an `agent` or a `chat` without a picture."""
-    tone, shape = look_of(name)
     return format_html(
-        '<span class="avatar avatar-{} tone-{} shape-{}" aria-hidden="true">'
+        '<span class="avatar avatar-{} tone-{}" aria-hidden="true">'
         '<span class="avatar-text">{}</span></span>',
-        kind, tone, shape, initials_of(name),
+        kind, tone_of(name), initials_of(name),
     )  # fmt: skip

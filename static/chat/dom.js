@@ -96,7 +96,7 @@ export function icon(name) {
 }
 
 /**
- * The picture, emoji or initials of a person or agent, on a colour and shape that the name decides; agents are square, people round.
+ * The picture, emoji or initials of a person or agent, on a colour that the name decides; agents are square, people round.
  * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
  */
 export function avatar(name, kind, online = false) {
@@ -104,7 +104,7 @@ export function avatar(name, kind, online = false) {
   const picture = look.url && h("img", { class: "avatar-picture", src: look.url, alt: "", loading: "lazy", onerror: (/** @type {any} */ event) => event.target.remove() });
   const drawn = h(
     "span",
-    { class: `avatar avatar-${kind} tone-${look.tone} shape-${look.shape} ${look.isInkDark ? "is-ink-dark" : ""} ${look.isEmoji ? "is-emoji" : ""}`, "aria-hidden": "true" },
+    { class: `avatar avatar-${kind} tone-${look.tone} ${look.isInkDark ? "is-ink-dark" : ""} ${look.isEmoji ? "is-emoji" : ""}`, "aria-hidden": "true" },
     h("span", { class: "avatar-text" }, look.text), picture,
     online && h("span", { class: "presence-dot" }),
   );

@@ -18,7 +18,7 @@ export const glyph = (name) =>
 /**
  * @param {import("./person/looks.js").Look} look @param {"user"|"agent"|"chat"} kind @param {boolean} online
  */
-const drawn = (look, kind, online) => html`<span class="avatar avatar-${kind} tone-${look.tone} shape-${look.shape} ${look.isInkDark ? "is-ink-dark" : ""} ${
+const drawn = (look, kind, online) => html`<span class="avatar avatar-${kind} tone-${look.tone} ${look.isInkDark ? "is-ink-dark" : ""} ${
   look.isEmoji ? "is-emoji" : ""}" .style=${look.colour ? `--tone: ${look.colour}` : ""} aria-hidden="true"><span class="avatar-text">${look.text}</span>${
   look.url ? html`<img class="avatar-picture" src=${look.url} alt="" loading="lazy" ?hidden=${broken.has(look.url)} @error=${hide}>` : nothing}${
   online ? html`<span class="presence-dot"></span>` : nothing}</span>`;
@@ -34,7 +34,7 @@ function hide({ target }) {
 }
 
 /**
- * The picture, emoji or initials of a person or agent, on a colour and shape that the name decides; agents are square, people round.
+ * The picture, emoji or initials of a person or agent, on a colour that the name decides; agents are square, people round.
  * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
  */
 export const face = (name, kind, online = false) => drawn(lookOf(name, kind === "user" ? people.profile(name) : {}), kind, online);

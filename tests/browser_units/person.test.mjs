@@ -19,17 +19,17 @@ test("initials are of two words, or the first two letters as people see them", (
 
 test("names look different, and each name always looks the same", () => {
   const names = Array.from({ length: 72 }, (_, at) => `person${at}`);
-  const looks = names.map((name) => lookOf(name)).map(({ tone, shape }) => `${tone} ${shape}`);
-  assert.ok(new Set(looks).size > 40, `${new Set(looks).size} of 72 looks`);
+  const tones = new Set(names.map((name) => lookOf(name).tone));
+  assert.equal(tones.size, 12);
   assert.deepEqual(lookOf("ada"), lookOf("ada"));
   assert.deepEqual(names.map((name) => lookOf(name).tone >= 0 && lookOf(name).tone < 12).includes(false), false);
 });
 
 test("pages without scripts draw the same initials on the same colours", async () => {
   const table = JSON.parse(await readFile(new URL("../vectors/faces.json", import.meta.url), "utf8"));
-  for (const { name, initials, tone, shape } of table) {
+  for (const { name, initials, tone } of table) {
     const look = lookOf(name);
-    assert.deepEqual([look.text, look.tone, look.shape], [initials, tone, shape], name);
+    assert.deepEqual([look.text, look.tone], [initials, tone], name);
   }
 });
 

@@ -1,7 +1,6 @@
 /** How people, agents and chats look: the picture, emoji or initials, and the colour. Knows no document. */
 
 const TONES = 12;
-const SHAPES = 6;
 
 /**
  * @typedef {object} Profile what a person shows of themselves
@@ -15,7 +14,6 @@ const SHAPES = 6;
  * @property {string} text an emoji or initials
  * @property {boolean} isEmoji
  * @property {number} tone
- * @property {number} shape
  * @property {string} colour as #rrggbb; "" for the tone
  * @property {boolean} isInkDark on the colour
  * @property {string} url of a picture; "" without one
@@ -70,7 +68,7 @@ export function lookOf(name, profile = {}, seed = name) {
   const colour = /^#[0-9a-f]{6}$/.test(profile.avatar_colour || "") ? String(profile.avatar_colour) : "";
   return {
     text: emoji || initialsOf(profile.display_name || name), isEmoji: emoji !== "",
-    tone: hash % TONES, shape: colour ? 0 : Math.floor(hash / TONES) % SHAPES,
+    tone: hash % TONES,
     colour, isInkDark: colour !== "" && contrast(colour, "#111111") > contrast(colour, "#ffffff"), url: profile.avatar_url || "",
   };
 }
