@@ -252,7 +252,8 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         preview = self.preview(row, options)
         if options["confirmed"] == preview:
             return ""
-        form.data = {**form.data, "confirmed": preview}
+        # Not a dict display: that of a QueryDict has lists of values.
+        form.data = {**{name: form.data[name] for name in form.data}, "confirmed": preview}
         return preview
 
     def preview(self, row: Any, options: dict[str, Any]) -> str:

@@ -56,6 +56,16 @@ def test_an_adjustment_is_shown_before_it_is_made(account: int) -> None:
     assert usd(available(account)) == usd("6")
 
 
+def test_the_page_that_asks_to_confirm_sends_what_was_entered(account: int) -> None:
+    client = finance("fay")
+    shown = post(client, "account", account, direction="debit", amount="4")
+    form = shown.context["form"]
+    sent = {name: form[name].value() for name in form.fields}
+    assert (sent["amount"], sent["reason"], sent["direction"]) == ("4", "paid in cash", "debit")
+    assert post(client, "account", account, **sent).status_code == 302
+    assert usd(available(account)) == usd("6")
+
+
 def asked(client: Client, account: int) -> AdjustmentRequest:
     """Ask for 250 dollars, twice with one form."""
     form = {"direction": "credit", "amount": "250"}
