@@ -252,7 +252,8 @@ def test_an_erased_person_disappears_on_both_servers(
     stored = other.product.run(STORED)
     assert "words of the host" not in stored
     assert ALICE not in stored
-    assert [text for _, text in other.texts(mirror)] == ["words of the guest"]
+    # The chat has ended, as only the guest was left; their words stay in the rows of their server.
+    assert "words of the guest" in stored
 
     assert BOB in everything_here()
     other.product.manage("erase_person", "bob", "--reason", "asked", "--yes")
