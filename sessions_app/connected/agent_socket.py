@@ -64,7 +64,7 @@ class RegisteredAgent:
         """Whether it can take another answer."""
         return not self.is_gone and len(self.answers) < settings.UAMP_DAEMON_ANSWERS
 
-    def begin(self, response_id: str, event: uamp.Event) -> QueuedAnswer:
+    def begin(self, response_id: str, event: ev.InputText) -> QueuedAnswer:
         """Send the daemon a turn and return its answer."""
         return self.link.begin(self, response_id, event)
 
@@ -171,7 +171,7 @@ class AgentSocket:
 
     # --- Turns ---
 
-    def begin(self, daemon: RegisteredAgent, response_id: str, event: uamp.Event) -> QueuedAnswer:
+    def begin(self, daemon: RegisteredAgent, response_id: str, event: ev.InputText) -> QueuedAnswer:
         """Send a turn to the daemon and return its answer."""
         turn_id, tries = response_id, 1
         while turn_id in self._turns or turn_id in self._over:
@@ -190,7 +190,7 @@ class AgentSocket:
         daemon.answers[turn_id] = answer
         self._protocol.begin_turn(turn_id)
         self._changed(daemon)
-        answer.send(event, is_read=True)
+        answer.ask(event)
         return answer
 
     def _end(self, answer: QueuedAnswer) -> None:

@@ -6,6 +6,8 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 import uamp
 from agents_app.runtime.agent_run import AgentError
 from agents_app.runtime.connected.daemons import DaemonLost
@@ -17,6 +19,8 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_READ_CONTEXT: Final = ("tools", "response_format")
+"""What a model reads of the context of a turn."""
 ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 
 
@@ -85,17 +89,23 @@ class QueuedAnswer:
         self._bytes -= size
         return event
 
-    def send(self, event: uamp.Event, *, is_read: bool = False) -> None:
-        """Send the daemon an event of this turn.
+    def ask(self, event: ev.InputText) -> None:
+        """Send the daemon its turn.
 
-        `is_read` marks the conversation, whose bytes cap the input tokens that the daemon may
-        report. Refusals do not count, or a daemon could raise its cap with futile requests.
+        The bytes of what a model reads cap the input tokens that the daemon may report. The last
+        message, which the event has twice, counts once, and what surrounds the conversation does
+        not count. Nor do later refusals, or a daemon could raise its cap with futile requests.
         """
+        context = event.context or {}
+        read = [event.messages, *(context.get(name) for name in _READ_CONTEXT)]
+        self.sent_bytes = len(msgspec.json.encode(read))
+        self.send(event)
+
+    def send(self, event: uamp.Event) -> None:
+        """Send the daemon an event of this turn."""
         text = uamp.encode(
             event, event_id=new_event_id(), timestamp=now_ms(), session_id=self.turn_id
         )
-        if is_read:
-            self.sent_bytes += len(text.encode())
         self._send(text, self.turn_id)
 
     def close(self, *, cancel: bool) -> None:

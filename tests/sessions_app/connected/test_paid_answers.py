@@ -93,6 +93,21 @@ def test_no_more_tokens_are_paid_than_went_through_the_socket(
     assert usage["cost"]["total_cost"] == 0.01
 
 
+@pytest.mark.parametrize("text", ["hello", "hello " * 200])
+def test_no_more_input_is_paid_than_the_conversation_has(
+    dial: Dial, alice: Person, bob: Person, text: str
+) -> None:
+    daemon, _ = priced_daemon(dial, alice, output_per_1k="1", input_per_1k="0")
+    client = payer(dial, bob)
+    asked_and_paid(client, text)
+    turn = daemon.turn()
+    said = len(json.dumps(turn["messages"]).encode())
+    daemon.say(turn, "yes")
+    daemon.send(turn, "usage.delta", delta={"input_tokens": 10**9, "output_tokens": 1})
+    daemon.end(turn)
+    assert 0 < end_of(client)["response"]["usage"]["input_tokens"] <= said + 20
+
+
 def test_what_a_daemon_asks_in_vain_is_no_input(dial: Dial, alice: Person, bob: Person) -> None:
     daemon, _ = priced_daemon(dial, alice, output_per_1k="1", input_per_1k="0")
     client = payer(dial, bob)
