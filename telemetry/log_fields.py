@@ -1,4 +1,4 @@
-"""The ids that every log line carries: of the request, the session and the response.
+"""The ids that every log line carries: of the request, session, response and tool call.
 
 They are context variables, so each task and each request has its own; a thread has them if its
 caller copies its context.
@@ -19,12 +19,13 @@ class LogFields(NamedTuple):
     """The ids of the current work; an empty string if there is none.
 
     `request_id` names an HTTP request or a socket, `session_id` a UAMP session, `response_id` a
-    response.
+    response, `tool_call_id` one of its tool calls.
     """
 
     request_id: str = ""
     session_id: str = ""
     response_id: str = ""
+    tool_call_id: str = ""
 
 
 NONE: Final = LogFields()
@@ -37,26 +38,35 @@ def current() -> LogFields:
 
 
 def begin(
-    *, request_id: str | None = None, session_id: str | None = None, response_id: str | None = None
+    *,
+    request_id: str | None = None,
+    session_id: str | None = None,
+    response_id: str | None = None,
+    tool_call_id: str | None = None,
 ) -> None:
     """Set ids for the rest of this task; omitted ones stay."""
-    fields = _fields.get()
-    _fields.set(
-        LogFields(
-            fields.request_id if request_id is None else request_id,
-            fields.session_id if session_id is None else session_id,
-            fields.response_id if response_id is None else response_id,
-        )
-    )
+    wanted = (request_id, session_id, response_id, tool_call_id)
+    former = _fields.get()
+    pairs = zip(former, wanted, strict=True)
+    _fields.set(LogFields(*(old if new is None else new for old, new in pairs)))
 
 
 @contextmanager
 def within(
-    *, request_id: str | None = None, session_id: str | None = None, response_id: str | None = None
+    *,
+    request_id: str | None = None,
+    session_id: str | None = None,
+    response_id: str | None = None,
+    tool_call_id: str | None = None,
 ) -> Iterator[None]:
     """Set ids within the block; the former ones are restored afterwards."""
     former = _fields.get()
-    begin(request_id=request_id, session_id=session_id, response_id=response_id)
+    begin(
+        request_id=request_id,
+        session_id=session_id,
+        response_id=response_id,
+        tool_call_id=tool_call_id,
+    )
     try:
         yield
     finally:

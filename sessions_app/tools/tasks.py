@@ -161,7 +161,7 @@ def run_tool_call(self: Task[..., None], *, pk: int, **kwargs: Any) -> None:
         return
     headers = {name: value for name in spans.HEADERS if (value := self.request.get(name))}
     with (
-        log_fields.within(response_id=claim.response_id),
+        log_fields.within(response_id=claim.response_id, tool_call_id=claim.call_id),
         spans.span(
             "tool",
             kind=spans.SpanKind.CONSUMER,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from telemetry.log_fields import LogFields
 from uamp_project.redaction import RedactingFormatter, redact
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 class JsonFormatter(RedactingFormatter):
     """Writes one JSON object per line.
 
-    Members: `time` (ISO 8601 in UTC), `level`, `logger` and `message`; `request_id`, `session_id`
-    and `response_id` if known; `error` with the traceback of an exception.
+    Members: `time` (ISO 8601 in UTC), `level`, `logger` and `message`; the ids of `LogFields` that
+    are known; `error` with the traceback of an exception.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -28,7 +29,7 @@ class JsonFormatter(RedactingFormatter):
             "logger": record.name,
             "message": redact(record.getMessage()),
         }
-        for name in ("request_id", "session_id", "response_id"):
+        for name in LogFields._fields:
             if value := getattr(record, name, ""):
                 line[name] = redact(value)
         if record.exc_info:

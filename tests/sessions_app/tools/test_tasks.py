@@ -32,6 +32,7 @@ from sessions_app.store import responses
 from sessions_app.tools import calls
 from sessions_app.tools.tasks import notify_workers, requeue_lost_calls, run_tool_call
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
+from telemetry.log_fields import AddFields
 from tests import factories
 from tests.agents_app.web_server import web_server
 from tests.sessions_app.tools import long_tools
@@ -45,6 +46,7 @@ from tests.sessions_app.tools.tool_workers import (
 )
 from tests.threads import join_threads
 from uamp_project.celery import app
+from uamp_project.monitoring.log_forms import JsonFormatter
 
 pytestmark = pytest.mark.usefixtures("database_threads")
 
@@ -278,6 +280,21 @@ def test_a_tool_that_breaks_is_logged_and_reveals_no_internals(
     assert (row.status, row.is_error) == ("failed", True)
     assert row.result == "The tool failed. Its error is in the server's log."
     assert "hunter2" in caplog.text
+
+
+def test_the_line_of_a_tool_that_breaks_has_the_ids_of_its_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    call = queued_call("break")
+    ids = AddFields()
+    caplog.handler.addFilter(ids)
+    try:
+        run_tool_call(pk=call.pk)
+    finally:
+        caplog.handler.removeFilter(ids)
+    (line,) = [record for record in caplog.records if "hunter2" in record.getMessage()]
+    written = json.loads(JsonFormatter().format(line))
+    assert (written["response_id"], written["tool_call_id"]) == (call.response_id, call.call_id)
 
 
 def test_a_result_at_the_limit_stays_in_the_row() -> None:
