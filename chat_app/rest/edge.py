@@ -78,10 +78,12 @@ class RestView(JsonView):
     """The answer to a repeated POST if the first one shows what a chat said: what it says now, to
     those who may still read it."""
     _repeatable: RepeatableRequest | None = None
+    _is_by_cookie = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the caller, the limits, `If-Match` and `Idempotency-Key`, in this order."""
         super().initial(request, *args, **kwargs)
+        self._is_by_cookie = request.auth is None
         if "If-Match" in request.headers and request.method not in SAFE_METHODS:
             self._check_condition(request, *args, **kwargs)
         if request.method == "POST" and hasattr(self, "post") and not self.answers_repeats:
@@ -110,11 +112,10 @@ class RestView(JsonView):
         response = super().dispatch(request, *args, **kwargs)
         if not isinstance(response, Response):
             return response
-        is_for_page = getattr(self.request, "auth", None) is None
-        if is_for_page:
+        if self._is_by_cookie:
             patch_cache_control(response, no_store=True)
         if request.method == "HEAD" or (
-            request.method == "GET" and is_for_page and response.status_code == HTTPStatus.OK
+            request.method == "GET" and self._is_by_cookie and response.status_code == HTTPStatus.OK
         ):
             response.add_post_render_callback(set_response_etag)
         return response
