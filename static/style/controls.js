@@ -3,6 +3,7 @@
 import { PATHS } from "../chat/dom.js";
 import "../chat/controls/tabs.js";
 import "../chat/controls/copy-button.js";
+import "../chat/parts/picture-preview.js";
 import { colourChoice } from "../chat/person/avatar-picker.js";
 import { signatureMark } from "../chat/log/signature-badge.js";
 import { dots, face, faceOf, faceOfChat, glyph, spinner } from "../chat/view.js";
@@ -61,6 +62,7 @@ const menus = () => html`<div class="menu style-menu" role="menu" aria-label=${W
 const notes = () => html`<p class="composer-note">${WORDS.kept}</p><p class="call-note">${WORDS.note}</p>
   <div class="notice-card" role="group" aria-label=${WORDS.note}><p>${WORDS.card}</p><div><button type="button" class="button button-primary">${WORDS.act}</button></div></div>
   <a class="media-image" href=${ICON}><img src=${ICON} alt=${WORDS.label} width="96" height="96"></a>
+  <picture-preview .src=${`${ICON}#`} .name=${WORDS.label}></picture-preview>
   <div class="tray"><div class="tray-item">${glyph("file")}<span class="file-text"><span class="file-name">${WORDS.sheet}</span><small>${WORDS.size}</small></span></div>
     <div class="tray-item is-failed">${glyph("file")}<span class="file-text"><span class="file-name">${WORDS.film}</span><small>${WORDS.failed}</small></span></div></div>`;
 

@@ -157,6 +157,7 @@ const ANSWERS = [
   [/^\/messages\/root\/link-cards/, () => ({ cards: [{ url: "https://example.org/", title: "Lunch at the museum", description: "Open from eleven to three.", site: "Example" }], pending: false })],
   [/^\/messages\/[^/]+\/frames/, () => ({ protocols: [{ key: "uamp", label: "UAMP", title: "Frames of the socket", frames: [{ type: "message.created" }], is_cut: true, call: CALL }, { key: "a2a", label: "A2A", title: "JSON-RPC", frames: [], is_cut: false, call: null }] })],
   [/^\/messages\/[^/?]+$/, (path) => [...MESSAGES, ...REPLIES].find(({ id }) => path.endsWith(`/${id}`))],
+  [/^\/invitations/, () => ({ data: [{ id: "1", direction: "received", person: "dana@other.example", title: "Reading group" }, { id: "2", direction: "sent", person: "erik@other.example", title: "" }] })],
   [/^\/agents/, () => ({ data: [{ ...REPORT, description: "Makes a report and a chart of a CSV file." }, { ...PAID, description: "Repeats your words." }, { id: "agent-3", name: "darkroom", description: "Edits pictures." }] })],
   [/^\/users/, () => ({ data: [{ username: "bob" }, { username: "dana" }] })],
   [/^\/search/, () => ({ data: MESSAGES.slice(0, 2).map((one) => ({ ...one, chat_id: CHAT.id, content_items: [{ type: "file", filename: "costs.csv" }] })), has_more: false, searched_chats: 5, chats: 6 })],

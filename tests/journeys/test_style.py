@@ -104,6 +104,9 @@ async def test_the_style_page_shows_every_component(chromium: Browser, tmp_path:
     with running_product(tmp_path) as product:
         page = await style_page(Stage(product, chromium, tmp_path))
 
+        # Cards of links are fetched once their message is in view.
+        await page.locator("link-cards").first.scroll_into_view_if_needed()
+        await expect(page.locator(".link-card").first).to_be_visible()
         shown = await _shown(page)
 
         assert wanted_elements() - shown == set()
