@@ -104,4 +104,4 @@ async def test_who_signs_out_is_asked_about_what_was_not_sent(
             "('submit', (event) => event.preventDefault())"
         )
         await page.get_by_role("button", name="Sign out").click()
-        await page.wait_for_function(f"{kept}.length === 0")
+        await page.wait_for_function(f"() => {kept}.length === 0")

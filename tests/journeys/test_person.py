@@ -206,7 +206,7 @@ async def test_a_browser_notifies_once_and_only_of_what_the_person_wants(
         await first.reload()
         await first.get_by_test_id("chat-item").first.wait_for()
         await says_to(bob, first, "anything at all")
-        await first.wait_for_function("shownNotifications.length === 1")
+        await first.wait_for_function("() => shownNotifications.length === 1")
         # A click opens the chat at the message; a visible chat does not notify.
         await first.evaluate("shownNotifications[0].onclick()")
         await expect(first.get_by_test_id("message").last).to_contain_text("anything at all")

@@ -158,7 +158,7 @@ async def test_replies_count_and_notify_without_another_read_of_the_chat(
         for count, text in enumerate(("I do.", "It is *done*."), start=1):
             await reply(bob, text)
             await expect(badge).to_have_text(str(count))
-        await tab.wait_for_function("shownNotifications.length === 2")
+        await tab.wait_for_function("() => shownNotifications.length === 2")
         title = "bob replied in a thread of Welcome"
         assert await notified(tab) == [(title, "I do."), (title, "It is done.")]
         # When the thread is read in one tab, the counts in the others go down.
