@@ -30,6 +30,7 @@ from sessions_app.access.stored_keys import ended_actors, find_key
 from sessions_app.bearer_tokens import verification
 from sessions_app.bearer_tokens.people import ended_identities
 from sessions_app.models import KEY_CREDENTIAL, ApiKey
+from telemetry import access_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -112,7 +113,9 @@ class Handshake:
 
     def principal(self, found: Principal) -> Principal:
         """Return the principal with the client's address and number of forwarding servers."""
-        return replace(found, address=self.address, servers=self.servers)
+        principal = replace(found, address=self.address, servers=self.servers)
+        access_log.note(principal=principal.counted_as)
+        return principal
 
     @property
     def servers(self) -> int:

@@ -10,6 +10,7 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from sessions_app.access.auth import Handshake, verify_token
 from sessions_app.access.principal import AuthenticationError
+from telemetry import access_log
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -32,6 +33,7 @@ class TokenAuthentication(BaseAuthentication):
             principal = verify_token(token, protocol="rest")
         except AuthenticationError as error:
             raise AuthenticationFailed(str(error), code=error.code) from error
+        access_log.note(principal=principal.counted_as)
         return User.objects.get(username=principal.username), principal
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 the interface's

@@ -32,6 +32,7 @@ from sessions_app.connection.client_connection import (
 )
 from sessions_app.connection.defaults import Defaults
 from sessions_app.process import registry
+from telemetry import access_log
 
 if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
@@ -164,6 +165,7 @@ class SocketApplication:
             raise HandshakeRefused(CLOSE_FORBIDDEN) from None
         except AuthenticationError:
             raise HandshakeRefused(CLOSE_UNAUTHORIZED) from None
+        access_log.note(route=self._dialect.transport)
         if not process.followers.has_room_for(principal):
             raise HandshakeRefused(CLOSE_TOO_MANY)
         url = scope["url_route"]["kwargs"]

@@ -13,7 +13,7 @@ import uuid
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
-from telemetry import log_fields, metrics, spans
+from telemetry import access_log, log_fields, metrics, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,10 +39,12 @@ class ObservedRequest:
         self._began = time.monotonic()
         self._scope = scope
         self._span: Span | None = None
+        self._access: access_log.Access | None = None
         self._inside = ExitStack()
 
     def __enter__(self) -> Self:
         self._inside.enter_context(log_fields.within(request_id=self.id))
+        self._access = self._inside.enter_context(access_log.logged(self._method))
         self._span = self._inside.enter_context(_span(self._method, self._scope, self.id))
         return self
 
@@ -58,6 +60,8 @@ class ObservedRequest:
         self, status: int, headers: Sequence[tuple[bytes, bytes]]
     ) -> list[tuple[bytes, bytes]]:
         """Record the response; return additional headers for it."""
+        if self._access is not None:
+            self._access.status = status
         metrics.HTTP_REQUESTS.labels(self._method, f"{status // 100}xx").inc()
         metrics.HTTP_SECONDS.observe(time.monotonic() - self._began)
         if self._span is not None:
@@ -70,7 +74,7 @@ class ObservedRequest:
 @contextmanager
 def observed_socket(scope: Scope) -> Iterator[None]:
     """Add the id of a socket to its log lines."""
-    with log_fields.within(request_id=_id_of(scope)):
+    with log_fields.within(request_id=_id_of(scope)), access_log.logged("SOCKET"):
         yield
 
 

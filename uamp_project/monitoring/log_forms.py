@@ -18,7 +18,7 @@ class JsonFormatter(RedactingFormatter):
     """Writes one JSON object per line.
 
     Members: `time` (ISO 8601 in UTC), `level`, `logger` and `message`; the ids of `LogFields` that
-    are known; `error` with the traceback of an exception.
+    are known; the parts of a line of the access log; `error` with the traceback of an exception.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -32,6 +32,7 @@ class JsonFormatter(RedactingFormatter):
         for name in LogFields._fields:
             if value := getattr(record, name, ""):
                 line[name] = redact(value)
+        line |= getattr(record, "access", {})
         if record.exc_info:
             line["error"] = redact(self.formatException(record.exc_info))
         if record.stack_info:

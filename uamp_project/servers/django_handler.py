@@ -29,6 +29,7 @@ from django.urls import get_resolver, set_script_prefix
 from django.utils.module_loading import import_string
 
 from agents_app.workers import connections
+from telemetry import access_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,7 @@ class LoopHandler(ASGIHandler):
         is_short = len(path) <= REMEMBERED_CHARS
         match = _resolved(resolver, path) if is_short else resolver.resolve(path)
         request.resolver_match = match
+        access_log.note(route=match.route)
         return match
 
     async def handle(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -125,6 +127,7 @@ class LoopHandler(ASGIHandler):
 
     async def _answer(self, request: HttpRequest, send: Any) -> HttpResponseBase:
         response: HttpResponseBase = await self.run_get_response(request)
+        _note_person(request)
         # A view's generator ends when its client leaves; the response is closed as always.
         with contextlib.suppress(asyncio.CancelledError):
             await self.send_response(response, send)
@@ -135,6 +138,13 @@ class LoopHandler(ASGIHandler):
         response: HttpResponseBase = await super().run_get_response(request)
         await _in_thread_of_request(connections.release)
         return response
+
+
+def _note_person(request: HttpRequest) -> None:
+    """Name the person of a cookie in the access log, if the request has looked at it."""
+    user = getattr(request, "_cached_user", None)
+    if user is not None and user.pk is not None:
+        access_log.note(principal=f"user:{user.pk}")
 
 
 @lru_cache(maxsize=RESOLVED_PATHS)

@@ -1,9 +1,11 @@
 """Logs, metrics and traces. Every line goes to standard error, without credentials."""
 
-from uamp_project.settings.environment import choice, integer, string
+from uamp_project.settings.environment import choice, integer, string, switch
 
 LOG_LEVEL = choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 LOG_FORMAT = choice("LOG_FORMAT", "text", ("text", "json"))
+# A line for each request and socket that ended (telemetry.access_log).
+UAMP_ACCESS_LOG = switch("UAMP_ACCESS_LOG", "0")
 # The path /metrics exists only if this token is set.
 UAMP_METRICS_TOKEN = string("UAMP_METRICS_TOKEN")
 # Workers have no web server: each serves its metrics on a port of its own, for the same token.
@@ -45,6 +47,7 @@ LOGGING = {
                 "uvicorn", "uvicorn.access", "uvicorn.asgi", "uvicorn.error",
             )
         },
+        "telemetry.access_log": {"level": "INFO" if UAMP_ACCESS_LOG else "WARNING"},
         "django.channels.server": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
