@@ -12,8 +12,8 @@ from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
+from gateway_app.doors.begun_turns import PaymentDemanded
 from gateway_app.doors.callers import check_credential
-from gateway_app.doors.payment_demanded import PaymentDemanded
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.errors.http_status import http_status
 

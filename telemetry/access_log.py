@@ -23,7 +23,7 @@ UNKNOWN: Final = "-"
 
 @dataclass(slots=True)
 class Access:
-    """What is known of a request; all of its tasks and threads share the object."""
+    """The facts about a request so far; all of its tasks and threads share the object."""
 
     method: str
     route: str = UNKNOWN

@@ -79,7 +79,7 @@ def _draft(
     if agent_id and agent is None:
         raise Http404
     made = page.get_form(request, agent, change=agent is not None)
-    # The form writes its values to this instance, of which the caller needs the row.
+    # The form changes the instance that it gets; the caller needs the stored one.
     form = made(request.POST, instance=None if agent is None else Agent.objects.get(pk=agent_id))
     if not form.is_valid():
         problems = [

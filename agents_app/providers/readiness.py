@@ -45,7 +45,7 @@ def missing_key(provider: str, options: Mapping[str, Any], *, is_stored: bool) -
     has_key = is_stored or (base_url is None and operators_key(provider))
     if has_key or host not in VENDOR_HOSTS.values():
         return None
-    return f"{host} needs a key, and there is none"
+    return f"{host} needs a key, but none is set"
 
 
 def _is_private_ip(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The response begun by the last `response.create` of a client inside the process."""
+"""What became of the last `response.create` of a client inside the process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
+    from django.http import HttpResponse
+
     from sessions_app.connection.client_connection import ClientConnection
+
+
+class PaymentDemanded(Exception):
+    """The turn must be paid for first; `response` is the 402 in the dialect's format."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        super().__init__("payment required")
+        self.response = response
 
 
 def begun_response(connection: ClientConnection) -> str:

@@ -16,9 +16,8 @@ import uamp
 from agents_app.rest.rights import ANY
 from chat_app.ids import new_event_id
 from chat_app.log.shared_state import read_state
-from gateway_app.doors.begun_turns import begun_response
+from gateway_app.doors.begun_turns import PaymentDemanded, begun_response
 from gateway_app.doors.content_links import content_link
-from gateway_app.doors.payment_demanded import PaymentDemanded
 from gateway_app.doors.request_session import RequestSession, named
 from gateway_app.shapes.asked_events import AskedEvents
 from sessions_app import database, selectors

@@ -114,7 +114,7 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
     )  # fmt: skip
     list_filter = ("status",)
     list_select_related = ("response", "payer")
-    search_fields = ("response__id__exact", "response__chat_id__exact", "payer__username__exact")
+    search_fields = ("response__id__exact", "asked_in__exact", "payer__username__exact")
     search_help_text = "The id of a response or a chat, or the payer's name."
     fields = (
         "response", "number", "payer", "chat", "sum", "reason", "action", "status", "hold",

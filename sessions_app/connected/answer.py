@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _READ_CONTEXT: Final = ("tools", "response_format")
-"""What a model reads of the context of a turn."""
+"""The parts of a turn's context that a model reads."""
 ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 
 

@@ -1,4 +1,4 @@
-"""What the address and headers of a connection set for its sessions."""
+"""Defaults that a connection gives its sessions, from its address and headers."""
 
 from __future__ import annotations
 

@@ -276,9 +276,8 @@ class PaymentRequest(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["asked_in"], condition=Q(decided_at__isnull=True), name="waiting_payments"
-            ),
+            # The waiting ones of a chat, which answers ask for, and all, for operators.
+            models.Index(fields=["asked_in", "decided_at"], name="payments_of_a_chat"),
             models.Index(
                 fields=["deadline"], condition=Q(decided_at__isnull=True), name="payment_deadlines"
             ),

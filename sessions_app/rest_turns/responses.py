@@ -164,7 +164,7 @@ class CancelView(RestView):
         return Answer(responses_data([row.pk])[0], status=202)
 
     def repeated(self, request: Request, response_id: str) -> Answer:
-        """Return the answer as it is now to those who may still read it."""
+        """Return the current answer, to callers who may still read it."""
         row = response_for(request, response_id)
         return Answer(responses_data([row.pk])[0], status=202)
 

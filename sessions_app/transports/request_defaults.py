@@ -1,4 +1,4 @@
-"""What an HTTP request sets for the sessions that it opens."""
+"""Defaults that an HTTP request gives the sessions it opens."""
 
 from __future__ import annotations
 

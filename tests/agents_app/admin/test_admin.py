@@ -363,10 +363,10 @@ def test_an_allowed_address_is_accepted(admin_client: Client, settings: Settings
 @pytest.mark.parametrize(
     ("values", "lack"),
     [
-        ({"provider": "anthropic"}, "api.anthropic.com needs a key, and there is none"),
+        ({"provider": "anthropic"}, "api.anthropic.com needs a key, but none is set"),
         (
             {"provider": "openai_compat", "options__base_url": "https://api.openai.com/v1"},
-            "api.openai.com needs a key, and there is none",
+            "api.openai.com needs a key, but none is set",
         ),
         (
             {"provider": "anthropic", "options__api_key_env": "ANTHROPIC_API_KEY"},

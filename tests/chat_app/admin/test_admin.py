@@ -276,6 +276,23 @@ def test_messages_of_all_chats_are_listed_by_time() -> None:
     assert [row.pk for row in some] == [written[2].pk]
 
 
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        ("chat_app.profile", "ADA L"),
+        ("auth.user", "ada@example.org"),
+        ("auth.user", "ad"),
+    ],
+)
+def test_people_are_found_by_name_and_address(model: str, text: str) -> None:
+    for name in ("ada", "bob"):
+        person = factories.user(name, email=f"{name}@example.org")
+        profiles.update_profile(user=person, change=ProfileChange(display_name=f"{name} L."))
+    client = signed_in(factories.superuser())
+    (found,) = client.get(address(model), {"q": text}).context["cl"].result_list
+    assert "ada" in str(found)
+
+
 def test_a_search_finds_the_newest_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audit_app.admin.column_search.COUNTED_ROWS", 2)
     ada, echo = factories.user("ada"), factories.agent("echo")
