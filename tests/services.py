@@ -5,7 +5,7 @@ ports and paths. `python -m tests.services postgres` prints a URL, or nothing.
 """
 
 import os
-import random
+import secrets
 import shutil
 import socket
 import sys
@@ -125,7 +125,8 @@ def free_port() -> int:
     The kernel gives none of PORTS to connections, or to servers that bind port 0, in between.
     """
     for _ in PORTS:
-        port = random.choice(PORTS)  # noqa: S311 no secret
+        # Processes that were forked from one share the state of `random`, and would draw the same.
+        port = secrets.choice(PORTS)
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
