@@ -21,10 +21,11 @@ TESTS: Final = Path(__file__).parent
 
 seconds: Counter[str] = Counter()
 modules: Counter[str] = Counter()
+tests: Counter[str] = Counter()
 
 
 def total(folder: Path, kind: str) -> Counter[str]:
-    """Return the seconds recorded by all processes of a run, by folder or by module."""
+    """Return the seconds recorded by all processes of a run, by folder, module or test."""
     added: Counter[str] = Counter()
     for file in folder.glob("*.json"):
         added.update(json.loads(file.read_text())[kind])
@@ -42,10 +43,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         path = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
         seconds[path.parts[0]] += taken  # type: ignore[assignment]  # a Counter of floats
         modules[path.as_posix()] += taken  # type: ignore[assignment]  # as above
+        tests[item.nodeid] += taken  # type: ignore[assignment]  # as above
 
 
 def pytest_sessionfinish() -> None:
     """Write the figures to a file."""
     if FOLDER and seconds:
         file = Path(FOLDER) / f"{os.getpid()}.json"
-        file.write_text(json.dumps({"folders": seconds, "modules": modules}))
+        file.write_text(json.dumps({"folders": seconds, "modules": modules, "tests": tests}))

@@ -58,7 +58,7 @@ REPEAT_SECONDS: Final = 900
 SUMMARY_SECONDS: Final = 30
 # How long after its own watchdog a process is killed.
 GRACE_SECONDS: Final = float(os.environ.get("WATCHDOG_GRACE_SECONDS", "10"))
-MODULES_LISTED: Final = 60
+LISTED: Final = 60
 # pytest's exit statuses.
 TESTS_FAILED: Final = 1
 STOPPED: Final = 2
@@ -154,8 +154,9 @@ class Suite:
     def report(self) -> None:
         """Print what took the most time, what was not run, and what failed."""
         folders = cpu_times.total(self.cpu, "folders").most_common()
-        modules = cpu_times.total(self.cpu, "modules").most_common(MODULES_LISTED)
-        for title, lines in (("folder", folders), ("module, the first ones", modules)):
+        modules = cpu_times.total(self.cpu, "modules").most_common(LISTED)
+        tests = cpu_times.total(self.cpu, "tests").most_common(LISTED)
+        for title, lines in (("folder", folders), ("module", modules), ("test", tests)):
             print(f"\n=== CPU seconds by {title} ===")  # noqa: T201 it reports
             for name, seconds in lines:
                 print(f"{seconds:8.1f}  {name}")  # noqa: T201 as above
