@@ -1,11 +1,13 @@
 """Adjustments of balances by operators: small ones at once, larger ones by two people.
 
-An operator may adjust by up to UAMP_ADJUSTMENT_ALONE. A larger adjustment waits until a second
-operator approves it, and none is larger than UAMP_ADJUSTMENT_MAX.
+An operator may adjust by up to UAMP_ADJUSTMENT_ALONE in 24 hours, all accounts together. An
+adjustment beyond that waits until a second operator approves it, and none is larger than
+UAMP_ADJUSTMENT_MAX.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from payments_app import services
-from payments_app.ledger.outcomes import IdempotencyConflict, LedgerError, OwnMoney
+from payments_app.ledger.outcomes import IdempotencyConflict, LedgerError, NeedsSecond, OwnMoney
 from payments_app.ledger.own_money import refuse_own
 from payments_app.models import AdjustmentRequest, AdjustmentState
 from payments_app.money import InvalidAmount, Money
@@ -41,9 +43,9 @@ class Adjusted:
     replayed: bool = False
 
 
-def needs_second(amount: Money) -> bool:
+def needs_second(amount: Money, by: int) -> bool:
     """Return whether an adjustment by this signed amount needs a second operator."""
-    return abs(amount.amount) > Money.parse(settings.UAMP_ADJUSTMENT_ALONE, amount.asset).amount
+    return services.exceeds_alone(amount, by, _alone(amount.asset))
 
 
 def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope: str) -> Adjusted:
@@ -54,13 +56,20 @@ def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope
     most = Money.parse(settings.UAMP_ADJUSTMENT_MAX, amount.asset)
     if abs(amount.amount) > most.amount:
         raise InvalidAmount(f"An adjustment is at most {most} {amount.asset}.")
-    if not needs_second(amount):
-        done = services.adjust(
-            key=key, scope=scope, account=account, amount=amount, by=by, reason=reason
-        )
-        return Adjusted(transfer=done, replayed=done.replayed)
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
+    if not AdjustmentRequest.objects.filter(key=key).exists():
+        with suppress(NeedsSecond):
+            done = services.adjust(
+                key=key,
+                scope=scope,
+                account=account,
+                amount=amount,
+                by=by,
+                reason=reason,
+                alone=_alone(amount.asset),
+            )
+            return Adjusted(transfer=done, replayed=done.replayed)
     refuse_own([account], by)
     row, is_new = AdjustmentRequest.objects.get_or_create(
         key=key,
@@ -108,6 +117,10 @@ def refuse(request_id: int, *, by: int, reason: str) -> None:
         row = _open(request_id, reason)
         refuse_own([row.account_id], by)
         _end(row, AdjustmentState.REFUSED, by, reason)
+
+
+def _alone(asset: str) -> Money:
+    return Money.parse(settings.UAMP_ADJUSTMENT_ALONE, asset)
 
 
 def _open(request_id: int, reason: str) -> AdjustmentRequest:

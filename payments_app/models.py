@@ -202,7 +202,7 @@ class Transfer(models.Model):
     created_at = models.DateTimeField(db_default=Now(), db_index=True)
 
     class Meta:
-        """The charges of a response are looked up by the response."""
+        """Charges are looked up by their response, adjustments by their operator."""
 
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="transfer_is_of_something")
@@ -215,6 +215,11 @@ class Transfer(models.Model):
                 fields=["chat_id", "agent_id", "created_at"],
                 condition=~Q(chat_id=""),
                 name="transfers_of_a_chat",
+            ),
+            models.Index(
+                fields=["by", "created_at"],
+                condition=Q(kind="adjust"),
+                name="adjustments_by_operator",
             ),
         ]
         permissions: ClassVar = [("refund_transfer", "Can refund a transfer")]

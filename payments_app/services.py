@@ -49,7 +49,14 @@ from payments_app.ledger.outcomes import (
 )
 from payments_app.ledger.plans import Capture
 from payments_app.ledger.pool_returns import return_pool
-from payments_app.ledger.transfers import adjust, record_receipt, refund, top_up, transfer
+from payments_app.ledger.transfers import (
+    adjust,
+    exceeds_alone,
+    record_receipt,
+    refund,
+    top_up,
+    transfer,
+)
 from payments_app.spending.authorizations import authorize, authorize_many
 
 __all__ = [
@@ -90,6 +97,7 @@ __all__ = [
     "capture",
     "capture_many",
     "ensure_account",
+    "exceeds_alone",
     "expire_and_audit",
     "new_transfer_id",
     "record_receipt",

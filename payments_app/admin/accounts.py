@@ -169,8 +169,8 @@ class AccountAdmin(LedgerAdmin):
         """Return the balance."""
         return f"{account_label(row)} has {self.available(row)} available."
 
-    def preview(self, row: Any, options: dict[str, Any]) -> str:
-        """Return the balance before and after, and whether a second operator has to approve."""
+    def preview(self, row: Any, options: dict[str, Any], by: int) -> str:
+        """Return the balance before and after."""
         amount = signed_amount(options, row.asset)
         before = row.posted - row.held
         after = amount_of(before + amount.amount, row.asset)
@@ -179,8 +179,8 @@ class AccountAdmin(LedgerAdmin):
             f"{verb} {amount_of(abs(amount.amount), row.asset)}: the available balance changes from"
             f" {amount_of(before, row.asset)} to {after}."
         )
-        second = " A second operator has to approve it." if adjustments.needs_second(amount) else ""
-        return text + second
+        needs_second = adjustments.needs_second(amount, by)
+        return f"{text} A second operator has to approve it." if needs_second else text
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Change the balance, or ask a second operator to."""

@@ -218,7 +218,7 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         preview = ""
         if request.method == "POST" and form.is_valid():
             try:
-                preview = self._unconfirmed(row, form)
+                preview = self._unconfirmed(row, form, request.user.pk or 0)
                 done = "" if preview else self._done_and_recorded(request, row, form.cleaned_data)
             except (services.LedgerError, InvalidAmount, AssetMismatch, ValueError) as error:
                 form.add_error(None, str(error))
@@ -244,21 +244,21 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         }
         return TemplateResponse(request, "admin/audit_app/operate.html", context)
 
-    def _unconfirmed(self, row: Any, form: OrderForm) -> str:
+    def _unconfirmed(self, row: Any, form: OrderForm, by: int) -> str:
         """Return the result to show before the operation, or "" once the person confirmed it."""
         options = form.cleaned_data
         if Idempotency.objects.filter(scope=SCOPE, key=options["key"]).exists():
             return ""  # it is sent again
-        preview = self.preview(row, options)
+        preview = self.preview(row, options, by)
         if options["confirmed"] == preview:
             return ""
         # Not a dict display: that of a QueryDict has lists of values.
         form.data = {**{name: form.data[name] for name in form.data}, "confirmed": preview}
         return preview
 
-    def preview(self, row: Any, options: dict[str, Any]) -> str:
+    def preview(self, row: Any, options: dict[str, Any], by: int) -> str:
         """Return what the operation would do, for the person to confirm, or "" to skip it."""
-        del row, options
+        del row, options, by
         return ""
 
     @transaction.atomic

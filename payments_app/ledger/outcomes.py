@@ -92,6 +92,10 @@ class OwnMoney(LedgerError):
     """Operators may not decide about their own money."""
 
 
+class NeedsSecond(LedgerError):
+    """The operator has adjusted as much as one may alone; a second one has to approve."""
+
+
 class LedgerFrozen(LedgerError):
     """The last audit found a mismatch: payouts stop until an operator has looked."""
 

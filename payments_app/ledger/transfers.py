@@ -8,10 +8,13 @@ frozen. Functions registered with `refunds_to` are called for each new refund of
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import msgspec
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Sum
+from django.db.models.functions import Now
 
 from payments_app.ledger import balances, idempotency, sql
 from payments_app.ledger.accounts import external_account, suspense_account
@@ -21,6 +24,7 @@ from payments_app.ledger.outcomes import (
     About,
     AboutFields,
     AnswerRefund,
+    NeedsSecond,
     NotRefundable,
     ReceiptConflict,
     SameAccount,
@@ -28,10 +32,14 @@ from payments_app.ledger.outcomes import (
     UnknownTransfer,
 )
 from payments_app.ledger.own_money import refuse_own
+from payments_app.models import AdjustmentRequest, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+# The period in which an operator's adjustments are added up.
+ALONE_PERIOD: Final = timedelta(days=1)
 
 _listeners: Final[list[Callable[[AnswerRefund], None]]] = []
 
@@ -75,12 +83,21 @@ def transfer(
 
 
 def adjust(
-    *, key: str, account: int, amount: Money, by: int | None, reason: str, scope: str = ""
+    *,
+    key: str,
+    account: int,
+    amount: Money,
+    by: int | None,
+    reason: str,
+    scope: str = "",
+    alone: Money | None = None,
 ) -> TransferOutcome:
     """Change a balance by a signed amount, against the suspense account, as an operator decided.
 
-    Raises OwnMoney, LedgerFrozen, InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch,
-    InvalidAmount for zero, ValueError without a reason, IdempotencyConflict.
+    `alone` limits what the operator adjusts in 24 hours without a second one.
+
+    Raises OwnMoney, LedgerFrozen, NeedsSecond, InsufficientFunds, SameAccount, UnknownAccount,
+    AssetMismatch, InvalidAmount for zero, ValueError without a reason, IdempotencyConflict.
     """
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
@@ -96,6 +113,9 @@ def adjust(
         if suspense.id == account:
             raise SameAccount("The suspense account is the other side of adjustments.")
         accounts, _ = balances.lock_accounts({account, suspense.id})
+        # All adjustments lock the suspense account, so none of the sum is missing.
+        if alone is not None and by is not None and exceeds_alone(amount, by, alone):
+            raise NeedsSecond(f"You may adjust {alone} {alone.asset} in 24 hours alone.")
         new = NewTransfer(
             kind="adjust",
             asset=amount.asset,
@@ -104,6 +124,18 @@ def adjust(
         )
         done = TransferOutcome(transfer_id=post(new, accounts), amount=amount)
         return idempotency.record(claimed, done)
+
+
+def exceeds_alone(amount: Money, by: int, alone: Money) -> bool:
+    """Return whether an adjustment, added to those of the last 24 hours, exceeds `alone`.
+
+    Adjustments that a second operator approved do not count.
+    """
+    approved = AdjustmentRequest.objects.filter(transfer_id=OuterRef("pk"))
+    own = Transfer.objects.filter(kind="adjust", by=by, asset=amount.asset)
+    recent = own.filter(created_at__gt=Now() - ALONE_PERIOD).exclude(Exists(approved))
+    before = recent.aggregate(sum=Sum("amount"))["sum"] or 0
+    return before + abs(amount.amount) > alone.amount
 
 
 # --- From outside ---

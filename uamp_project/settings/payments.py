@@ -23,7 +23,7 @@ UAMP_X402_SECONDS = number("UAMP_X402_SECONDS", 30)
 # Top-up providers as dotted paths, and the largest amount of one top-up.
 UAMP_TOPUP_PROVIDERS = items("UAMP_TOPUP_PROVIDERS", "payments_app.top_ups.manual.ManualProvider")
 UAMP_TOPUP_MAX = amount("UAMP_TOPUP_MAX", "1000")
-# The largest adjustment of a balance that one operator makes alone, and the largest at all.
+# The most that one operator adjusts alone in 24 hours, and the largest adjustment.
 UAMP_ADJUSTMENT_ALONE = amount("UAMP_ADJUSTMENT_ALONE", "100")
 UAMP_ADJUSTMENT_MAX = amount("UAMP_ADJUSTMENT_MAX", "10000")
 UAMP_STRIPE_KEY = string("UAMP_STRIPE_KEY")
