@@ -200,6 +200,9 @@ def _is_product(options: dict[str, Any], environment: dict[str, str]) -> bool:
     """Return whether a process may be forked."""
     if any(options.get(name, default) != default for name, default in DEFAULTS.items()):
         return False
+    folder = Path(options["cwd"] or Path.cwd()).resolve()
+    if folder != ROOT and (folder / "manage.py").exists():
+        return False  # another release, and a fork has this one's libraries
     match options["args"]:
         case [sys.executable, "manage.py", *_]:
             pass

@@ -16,6 +16,7 @@ from tests.programs import PROGRAM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fork server needs Linux")
 
@@ -41,14 +42,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[fork_server.ForkServer]:
     fork_server.server.close()
 
 
-def run(**environment: str) -> dict[str, Any]:
+def run(cwd: str = "/", **environment: str) -> dict[str, Any]:
     """Run the code and return its report about its process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with subprocess.Popen(  # noqa: S603 our own interpreter
         [sys.executable, "-c", CODE, "an argument"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        cwd="/",
+        cwd=cwd,
         env={**kept, **environment},
         start_new_session=True,
     ) as process:
@@ -57,7 +58,7 @@ def run(**environment: str) -> dict[str, Any]:
     assert process.returncode == 3
     assert (facts.pop("parent"), facts.pop("session")) == (os.getpid(), process.pid)
     assert facts.pop("argv") == ["-c", "an argument"]
-    assert (facts.pop("cwd"), facts.pop("input")) == ("/", "typed")
+    assert (facts.pop("cwd"), facts.pop("input")) == (cwd, "typed")
     return facts
 
 
@@ -70,6 +71,12 @@ def test_a_process_of_the_product_is_a_fork_and_a_child_of_the_tests() -> None:
 @pytest.mark.usefixtures("server")
 def test_what_python_reads_at_its_start_starts_another_interpreter() -> None:
     assert run(PYTHONDEVMODE="1") == {"is_fork": False, "variable": None}
+
+
+@pytest.mark.usefixtures("server")
+def test_another_release_starts_another_interpreter(tmp_path: Path) -> None:
+    (tmp_path / "manage.py").touch()
+    assert run(str(tmp_path)) == {"is_fork": False, "variable": None}
 
 
 def test_a_process_starts_without_a_fork_server_that_was_killed(
