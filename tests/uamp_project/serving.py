@@ -94,9 +94,9 @@ def queue_of(process: psutil.Process) -> str:
     return queue.split()[0] if found else ""
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], what: str, *, seconds: float = START_SECONDS) -> None:
     """Wait for a condition; fail when it does not come true."""
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             pytest.fail(f"not in time: {what}")

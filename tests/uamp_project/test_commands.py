@@ -128,6 +128,7 @@ def test_up_refuses_a_taken_port_before_it_prepares_anything(tmp_path: Path) -> 
 
 @pytest.mark.any_database
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> None:
     """Without REDIS_URL one process serves a DATA_DIR: the other says so in a line."""
     ports = [services.free_port(), services.free_port()]
@@ -141,7 +142,8 @@ def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> N
         for port in ports
     ]
     try:
-        until(lambda: any(_is_ready(port) for port in ports), "one serves")
+        # One of them creates all tables, while the other waits for it.
+        until(lambda: any(_is_ready(port) for port in ports), "one serves", seconds=240)
         until(lambda: any(one.poll() is not None for one in started), "the other ends")
         outputs = [one.output for one in started]
         assert [one.poll() for one in started].count(1) == 1, outputs
