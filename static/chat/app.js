@@ -1,6 +1,6 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
-import { api, checkSignedIn, client, drafts, kept, me, page, settings, start, store } from "./context.js";
+import { api, checkSignedIn, client, drafts, kept, lastChat, me, page, settings, start, store } from "./context.js";
 import { forwardToLater, loadLater } from "./deferred.js";
 import { avatar, on, part } from "./dom.js";
 import { loadFormulasWhenIdle } from "./markdown/formulas.js";
@@ -121,6 +121,7 @@ class ChatApp extends HTMLElement {
   _go(chatId, history, { messageId = "", threadId = "" } = {}) {
     const isOpen = chatId !== "" && chatId === this._chatId && threadId !== "";
     this._chatId = chatId;
+    if (chatId) lastChat.keep(chatId);
     const place = new URLSearchParams(Object.entries({ thread: threadId, message: messageId }).filter(([, id]) => id));
     const path = chatId ? `/chats/${encodeURIComponent(chatId)}` : "/";
     const address = place.size ? `${path}?${place}` : path;
@@ -153,10 +154,12 @@ class ChatApp extends HTMLElement {
     if (chatId && chatId === this._chatId && matchMedia("(pointer: fine)").matches && isFree) this._view.focusComposer();
   }
 
-  /** Who has one chat, and nothing in it, begins there. */
+  /** Open the chat that was open last beside the list; who has one chat, and nothing in it, begins there. */
   _openFirst() {
+    if (this._chatId) return;
     const [first, second] = store.list;
-    if (!this._chatId && first && !second && !first.preview) this._go(first.id, "none");
+    if (!isNarrow.matches && store.get(lastChat.id)) this._go(lastChat.id, "replace");
+    else if (first && !second && !first.preview) this._go(first.id, "none");
   }
 
   /** @param {Entry} entry in the thread, or the message with which it begins @param {HTMLElement} origin */
@@ -223,6 +226,7 @@ class ChatApp extends HTMLElement {
   /** Drop what the person wrote on this device: they sign out. */
   _forget() {
     drafts.forget();
+    lastChat.forget();
     client.outbox.forget();
   }
 

@@ -9,6 +9,7 @@ import { KeptChats, forgetOthers } from "./offline/kept-chats.js";
 import { people } from "./person/looks.js";
 import { Settings } from "./person/settings.js";
 import { Drafts } from "./store/drafts.js";
+import { LastChat } from "./store/last-chat.js";
 import { REDUCERS, emptyChat } from "./store/open-chat.js";
 import { Store } from "./store/store.js";
 
@@ -25,6 +26,7 @@ export const api = new Api(start.csrf_cookie);
 export const client = new UampClient({ userId: me.id, outbox: await openOutbox(me.id), ticket: async () => (await api.post("/tickets")).ticket });
 export const settings = new Settings(api, start.settings, client);
 export const drafts = new Drafts(localStorage, me.id);
+export const lastChat = new LastChat(localStorage, me.id);
 /** What the views of the open chat draw. */
 export const page = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
 /** What the views of the open thread draw. */

@@ -92,7 +92,7 @@ test("what others left goes, and what is one's own stays", async () => {
   const caches = new Caches();
   for (const person of ["1", "11", "2"]) await new KeptChats(person, caches).keepList([chat(person)]);
   await caches.open("uamp.files.x");
-  const storage = new Storage({ "uamp.outbox.1": "", "uamp.outbox.11.k": "", "uamp.outbox.1.k": "", "uamp.drafts.2": "", "uamp.drafts.1": "", other: "" });
+  const storage = new Storage({ "uamp.outbox.1": "", "uamp.outbox.11.k": "", "uamp.outbox.1.k": "", "uamp.drafts.2": "", "uamp.drafts.1": "", "uamp.last-chat.2": "", other: "" });
   await forgetOthers("1", { caches, storages: [storage] });
   assert.deepEqual(await caches.keys(), ["uamp.read.1", "uamp.files.x"]);
   assert.deepEqual(storage.keys(), ["uamp.outbox.1", "uamp.outbox.1.k", "uamp.drafts.1", "other"]);

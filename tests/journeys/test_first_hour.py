@@ -262,6 +262,28 @@ async def test_the_first_chat_opens_by_itself_with_three_things_to_try(
             no_complaints(alice)
 
 
+async def test_the_start_page_opens_the_last_chat_again(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        context = await running.new_context()
+        alice = await signed_in(context, product, "alice")
+        chat = f"{product.url}/chats/{product.chat_id}"
+        await alice.goto(chat)
+        await expect(alice.get_by_test_id("composer")).to_be_visible()
+
+        await alice.goto(f"{product.url}/")
+        await expect(alice.get_by_test_id("composer")).to_be_visible()
+        assert alice.url == chat
+
+        # On a phone the list comes first.
+        await alice.set_viewport_size({"width": 390, "height": 844})
+        await alice.goto(f"{product.url}/")
+        await expect(alice.get_by_test_id("chat-item").first).to_be_visible()
+        assert alice.url == f"{product.url}/"
+        no_complaints(alice)
+
+
 async def test_an_agent_is_found_and_a_chat_with_it_begins(
     product: Product, chromium: Browser
 ) -> None:

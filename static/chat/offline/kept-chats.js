@@ -11,8 +11,8 @@ const LIST = "/kept/chats";
 const CHATS = 30;
 const ENTRIES = 100;
 const CHARS = 500_000;
-/** Where a page keeps what a person wrote and did not send. */
-const WRITTEN = /^uamp\.(?:outbox|drafts)\.(\d+)(?:\.|$)/;
+/** Where a page keeps what a person wrote and did not send, and which chat they read. */
+const WRITTEN = /^uamp\.(?:outbox|drafts|last-chat)\.(\d+)(?:\.|$)/;
 
 /**
  * @typedef {import("../store/chat.js").Chat} Chat
