@@ -238,7 +238,11 @@ def test_a_test_that_hangs_ends_in_time_and_is_named(
         pytest.param(
             FAILS_ONCE, "short", 0, ["Unstable: ", "test_fails_once (call): "], id="by chance"
         ),
-        pytest.param(FAILS_ALWAYS, "short", 1, ["Again, alone: 1", "=== Failed ==="], id="always"),
+        pytest.param(
+            *(FAILS_ALWAYS, "short", 1, ["Again, alone: 1", "=== Failed ==="]),
+            id="always",
+            marks=pytest.mark.long,
+        ),
         pytest.param(FAILS_ONCE, "all", 1, ["=== Failed ==="], id="all", marks=pytest.mark.long),
     ],
 )

@@ -210,6 +210,7 @@ def answer(web: httpx.Client, *, agent: str, text: str, content: str = "") -> st
     return json.dumps(response)
 
 
+@pytest.mark.long
 def test_the_other_commands_run_installed(program: Path, tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603 as above

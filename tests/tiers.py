@@ -5,6 +5,7 @@ A test is marked `long` if it
 * runs several server processes where `test_two_processes.py` covers the same at less cost;
 * kills, fills or repeats until a fault would appear by chance;
 * repeats for many places (screens, points of a stream, commands) what a few of them show;
+* costs more than five seconds of CPU for what another test shows of the same code;
 * sends audio between browsers, which arrives too late on a busy machine.
 
 Of a test marked `sampled`, which has several `parametrize`, `make test` runs as many combinations

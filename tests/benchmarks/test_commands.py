@@ -48,8 +48,7 @@ def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     assert all(f"  {name} " in listed for name in COMMANDS)
 
 
-# It starts all that the others start.
-SHORT: Final = "paid"
+SHORT: Final = "turns"
 
 
 @pytest.mark.timeout(600)

@@ -160,6 +160,7 @@ def test_an_answer_goes_on_where_it_is(
     assert near.run(TASKS).strip() == "0"
 
 
+@pytest.mark.long
 def test_an_answer_that_ended_in_the_meantime_is_read(near: Product, far: Product) -> None:
     add_agent(near, far, "uamp", "slow", "late")
     asked = len(answers(far, "slow"))

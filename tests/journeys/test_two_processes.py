@@ -312,6 +312,7 @@ def test_the_other_process_ends_what_a_killed_one_left(cluster: Cluster) -> None
             assert bob.until("response.done")[-1]["response_id"] == response_id
 
 
+@pytest.mark.long
 def test_an_orderly_end_closes_sockets_with_1012(cluster: Cluster) -> None:
     with cluster.socket(1, "bob") as bob:
         join(bob, cluster.product.chat_id)

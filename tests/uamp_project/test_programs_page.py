@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import pytest
 
 from tests import services
 from tests.client import wait_until
@@ -63,6 +64,7 @@ def new_chat(web: httpx.Client) -> str:
     return created
 
 
+@pytest.mark.long
 def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
     data_dir: Path, tmp_path: Path
 ) -> None:

@@ -37,7 +37,9 @@ def beats(data_dir: Path) -> set[str]:
     return {queue for kind, queues in rows for queue in (json.loads(queues) or [kind])}
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "signum", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 def test_it_greets_serves_and_takes_its_workers_along_when_it_ends(
     serving: Serving, data_dir: Path, signum: signal.Signals
 ) -> None:

@@ -261,9 +261,15 @@ def packed(value: Any) -> str:
 
 
 BOMBS = [
-    ({"uniqueItems": True}, packed([{"a": n} for n in range(14_000)])),
+    pytest.param(
+        {"uniqueItems": True}, packed([{"a": n} for n in range(14_000)]), marks=pytest.mark.long
+    ),
     ({"properties": {"city": {"pattern": "^(a+)+$"}}}, packed({"city": "a" * 40 + "!"})),
-    ({"items": {"enum": [f"x{n}" for n in range(2_000)]}}, packed(["y"] * 30_000)),
+    pytest.param(
+        {"items": {"enum": [f"x{n}" for n in range(2_000)]}},
+        packed(["y"] * 30_000),
+        marks=pytest.mark.long,
+    ),
 ]
 
 

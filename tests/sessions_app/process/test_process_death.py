@@ -210,8 +210,10 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
         # state of an agent; no output.
         """UPDATE agents_app_checkpoint SET state = '{"version": "2.0.0"}'""",
         "UPDATE sessions_app_response SET fence = 4",
-        """UPDATE agents_app_checkpoint SET state = '{"messages": 7}'""",
-        "UPDATE agents_app_checkpoint SET output = '{}'",
+        pytest.param(
+            """UPDATE agents_app_checkpoint SET state = '{"messages": 7}'""", marks=pytest.mark.long
+        ),
+        pytest.param("UPDATE agents_app_checkpoint SET output = '{}'", marks=pytest.mark.long),
     ],
 )
 def test_a_response_that_cannot_go_on_ends_with_its_text(

@@ -192,6 +192,7 @@ def changed(archive: Path, to: Path, *, name: str = "", cut: int = 0, extra: str
 
 
 # It migrates a database, and restores it twice.
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.any_database
 def test_files_of_a_bucket_are_backed_up_and_restored_to_a_bucket_or_a_disk(tmp_path: Path) -> None:
