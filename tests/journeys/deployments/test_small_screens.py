@@ -69,6 +69,7 @@ async def with_the_keyboard_open(page: Page, other: Page, height: int) -> None:
     await composer.fill("one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven")
     await is_whole(composer, send)
     await send.tap()
+    await expect(other.get_by_test_id("message").last).to_contain_text("eleven")
     await write(other, "What is new?")
     newest = page.get_by_test_id("message").last
     await expect(newest).to_contain_text("What is new?")
