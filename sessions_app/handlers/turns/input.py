@@ -116,10 +116,6 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
         return
     inputs = attached.inputs.take()
     try:
-        # A turn counts as one answer even if it starts none; `admit` counts any others.
-        await check_rate(
-            connection, attached.session.principal, "responses", attached.session.wire_id
-        )
         if event.call is not None:
             await check_rate(
                 connection, attached.session.principal, "call speeches", attached.session.wire_id

@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
 
 async def admit(
-    connection: ClientConnection, attached: AttachedSession, answers: int, size: int
+    connection: ClientConnection,
+    attached: AttachedSession,
+    answers: int,
+    size: int,
+    *,
+    counted: int = 0,
 ) -> None:
-    """Count a turn's answers after the first, all or none, and the bytes of its text."""
+    """Count a turn's answers, all or none, except those already `counted`, and its text."""
     session = attached.session
-    if answers > 1:
+    if answers > counted:
         await check_rate(
-            connection, session.principal, "responses", session.wire_id, cost=answers - 1
+            connection, session.principal, "responses", session.wire_id, cost=answers - counted
         )
     await check_text(connection, session.principal, size, session.wire_id)
 
@@ -66,7 +71,7 @@ async def make_again(
             create=ev.ResponseCreate(session_id=event.session_id, replaces=answer_id),
             origin=connection.origin,
             pay=connection.pay,
-            admit=partial(admit, connection, attached),
+            admit=partial(admit, connection, attached, counted=1),
         )
         listener = None if connection.transport == "sse" else attached.subscription
         turn = await start_response(request, listener)

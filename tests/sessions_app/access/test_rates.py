@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
+    from chat_app.models import Chat
     from tests.client import UampClient
     from tests.live_server import Dial, Person
 
@@ -271,6 +272,26 @@ def test_every_transport_draws_on_the_same_limit(
     client.until("response.done")  # what came by HTTP
     client.ask("four")
     assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+
+
+def test_messages_that_start_no_answer_count_as_none(
+    web: httpx.Client, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_RESPONSES_PER_MINUTE = 2
+    among_people = factories.chat(alice.user)
+    with_agent = factories.chat(alice.user, factories.agent("answering"))
+
+    def say(chat: Chat, **body: Any) -> httpx.Response:
+        address = f"/api/v1/chats/{chat.pk}/messages"
+        return web.post(address, json={"content": "Hello", **body}, headers=alice.headers)
+
+    said = [say(among_people) for _ in range(5)]
+    said += [say(with_agent, agents=[]) for _ in range(5)]
+    asked = [say(with_agent) for _ in range(3)]
+    said.append(say(among_people))
+
+    assert {one.status_code for one in said} == {201}
+    assert [one.status_code for one in asked] == [201, 201, 429]
 
 
 def test_a_stream_receives_the_limit_that_a_request_met(

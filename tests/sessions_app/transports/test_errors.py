@@ -428,7 +428,7 @@ def _queue_full(scene: Scene) -> Frame:
 @row(ErrorCode.INTERNAL_ERROR)
 def _internal_error(scene: Scene) -> Frame:
     # What stands for a defect: a setting that the code needs is not there.
-    del scene.settings.UAMP_RESPONSES_PER_MINUTE
+    del scene.settings.UAMP_RUNS_PER_PROCESS
     return new_event("response.create")
 
 
