@@ -17,7 +17,7 @@ import msgspec
 from asgiref.sync import async_to_sync
 from rest_framework.serializers import ValidationError
 
-from agents_app.rest.problem_kinds import ProblemKind
+from agents_app.rest.problem_kinds import PROBLEMS, ProblemKind
 from agents_app.rest.problems import Problem
 from agents_app.rest.views import caller
 from chat_app.contents.quota import ContentOwner
@@ -48,7 +48,6 @@ _CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.CHAT_NOT_FOUND: "not_found",
     ErrorCode.UNKNOWN_CALL: "not_found",
     ErrorCode.FORBIDDEN: "forbidden",
-    ErrorCode.EVENT_ID_CONFLICT: "idempotency_conflict",
     ErrorCode.EVENT_TOO_LARGE: "content_too_large",
     ErrorCode.RATE_LIMITED: "rate_limit_exceeded",
     ErrorCode.BUSY: "unavailable",
@@ -124,8 +123,12 @@ def key_of(request: Request) -> RequestKey:
         return RequestKey(event_id=uuid.uuid4().hex)
     if not 0 < len(key) <= KEY_CHARS:
         raise ValidationError({HEADER: f"This header has 1 to {KEY_CHARS} characters."})
+    given = request.data
+    if isinstance(given, dict):
+        # How long the client waits is not part of the request: retries often change it.
+        given = {name: value for name, value in given.items() if name != "wait"}
     # The order of members does not matter.
-    body = json.dumps(request.data, sort_keys=True, separators=(",", ":"))
+    body = json.dumps(given, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(f"{request.path}\n{body}".encode()).hexdigest()
     event_id = str(uuid.uuid5(_NAMESPACE, key))
     return RequestKey(event_id=event_id, sha256=digest, is_given=True)
@@ -283,6 +286,9 @@ def problem_of(error: RemoteProtocolError) -> Problem:
     """Convert a protocol error to a REST problem."""
     wait = retry_after(error)
     members = {} if wait is None else {"retry_after": wait}
+    if error.code == ErrorCode.EVENT_ID_CONFLICT:
+        # The request has no event id: the server made one of its key.
+        return Problem("idempotency_conflict", PROBLEMS["idempotency_conflict"].remedy)
     if error.code in _CODES:
         return Problem(_CODES[ErrorCode(error.code)], error.message, members=members)
     code = str(error.code)

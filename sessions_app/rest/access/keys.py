@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from agents_app import selectors
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.rights import PROTOCOLS, Rights
 from agents_app.rest.views import StrictSerializer, address_of, caller, rights_of
@@ -69,11 +70,11 @@ class NewKeySerializer(StrictSerializer):
         help_text="The ids of the chats that it is restricted to.",
     )
     agents = serializers.ListField(
-        child=serializers.CharField(max_length=40),
+        child=serializers.CharField(max_length=64),
         max_length=keys.RESTRICTED_TO,
         required=False,
         allow_null=True,
-        help_text="The ids of the agents that it is restricted to.",
+        help_text="The agents that it is restricted to, by id or name.",
     )
     protocols = serializers.ListField(
         child=serializers.ChoiceField(choices=list(PROTOCOLS)),
@@ -150,7 +151,7 @@ class KeysView(RestView):
         try:
             made = keys.make_key(
                 caller(request).pk,
-                _wanted(body.validated_data),
+                _wanted(body.validated_data, caller(request).pk),
                 by=rights_of(request),
                 address=address_of(request),
             )
@@ -252,14 +253,14 @@ def _own(request: Request, key_id: str) -> ApiKey:
     return key
 
 
-def _wanted(values: dict[str, Any]) -> keys.KeyRequest:
+def _wanted(values: dict[str, Any], user_id: int) -> keys.KeyRequest:
     budget = values.get("budget")
     return keys.KeyRequest(
         name=values["name"],
         rights=Rights(
             scopes=frozenset(values["scopes"]),
             chats=_set(values.get("chats")),
-            agents=_set(values.get("agents")),
+            agents=_agents(values.get("agents"), user_id),
             protocols=_set(values.get("protocols")),
         ),
         expires_at=values.get("expires_at"),
@@ -273,6 +274,14 @@ def _wanted(values: dict[str, Any]) -> keys.KeyRequest:
 
 def _set(names: Sequence[str] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names)
+
+
+def _agents(given: Sequence[str] | None, user_id: int) -> frozenset[str] | None:
+    """Return the ids of agents given by id or name; an unknown one stays as it is."""
+    if given is None:
+        return None
+    by_name = {spec.name: spec.id for spec in selectors.list_agents(user_id)}
+    return frozenset(by_name.get(one, one) for one in given)
 
 
 def _amount(text: str, currency: str) -> Money:

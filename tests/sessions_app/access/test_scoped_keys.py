@@ -16,6 +16,7 @@ from payments_app.money import Money
 from payments_app.spending import approvals
 from sessions_app.access import keys
 from sessions_app.models import ApiKey
+from tests import factories
 from tests.client import output_text
 from tests.live_server import Person, quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import priced
@@ -299,6 +300,21 @@ def test_a_key_that_cannot_be_is_refused(
     refused = web.post("/api/v1/keys", json=body, headers=alice.headers)
     assert refused.status_code == 400, refused.text
     assert refused.json()["errors"][0]["pointer"].startswith(f"/{field}")
+
+
+def test_agents_of_a_key_are_given_by_id_or_name(web: httpx.Client, alice: Person) -> None:
+    named, by_id = factories.agent("named"), factories.agent("by-id")
+    factories.agent("hidden", is_public=False)
+
+    def create(*agents: str) -> httpx.Response:
+        body = {"name": "narrow", "scopes": ["chats:read"], "agents": agents}
+        return web.post("/api/v1/keys", json=body, headers=alice.headers)
+
+    made = create("named", by_id.pk)
+
+    assert made.status_code == 201
+    assert set(made.json()["agents"]) == {named.pk, by_id.pk}
+    assert [create(name).status_code for name in ("hidden", "nonexistent")] == [400, 400]
 
 
 def test_a_secret_that_was_replaced_ends_with_its_key(alice: Person, web: httpx.Client) -> None:

@@ -95,6 +95,12 @@ def test_a_message_is_sent_once_and_seen_live(
     assert (again["message"]["id"], again["responses"]) == (message["id"], [done])
     problem = program.call("POST", path, {"content": "other"}, status=409, Idempotency_Key="a")
     assert problem["code"] == "idempotency_conflict"
+    assert problem["detail"] == "Use a new Idempotency-Key."
+    # A retry may wait for another time, or not at all.
+    waited = program.call(
+        "POST", path, {"content": "@echo one two", "wait": 5}, status=201, Idempotency_Key="a"
+    )
+    assert waited["message"]["id"] == message["id"]
     # A message that addresses no agent starts none. It is one more session of no one.
     quiet = program.call("POST", path, {"content": "hello all"}, status=201)
     assert quiet["responses"] == []

@@ -188,6 +188,16 @@ def test_serve_says_it_in_one_line(
     assert reported in line
 
 
+def test_the_address_of_a_server_has_its_port(tmp_path: Path) -> None:
+    for variables, issuer in (
+        ({"PORT": "8391"}, "http://localhost:8391"),
+        ({"PORT": "8391", "UAMP_ISSUER": "https://chat.example"}, "https://chat.example"),
+        ({}, "http://localhost:8000"),
+    ):
+        shown = manage("diffsettings", data_dir=tmp_path, **variables).stdout
+        assert f"UAMP_ISSUER = '{issuer}'" in shown, variables
+
+
 def test_a_port_of_the_command_line_is_refused_likewise(tmp_path: Path) -> None:
     done = manage("serve", "--port", "70000", data_dir=tmp_path)
     assert done.returncode == 2
