@@ -33,12 +33,14 @@ class JsonView(APIView):
     Each view declares the scopes that a credential needs: `read_scope` for GET, `write_scope` for
     other methods. A credential restricted to chats or agents is accepted if the path names a chat,
     or if `takes_restricted_keys` says that the view itself filters what the credential may not see.
+    One with a budget may move money only where `pays_for_answers` says that the budget counts it.
     """
 
     metadata_class = None
     read_scope: str | None = None
     write_scope: str | None = None
     takes_restricted_keys = False
+    pays_for_answers = False
 
     def check_permissions(self, request: Request) -> None:
         """Reject callers without permission and credentials without the required rights.
@@ -51,7 +53,7 @@ class JsonView(APIView):
             return
         scope = self.read_scope if request.method in SAFE_METHODS else self.write_scope
         rights.check(EVERYTHING if scope is None else scope)
-        if scope == "payments:write":
+        if scope == "payments:write" and not self.pays_for_answers:
             rights.check_pays()
         self._check_restrictions(rights)
 

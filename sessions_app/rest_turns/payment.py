@@ -50,6 +50,7 @@ class AnswerPaymentView(RestView):
 
     write_scope = "payments:write"
     takes_restricted_keys = True
+    pays_for_answers = True
 
     @extend_schema(
         operation_id="pay_response",

@@ -15,9 +15,9 @@ from payments_app import services as ledger
 from payments_app.money import Money
 from payments_app.spending import approvals
 from sessions_app.access import keys
-from sessions_app.models import ApiKey
+from sessions_app.models import ApiKey, PaymentRequest
 from tests import factories
-from tests.client import output_text
+from tests.client import output_text, wait_until
 from tests.live_server import Person, quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import priced
 
@@ -215,6 +215,32 @@ def test_a_key_pays_no_more_than_its_budget(dial: Dial, web: httpx.Client, alice
     assert output_text(own.answer("Hello")[-1]) == "Hello"
     assert web.put("/api/payments/limits", json={"limits": []}, headers=alice.headers).is_success
     assert keys.budgets_of(list(ApiKey.objects.all()))
+
+
+def test_a_key_with_a_budget_pays_for_answers_over_rest(web: httpx.Client, alice: Person) -> None:
+    account = ledger.account_of_user(alice.user.pk)
+    ledger.top_up(
+        key="a", account=account.id, amount=Money.parse("5"), provider="test", external_id="a"
+    )
+    priced("dear", per_answer="1")
+    chat = shared_chat(alice, agents=("dear",), trigger="always")
+    narrow = key_of(alice, budget=keys.KeyBudget(amount=Money.parse("1.5"), period="day"))
+
+    def pay() -> httpx.Response:
+        """Ask, and pay for the answer once it waits for that."""
+        sent = web.post(
+            f"/api/v1/chats/{chat.pk}/messages", json={"content": "Hello"}, headers=narrow.headers
+        )
+        (asked,) = sent.json()["responses"]
+        wait_until(lambda: PaymentRequest.objects.filter(response_id=asked["id"]).exists())
+        path = f"/api/v1/responses/{asked['id']}/payment"
+        return web.post(path, json={}, headers=narrow.headers)
+
+    paid, refused = pay(), pay()
+
+    assert (paid.status_code, paid.json()["amount"]) == (200, "1")
+    assert (refused.status_code, refused.json()["payment"]["code"]) == (402, "rate_limited")
+    assert "limit" in refused.json()["detail"]
 
 
 def test_a_secret_is_replaced_at_once_or_after_a_time(
