@@ -91,6 +91,7 @@ urlpatterns = [
     path("log-tree/checkpoint", log_tree.checkpoint, name="tree_checkpoint"),
     path("log-tree/consistency", log_tree.consistency, name="tree_consistency"),
     path("log-tree/proof", log_tree.proof, name="tree_proof"),
+    path("log-tree/tile/<str:level>/<path:place>", log_tree.tile, name="tree_tile"),
     path("log-tree/keys", log_tree.verifier_keys, name="tree_keys"),
     path("log-tree/cosignatures", log_tree.cosign, name="tree_cosignatures"),
     path("unsubscribe/<str:token>", unsubscribing.unsubscribe, name="unsubscribe"),

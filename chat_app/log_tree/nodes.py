@@ -32,7 +32,7 @@ def append(size: int, leaves: Sequence[bytes]) -> None:
 
     The caller holds the lock of `LogTree`. Raises TreeChanged.
     """
-    peaks = _hashes(complete_nodes(LeafRange(0, size)))
+    peaks = hashes(complete_nodes(LeafRange(0, size)))
     rows = []
     for leaf, made in enumerate(leaves, size):
         peaks.append(made)
@@ -47,7 +47,7 @@ def append(size: int, leaves: Sequence[bytes]) -> None:
 def subtree_hashes(subtrees: Sequence[LeafRange]) -> list[bytes]:
     """Return the hashes of subtrees, by one query. Raises TreeChanged."""
     covers = [complete_nodes(one) for one in subtrees]
-    found = iter(_hashes([node for cover in covers for node in cover]))
+    found = iter(hashes([node for cover in covers for node in cover]))
     return [joined(list(islice(found, len(cover)))) for cover in covers]
 
 
@@ -75,7 +75,8 @@ def stored_nodes(size: int) -> Iterator[tuple[int, bytes]]:
         after = page[-1][0]
 
 
-def _hashes(nodes: Sequence[tuple[int, int]]) -> list[bytes]:
+def hashes(nodes: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Return the hashes of complete nodes, by one query. Raises TreeChanged."""
     places = [node_position(level, index) for level, index in nodes]
     rows = TreeNode.objects.filter(pk__in=places).values_list("position", "hash")
     stored = dict(rows)

@@ -18,6 +18,7 @@ from chat_app.log_tree import proofs
 from chat_app.log_tree.cosigning import NotAWitness, UnknownCheckpoint, add_cosignatures
 from chat_app.log_tree.growth import tree_name
 from chat_app.log_tree.nodes import TreeChanged
+from chat_app.log_tree.tiles import read_tile, tile_hashes
 from signing_app.published import keys_of
 from uamp.log_checkpoint import BadCheckpoint, public_key_of
 from uamp.transparency.notes import NOTE_CHARS_MAX, TREE, verifier_key
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 TEXT: Final = "text/plain; charset=utf-8"
+HASHES: Final = "application/octet-stream"
+_WEEK: Final = 604_800
 _DIGITS: Final = 18
 
 
@@ -62,6 +65,21 @@ def proof(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+def tile(request: HttpRequest, level: str, place: str) -> HttpResponse:
+    """Return a tile of the tree, whole or the first hashes of it (C2SP tlog-tiles)."""
+    del request
+    known = read_tile(level, place)
+    try:
+        hashes = None if known is None else tile_hashes(known)
+    except TreeChanged:
+        hashes = None
+    answer = _public(hashes, media_type=HASHES)
+    # The hashes of a place in the tree never change.
+    answer["Cache-Control"] = f"public, max-age={_WEEK}, immutable"
+    return answer
+
+
+@require_safe
 def verifier_keys(request: HttpRequest) -> HttpResponse:
     """Return the keys of the tree as verifier keys, a line each, the newest first."""
     del request
@@ -94,7 +112,7 @@ def _number(request: HttpRequest, name: str) -> int:
     return int(text)
 
 
-def _public(text: str | None, *, media_type: str = TEXT) -> HttpResponse:
+def _public(text: str | bytes | None, *, media_type: str = TEXT) -> HttpResponse:
     if text is None:
         raise Http404
     answer = HttpResponse(text, content_type=media_type)

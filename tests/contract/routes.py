@@ -271,6 +271,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "log-tree/checkpoint": {"GET": (E, None)},
     "log-tree/consistency": {"GET": (E, None)},
     "log-tree/proof": {"GET": (E, None)},
+    "log-tree/tile/{level}/{place}": {"GET": (E, None)},
     "log-tree/keys": {"GET": (E, None)},
     "log-tree/cosignatures": {"POST": (E, None)},
     ".well-known/openid-configuration": {"GET": (E, None)},

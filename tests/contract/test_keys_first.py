@@ -54,6 +54,7 @@ PUBLIC: Final = {
     "log-tree/checkpoint",
     "log-tree/consistency",
     "log-tree/proof",
+    "log-tree/tile/{level}/{place}",
     "log-tree/keys",
     ".well-known/openid-configuration",
     ".well-known/oauth-authorization-server",

@@ -147,6 +147,8 @@ def staged(web: httpx.Client) -> Stage:
         "path": "v1/card",
         "stream_id": "str-1",
         "file_id": str(UUID(int=2)),
+        "level": "0",
+        "place": "000.p/1",
     }
     # A worker would find that its key is not the server's, and remove it.
     update_settings(user_id=user.pk, change=SettingsChange(notifications=NotificationLevel.NONE))

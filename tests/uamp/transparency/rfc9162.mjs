@@ -57,7 +57,36 @@ function included(text, proof) {
   return place < Number(size) && rootOf(sha256([0], text), place, Number(size), path).toString("base64") === root && path.length === 0;
 }
 
+// The root of a tree, computed from its tiles (C2SP tlog-tiles) and nothing else.
+function rootOfTiles(size, tiles) {
+  const hash = (level, index) => {
+    const [tile, place, width] = [Math.floor(index / 256), index % 256, Math.floor(size / 256 ** level)];
+    const groups = String(tile).padStart(3 * Math.ceil(String(tile).length / 3), "0").match(/.../g);
+    const path = groups.map((group, at) => (at + 1 < groups.length ? `x${group}` : group)).join("/");
+    const part = (tile + 1) * 256 > width ? `.p/${width % 256}` : "";
+    const hashes = Buffer.from(tiles[`${level}/${path}${part}`], "base64");
+    if (hashes.length !== 32 * (part ? width % 256 : 256)) throw new Error("a tile of another size");
+    return hashes.subarray(32 * place, 32 * place + 32);
+  };
+  const subtree = (start, end) => {
+    const count = end - start;
+    const level = Math.floor(Math.log2(count) / 8);
+    const isComplete = count === 256 ** level;
+    const stored = isComplete ? hash(level, start / count) : null;
+    if (count === 1) return stored;
+    const middle = start + half(count);
+    const found = parent(subtree(start, middle), subtree(middle, end));
+    if (stored && !stored.equals(found)) throw new Error("a tile that does not follow from those below");
+    return found;
+  };
+  return subtree(0, size);
+}
+
 const KINDS = {
+  tiles: ({ note, tiles }) => {
+    const [, size, root] = note.split("\n");
+    return rootOfTiles(Number(size), tiles).toString("base64") === root;
+  },
   inclusion: ({ text, proof }) => included(text, proof),
   consistency({ from, to, hashes, roots }) {
     const path = hashes.map((one) => Buffer.from(one, "base64"));
