@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import jwt
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ec import (
     SECP256R1,
     EllipticCurvePrivateKey,
@@ -27,8 +29,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
-from jwt import api_jws
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+from jwt.utils import base64url_encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,13 +74,14 @@ class SigningKey:
 
     def sign(self, claims: Mapping[str, Any], *, typ: str = "JWT") -> str:
         """Return a compact JWS of claims; `typ` is the `typ` of its header (RFC 8725 §3.11)."""
-        headers = {"kid": self.kid, "typ": typ}
-        return jwt.encode(dict(claims), self.private, algorithm=self.algorithm, headers=headers)
+        return self.sign_bytes(msgspec.json.encode(claims), typ=typ)
 
     def sign_bytes(self, payload: bytes, *, typ: str, **header: str) -> str:
         """Return a compact JWS of any payload; `header` are further members of its header."""
-        headers = {"kid": self.kid, "typ": typ, **header}
-        return api_jws.encode(payload, self.private, algorithm=self.algorithm, headers=headers)
+        head = _header(alg=self.algorithm, kid=self.kid, typ=typ, **header)
+        signed = head + b"." + base64url_encode(payload)
+        signature = jwt.get_algorithm_by_name(self.algorithm).sign(signed, self.private)
+        return (signed + b"." + base64url_encode(signature)).decode()
 
 
 def new_key(algorithm: str) -> SigningKey:
@@ -110,6 +113,12 @@ def read_key(pem: bytes) -> SigningKey:
             return _named(private, "ES256")
         case _:
             raise UnusableKey("The key is neither of RSA, nor of Ed25519, nor of P-256.")
+
+
+@lru_cache(maxsize=256)
+def _header(**members: str) -> bytes:
+    """Return the first part of a compact JWS."""
+    return base64url_encode(msgspec.json.encode(members))
 
 
 def _named(private: PrivateKey, algorithm: str) -> SigningKey:

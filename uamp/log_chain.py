@@ -7,7 +7,7 @@ was erased keeps its place in the chain.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _INTEGER_MAX: Final = 2**53 - 1
 _START: Final = "uamp chat log 1"
+_CONTAINERS: Final = frozenset({dict, list, tuple})
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -83,13 +84,25 @@ def hash_of(text: object) -> bytes | None:
 def _is_plain(value: Any) -> bool:
     """Return whether all keys are ASCII and all numbers integers that a double holds."""
     kind = type(value)
-    if kind is str or value is None or kind is bool:
-        return True
-    if kind is int:
-        return bool(-_INTEGER_MAX <= value <= _INTEGER_MAX)
     if kind is dict:
-        return "".join(value).isascii() and all(map(_is_plain, value.values()))
-    return kind in (list, tuple) and all(map(_is_plain, value))
+        return "".join(value).isascii() and _are_plain(value.values())
+    if kind is list or kind is tuple:
+        return _are_plain(value)
+    return _are_plain((value,))
+
+
+def _are_plain(values: Iterable[Any]) -> bool:
+    # Most values are texts and numbers: a call for each of them would cost more than this loop.
+    for value in values:
+        kind = type(value)
+        if kind is str or value is None or kind is bool:
+            continue
+        if kind is int:
+            if not -_INTEGER_MAX <= value <= _INTEGER_MAX:
+                return False
+        elif kind not in _CONTAINERS or not _is_plain(value):
+            return False
+    return True
 
 
 def _with_doubles(value: Any) -> Any:
