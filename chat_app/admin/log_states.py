@@ -12,6 +12,7 @@ from audit_app.admin.columns import linked, moment
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.log.verification import check_log
 from chat_app.models import LogCheckpoint, LogErasure
+from uamp.log_check import SENTENCES
 
 if TYPE_CHECKING:
     from django.utils.safestring import SafeString
@@ -36,8 +37,10 @@ def log_state(chat: Chat) -> SafeString | str:
     if summary.is_intact:
         outside = f", {summary.unchained} are outside the chain" if summary.unchained else ""
         return format_html("Not changed: {}{}. {}", read, outside, heads)
-    listed = ", ".join(f"{one.kind} at {one.seq}" for one in summary.problems[:SHOWN])
-    return format_html("<strong>Changed: {}.</strong> {}. {}", listed, read, heads)
+    shown = summary.problems[:SHOWN]
+    listed = ", ".join(f"{one.kind} at {one.seq}" for one in shown)
+    reasons = " ".join(dict.fromkeys(SENTENCES[one.kind] for one in shown))
+    return format_html("<strong>Changed: {}.</strong> {} {}. {}", listed, reasons, read, heads)
 
 
 @admin.register(LogCheckpoint)

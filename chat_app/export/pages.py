@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chat_app.log.signatures import signatures_of
+from chat_app.log.signatures import signatures_of, stored_output_hashes
 from chat_app.members.membership import is_member
 from chat_app.models import Chat, Message
 from uamp.digital_source import AI_MADE
@@ -94,19 +94,27 @@ def _plain_all(
     """Return messages with their receipts and signatures."""
     answers = {message.response_id for message in messages if message.response_id}
     signed = signatures_of(chat.pk, answers)
+    stored = stored_output_hashes(chat.pk, signed)
     return [
-        _plain(message, receipts.get(message.response_id), signed.get(message.response_id))
+        {
+            **_plain(message),
+            **_present(
+                receipt=receipts.get(message.response_id),
+                signature=signed.get(message.response_id),
+                stored_output_hash=stored.get(message.response_id),
+            ),
+        }
         for message in messages
     ]
 
 
-def _plain(
-    message: Message, receipt: dict[str, Any] | None, signature: str | None
-) -> dict[str, Any]:
+def _present(**members: Any) -> dict[str, Any]:
+    """Return the members that are not None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _plain(message: Message) -> dict[str, Any]:
     """Return a message in its current state; a deleted one has a place but no text."""
-    more: dict[str, Any] = {} if receipt is None else {"receipt": receipt}
-    if signature is not None:
-        more["signature"] = signature
     return {
         "id": message.pk,
         "seq": message.seq,
@@ -126,5 +134,4 @@ def _plain(
         "revision": message.revision or 0,
         "edited_at": message.edited_at,
         "deleted_at": message.deleted_at,
-        **more,
     }

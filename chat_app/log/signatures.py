@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from django.db.models import OuterRef, Subquery
 
 from chat_app.log.history import IS_END, ends
-from chat_app.models import ChatEvent, Message
+from chat_app.models import Chat, ChatEvent, Message
+from uamp.signatures import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import Any
 
 
 def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]:
@@ -25,6 +27,28 @@ def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]
     rows = ends(chat_id, response_ids)
     found = rows.values_list("response_id", "payload__signature")
     return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
+
+
+def stored_output_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, str]:
+    """Return the `output_hash` of responses as they are stored, by response id.
+
+    Clients of other protocols read the stored responses, so verifiers compare them with the
+    signature, too. Responses whose output was erased are left out.
+    """
+    if not response_ids:
+        return {}
+    # The rows of sessions_app are reached through the chat, because imports point down.
+    rows = Chat.objects.filter(pk=chat_id, responses__pk__in=response_ids)
+    found = rows.values_list("responses__pk", "responses__output")
+    return {response_id: _hash_of(output) for response_id, output in found if output}
+
+
+def _hash_of(output: Any) -> str:
+    """Return the hash of an output; an empty text, which no signature has, if it is not JSON."""
+    try:
+        return sha256_of(output)
+    except ValueError:
+        return ""
 
 
 def signatures_of_responses(response_ids: Collection[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@
  * @property {string|null} [response_id]
  * @property {string|null} [status] of an answer that is not whole: cancelled or failed
  * @property {string|null} [signature]
+ * @property {string|null} [stored_output_hash] the `output_hash` of the stored response, which other protocols read
  * @property {unknown} [deleted_at]
  * @property {unknown} [edited_at]
  * @property {string} [body_sha256]
@@ -41,6 +42,7 @@
  * @property {RequestState} request
  * @property {Claims} [claims] once they are verified
  * @property {string} [kid]
+ * @property {"response"} [part] what was changed, where it is not the message itself: the stored response
  *
  * @typedef {object} SignedReceipt a receipt of REST or of an export
  * @property {string} [response_id]
@@ -121,7 +123,9 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
     const claims = /** @type {Claims} */ (opened.claims);
     if (!couldSign(key, `agent:${claims.sub}`, claims.iat)) throw new UnknownKey();
     const about = { claims, kid: key.kid, request: await requestOf(claims, question) };
-    return { ...about, state: await stateOf(claims, key, message, chatId) };
+    const state = await stateOf(claims, key, message, chatId);
+    const isOtherStored = (state === "valid" || state === "rotated") && (message.stored_output_hash ?? claims.output_hash) !== claims.output_hash;
+    return isOtherStored ? { ...about, state: "changed", part: "response" } : { ...about, state };
   } catch (error) {
     return { state: failure(error), request: "absent" };
   }

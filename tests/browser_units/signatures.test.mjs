@@ -63,6 +63,20 @@ test("a changed message shows, whatever was changed", async () => {
   assert.equal(await stateOf(signed(), { chatId: "chat_2" }), "changed");
 });
 
+test("a stored response that is not the signed one shows, and is not mistaken for the message", async () => {
+  const { claims } = await checkAnswer(signed(), keys);
+  for (const stored of [undefined, null, claims.output_hash]) {
+    assert.equal((await checkAnswer(signed({ stored_output_hash: stored }), keys)).part, undefined);
+    assert.equal(await stateOf(signed({ stored_output_hash: stored })), "valid");
+  }
+  for (const stored of ["", "0".repeat(64), 7]) {
+    const verdict = await checkAnswer(signed({ stored_output_hash: stored }), keys);
+    assert.deepEqual([verdict.state, verdict.part], ["changed", "response"], String(stored));
+  }
+  const message = await checkAnswer(signed({ content: "other", stored_output_hash: "0" }), keys);
+  assert.deepEqual([message.state, message.part], ["changed", undefined]);
+});
+
 test("unsigned, erased and rotated answers are called so", async () => {
   assert.equal(await stateOf(answer), "unsigned");
   assert.equal(await stateOf(signed({ content: "", content_items: [], deleted_at: 1 })), "erased");

@@ -58,6 +58,13 @@ with connection.cursor() as cursor:
     for _, sql in triggers:
         cursor.execute(sql)
 """
+# Clients of other protocols read the row of the response, which the page does not show.
+OTHER_RECORD = """
+from sessions_app.models import Response
+row = Response.objects.filter(status="completed").order_by("-created_at").first()
+row.output[0]["text"] = row.output[0]["text"].replace("wood", "food")
+row.save()
+"""
 FORGET = """
 from chat_app.models import ChatEvent
 row = ChatEvent.objects.filter(type="response.done").order_by("-seq").first()
@@ -114,6 +121,12 @@ async def test_the_badge_shows_what_became_of_an_answer(
         await shows(page, "changed", "Changed")
 
         await write(page, "@echo of wood again")
+        await shows(page, "valid", "Signed")
+        product.run(OTHER_RECORD)
+        await page.reload()
+        await shows(page, "changed", "Record changed")
+
+        await write(page, "@echo of wood once more")
         await shows(page, "valid", "Signed")
         product.run(KEYS.format(act=ROTATE))
         # The browser caches keys for minutes; another browser reads them anew.

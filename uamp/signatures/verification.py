@@ -2,7 +2,8 @@
 
 Messages are those of exports, REST and `message.created`: objects with `id`, `content`,
 `content_items`, `response_id`, `status` unless it is `completed`, and `deleted_at` or `body_sha256`
-if their text was deleted.
+if their text was deleted. `stored_output_hash` is that of the stored response, where the server
+adds it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,12 +17,16 @@ from uamp.signatures.claims import TYPE, AnswerClaims, agent_owner, output_of, r
 from uamp.signatures.jws import BadSignature, UnknownKey, open_signature
 from uamp.signatures.trust import SignatureState, distrust, is_retired
 
+_UNCHANGED: Final = frozenset({SignatureState.VALID, SignatureState.ROTATED})
 _DETAILS: Final = {
     SignatureState.VALID: "It is unchanged since the agent signed it.",
     SignatureState.ROTATED: "It is unchanged since the agent signed it, with a key retired since.",
     SignatureState.CHANGED: "It differs from what the agent signed.",
     SignatureState.ERASED: "It was signed; its text was deleted.",
 }
+
+
+_STORED: Final = "The stored response differs from what the agent signed."
 
 
 class RequestState(StrEnum):
@@ -82,9 +87,12 @@ def check_answer(
     state = _state(claims, message, chat_id)
     if state is SignatureState.VALID and is_retired(key):
         state = SignatureState.ROTATED
+    detail = _DETAILS[state]
+    if state in _UNCHANGED and not _is_stored_as_signed(claims, message):
+        state, detail = SignatureState.CHANGED, _STORED
     return SignatureCheck(
         state=state,
-        detail=_DETAILS[state],
+        detail=detail,
         request=_request(claims, question),
         claims=claims,
         kid=str(key["kid"]),
@@ -126,6 +134,12 @@ def _is_as_signed(claims: AnswerClaims, message: Mapping[str, Any]) -> bool:
         )
     except ValueError:
         return False
+
+
+def _is_stored_as_signed(claims: AnswerClaims, message: Mapping[str, Any]) -> bool:
+    """Return whether the response that other protocols read is the signed one, if that is known."""
+    stored = message.get("stored_output_hash")
+    return stored is None or bool(stored == claims.output_hash)
 
 
 def _is_erased(message: Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from chat_app.conversation.reactions import reactions_of
 from chat_app.conversation.threads import threads_of
 from chat_app.log.deletions import without_deleted
 from chat_app.log.history import QUOTE_CHARS
-from chat_app.log.signatures import signatures_of
+from chat_app.log.signatures import signatures_of, stored_output_hashes
 from chat_app.models import EMOJI_CHARS, Message
 from chat_app.rest.paging import SEQ_MAX, SeqQuery
 from uamp.digital_source import AI_MADE
@@ -146,6 +146,11 @@ class MessageSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="With `expand=signature`: the JWS of the answer, null for one without.",
     )
+    stored_output_hash = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="With `expand=signature`: the `output_hash` of the stored response.",
+    )
     response = serializers.DictField(
         required=False,
         allow_null=True,
@@ -213,11 +218,13 @@ def messages_data(
 
 
 def with_signatures(data: list[dict[str, Any]]) -> None:
-    """Add `signature` to messages of one chat; None for those without one."""
+    """Add `signature` and `stored_output_hash` to messages of one chat; None without one."""
     answers = {row["response_id"] for row in data if row["response_id"]}
     found = signatures_of(data[0]["chat_id"], answers) if answers else {}
+    stored = stored_output_hashes(data[0]["chat_id"], found) if found else {}
     for row in data:
         row["signature"] = found.get(row["response_id"])
+        row["stored_output_hash"] = stored.get(row["response_id"])
 
 
 def message_data(message_id: str, *, reader: int) -> dict[str, Any]:

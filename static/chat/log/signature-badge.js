@@ -25,23 +25,33 @@ const STATES = {
   unsupported: { text: gettext("Not verified"), about: gettext("This browser can't verify this kind of signature."), icon: "seal" },
 };
 
+const STORED_CHANGED = {
+  ...STATES.changed, text: gettext("Record changed"),
+  about: gettext("The message is exactly what the agent signed, but the stored answer that other programs read was changed."),
+};
+
 /** @param {Verdict} verdict */
-function aboutOf({ state, request, claims, kid }) {
+const lookOf = ({ state, part }) => (part === "response" ? STORED_CHANGED : STATES[state]);
+
+/** @param {Verdict} verdict */
+function aboutOf(verdict) {
+  const { request, claims, kid } = verdict;
   const signed = claims ? interpolate(gettext("Signed by %(agent)s, %(time)s, key %(key)s."), { agent: claims.agent, time: fullTime(claims.iat * 1000), key: kid ?? "" }) : "";
   const question = request === "changed" ? gettext("The question isn't the one that was answered.") : request === "edited" ? gettext("The question was edited afterwards.") : "";
-  return [STATES[state].about, question, signed].filter(Boolean).join(" ");
+  return [lookOf(verdict).about, question, signed].filter(Boolean).join(" ");
 }
 
 /** The badge of a verdict. @param {Verdict} verdict */
 export function signatureMark(verdict) {
   const isAskedOther = verdict.request === "changed" && (verdict.state === "valid" || verdict.state === "rotated");
-  const { text, icon, isBad, isQuiet } = isAskedOther ? { ...STATES.changed, text: gettext("Question changed"), isQuiet: false } : STATES[verdict.state];
+  const { text, icon, isBad, isQuiet } = isAskedOther ? { ...STATES.changed, text: gettext("Question changed"), isQuiet: false } : lookOf(verdict);
   return html`<span class="mark signature ${isBad ? "is-bad" : ""}" title=${aboutOf(verdict)} data-testid="signature" data-state=${verdict.state} data-request=${verdict.request}>${glyph(icon)}<span class=${isQuiet ? "visually-hidden" : ""}>${text}</span></span>`;
 }
 
 /** @param {Entry} entry @returns {SignedMessage} */
 export const signedMessage = (entry) => ({
   id: entry.id, role: entry.role, name: entry.name, content: entry.content, content_items: entry.content_items, response_id: entry.response_id, status: entry.status, signature: entry.signature,
+  stored_output_hash: entry.stored_output_hash,
   deleted_at: entry.deletedAt, edited_at: entry.editedAt,
 });
 

@@ -281,7 +281,12 @@ def test_the_page_of_a_chat_says_whether_its_log_was_changed(chat: Chat) -> None
     url = reverse("admin:chat_app_chat_change", args=[chat.pk.replace("_", "_5F")])
     assert f"Not changed: {chat.last_seq} of {chat.last_seq} entries" in _text(client, url)
     Message.objects.filter(chat=chat, content="number 2").update(content="number 3")
-    assert "Changed: message_changed at 3." in _text(client, url)
+    text = _text(client, url)
+    assert "Changed: message_changed at 3.</strong> The message differs from the one in" in text
+    entry = ChatEvent.objects.get(chat=chat, seq=2)
+    entry.payload["message"]["content"] = "another"
+    entry.save()
+    assert "The entry was changed, or inserted later." in _text(client, url)
 
 
 def _text(client: Client, url: str) -> str:

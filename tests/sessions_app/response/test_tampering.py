@@ -99,7 +99,9 @@ def test_a_changed_event_shows(
 
 
 @pytest.mark.parametrize("column", ["output", "usage"])
-def test_a_changed_response_shows(paid_answer: Message, column: str) -> None:
+def test_a_changed_response_shows(
+    web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path, column: str
+) -> None:
     row = Response.objects.get(pk=paid_answer.response_id)
     if column == "output":
         row.output[0]["text"] = row.output[0]["text"].replace("w", "v", 1)
@@ -111,6 +113,14 @@ def test_a_changed_response_shows(paid_answer: Message, column: str) -> None:
     sentence = "The stored answer or its cost differs from the log."
     assert f"answer_changed. {sentence}" in found
     assert "1 chats were changed" in found
+    # A member sees it by the signature, which has the price of an answer, but not all of its usage.
+    is_signed = column == "output"
+    sentence = "The stored response differs from what the agent signed."
+    _, answer = history(web, alice, paid_answer.chat_id)
+    verdict = check_answer(answer, keys_of(web))
+    assert (verdict.state == "changed", verdict.detail == sentence) == (is_signed, is_signed)
+    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in said) == (8 if is_signed else 0, is_signed), said
 
 
 def test_a_changed_price_shows(
@@ -132,6 +142,8 @@ def test_a_changed_price_shows(
     assert (verdict.state, verdict.detail) == ("changed", sentence)
     code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
     assert (code, sentence in said) == (8, True), said
+    with pytest.raises(CommandError, match="The ledger does not add up"):
+        call_command("audit_ledger")
 
 
 def test_the_erasure_of_a_person_leaves_the_log_intact(

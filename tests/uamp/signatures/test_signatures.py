@@ -290,6 +290,17 @@ def test_a_changed_message_shows(change: dict[str, Any]) -> None:
     assert state_of({**ANSWER, **change}) == "changed"
 
 
+@pytest.mark.parametrize("stored", ["", "0" * 64, 7, [], {}, 1.5])
+def test_a_stored_response_that_is_not_the_signed_one_shows(stored: Any) -> None:
+    message = {**ANSWER, "signature": signed()}
+    known = sha256_of(output_of(str(ANSWER["content"]), []))
+    for same in (None, known):
+        assert check_answer({**message, "stored_output_hash": same}, published()).state == "valid"
+    verdict = check_answer({**message, "stored_output_hash": stored}, published())
+    sentence = "The stored response differs from what the agent signed."
+    assert (verdict.state, verdict.detail, verdict.is_good) == ("changed", sentence, False)
+
+
 def test_a_message_of_another_chat_shows() -> None:
     assert state_of(ANSWER, chat_id="chat_2") == "changed"
 

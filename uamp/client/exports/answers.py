@@ -22,6 +22,7 @@ _KEPT: Final = (
     "response_id",
     "status",
     "signature",
+    "stored_output_hash",
     "edited_at",
     "deleted_at",
     "receipt",
