@@ -87,6 +87,7 @@ async def main(order: dict[str, Any]) -> None:
     """Warm up with all agents, and then count for each."""
     switch = ctypes.CDLL(order["switch"])
     _leave_out_the_clock()
+    _leave_out(order["without"])
     await server.startup()
     sockets_of = {
         agent: [CountedSocket(order["token"]) for _ in range(order["sockets"])]
@@ -113,6 +114,19 @@ def _leave_out_the_clock() -> None:
     with suppress(ModuleNotFoundError):
         heartbeat: Any = import_module("sessions_app.process.heartbeat")
         heartbeat.Heartbeat.start = lambda _self: None
+
+
+def _leave_out(parts: list[str]) -> None:
+    """Leave out the signature of answers or the hash chain of their logs, to count their share."""
+    if "signature" in parts:
+        finish: Any = import_module("sessions_app.response.end.finish")
+        finish.is_signed = lambda _finish: False
+    if "chain" in parts:
+        for name in ("sqlite", "postgres"):
+            store: Any = import_module(f"sessions_app.store.{name}")
+            rows = store.event_rows
+            store.entry_digests = lambda turn, rows=rows: [bytes(32)] * len(rows(turn))
+            store.chain_hash = lambda previous, _seq, _entry: previous
 
 
 async def _turns(sockets: list[CountedSocket], text: str, turns: int) -> None:

@@ -29,6 +29,7 @@ CHEAP: Final = {
     "growth": ["--messages", "10", "20", "--rows", "100", "200"],
     "idle": ["--sessions", "2"],
     "admin_lists": ["--rows", "2000"],
+    "verify": ["--messages", "10", "20"],
 }
 
 

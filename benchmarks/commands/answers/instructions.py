@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 COUNTING: Final = servers.ROOT / "benchmarks" / "counting"
 HERE: Final = "here"
+PARTS: Final = ("signature", "chain")
 ROUNDS: Final = 3
 RUN_SECONDS: Final = 1800
 # By agent, in thousands per turn.
@@ -38,6 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Count each commit once per database, and print thousands of instructions per turn."""
     parser = results.parser("instructions", __doc__)
     parser.add_argument("--against", nargs="*", default=[], metavar="COMMIT")
+    parser.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        choices=PARTS,
+        help="count also without these parts of a turn, together",
+    )
     parser.add_argument("--sockets", type=int, default=1, metavar="N", help="at once (1)")
     parser.add_argument("--warm", type=int, default=8, metavar="N", help="turns before (8)")
     parser.add_argument("--turns", type=int, default=8, metavar="N", help="turns that count (8)")
@@ -48,24 +56,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{'':14}{'commit':16}{'agent':12}{'thousands':>10}   of here")
         for database in results.databases_of(chosen):
             base: Counts = {}
-            for commit in (HERE, *chosen.against):
-                tree = servers.ROOT if commit == HERE else earlier.tree(commit)
+            for name in (HERE, *(["without"] if chosen.without else []), *chosen.against):
+                tree = earlier.tree(name) if name in chosen.against else servers.ROOT
                 settings = results.settings_of(chosen)
+                without = chosen.without if name == "without" else []
                 with servers.prepared(database, settings=settings, tree=tree) as data:
-                    counts = counted(data, chosen.sockets, chosen.warm, chosen.turns)
+                    counts = counted(data, chosen.sockets, chosen.warm, chosen.turns, without)
                 base = base or counts
                 for agent, total in counts.items():
                     ratio = total / base[agent]
-                    kept.add(f"instructions.{database}.{commit}.{agent}", spread([total]), "ki")
+                    kept.add(f"instructions.{database}.{name}.{agent}", spread([total]), "ki")
                     print(
-                        f"{database:14}{commit[:14]:16}{agent:12}{total:>10,.0f}   {ratio:.3f}",
+                        f"{database:14}{name[:14]:16}{agent:12}{total:>10,.0f}   {ratio:.3f}",
                         flush=True,
                     )
 
 
-def counted(data: Data, sockets: int, warm: int, turns: int) -> Counts:
-    """Count turns with a free and with a paid agent."""
+def counted(data: Data, sockets: int, warm: int, turns: int, without: Sequence[str] = ()) -> Counts:
+    """Count turns with a free and with a paid agent, without some of PARTS."""
     order = {
+        "without": list(without),
         "switch": str(_switch()),
         "token": data.token,
         "agents": [AGENT, PAID_AGENT],
