@@ -18,6 +18,7 @@ class FederationAppConfig(AppConfig):
         from chat_app.log import fanout, homes  # noqa: PLC0415 as above
         from chat_app.members import inviting  # noqa: PLC0415 as above
         from chat_app.people import names  # noqa: PLC0415 as above
+        from federation_app import own_names  # noqa: PLC0415 as above
         from federation_app.asking import conversation  # noqa: PLC0415 as above
         from federation_app.exchange.admission import forget_old  # noqa: PLC0415 as above
         from federation_app.guests import (  # noqa: PLC0415 as above
@@ -34,9 +35,12 @@ class FederationAppConfig(AppConfig):
         from sessions_app.access.principal import PrincipalKind  # noqa: PLC0415 as above
         from sessions_app.data_rights import deleted_chats, erasure  # noqa: PLC0415 as above
         from sessions_app.process import periodic, retention  # noqa: PLC0415 as above
+        from signing_app import owner_keys  # noqa: PLC0415 as above
 
         keys.also_ended(PrincipalKind.PEER.prefix, ended_credentials)
+        owner_keys.overlapping(own_names.KEY_OWNER, own_names.OVERLAP)
         retention.also_delete(forget_old)
+        retention.also_delete(owner_keys.forget_private_halves)
         retention.also_delete(fetching.forget_unshown)
         deleted_chats.followed_by(outgoing.followed_chats)
         erasure.also_note(erasures.note_erasure)

@@ -1,7 +1,10 @@
 """The names of this server and its agents, and the key with which they sign. Synchronous.
 
 The server is `did:web:HOST`, an agent `did:web:HOST:agents:NAME`; UAMP_FEDERATION_HOST is the host.
-All of them sign with one key of `signing_app`, which has a key id under each name.
+All of them sign with one key of `signing_app`, which has a key id under each name. The next key is
+in the documents for ANNOUNCED_FOR before it signs envelopes. The key before it signs the documents
+that list the next one (`names.trust`, rule 4) until RETIRED_FOR later, so that peers which knew
+only that one follow.
 """
 
 from __future__ import annotations
@@ -22,8 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 KEY_OWNER: Final = "federation"
+ANNOUNCED_FOR: Final = timedelta(days=1)
+"""How long a key is published before it signs envelopes."""
 RETIRED_FOR: Final = timedelta(days=7)
-"""How long a retired key stays in the DID document."""
+"""How long a retired key stays in the DID document, and signs the documents."""
+OVERLAP: Final = owner_keys.Overlap(
+    algorithm=EDDSA, announced_for=ANNOUNCED_FOR, vouches_for=RETIRED_FOR
+)
 _AGENTS: Final = "agents"
 
 
@@ -61,8 +69,17 @@ def own_signer(did: str) -> EnvelopeKey:
     return EnvelopeKey(f"{did}#{key.kid}", key.private)
 
 
+def document_signer(did: str) -> EnvelopeKey:
+    """Return the key that signs the manifest and the hub of one of our names.
+
+    That is the oldest key that vouches for those after it.
+    """
+    key: Any = owner_keys.vouching_key(KEY_OWNER, EDDSA)
+    return EnvelopeKey(f"{did}#{key.kid}", key.private)
+
+
 def own_keys(did: str) -> list[VerificationKey]:
-    """Return the keys in the DID document of one of our names, the signing key first."""
+    """Return the keys in the DID document of one of our names, the newest first."""
     own_signer(did)
     oldest = (timezone.now() - RETIRED_FOR).timestamp()
     found: list[VerificationKey] = []

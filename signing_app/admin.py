@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib import admin
 
 from audit_app.admin.columns import moment
-from audit_app.admin.operations import Operation, OperationsAdmin
+from audit_app.admin.operations import Operation, OperationRefused, OperationsAdmin
 from audit_app.admin.records import RecordAdmin
 from audit_app.record import AuditAction
 from signing_app import owner_keys
@@ -21,9 +21,15 @@ RIGHT: Final = "signing_app.rotate_publishedkey"
 
 def _rotate(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> str:
     del wanted, request
-    if key.retired_at is not None:
+    if key.retired_at is not None or owner_keys.signs_from(key.owner) is not None:
         return ""
-    return f"{key.owner} signs with {owner_keys.rotate(key.owner).kid}"
+    try:
+        made = owner_keys.rotate(key.owner)
+    except owner_keys.TooManyRotations:
+        raise OperationRefused("It was rotated too often. Wait for the oldest key.") from None
+    start = owner_keys.signs_from(key.owner)
+    since = "" if start is None else f" from {start:%Y-%m-%d %H:%M %Z}"
+    return f"{key.owner} signs with {made.kid}{since}"
 
 
 def _withdraw(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> str:
@@ -38,7 +44,8 @@ ROTATE: Final = Operation(
     act=AuditAction.KEY_ROTATED,
     run=_rotate,
     facts=lambda key: (
-        f"{key.owner} signs with a new key from now on. What {key.pk} signed stays valid."
+        f"{key.owner} gets a new key. It signs from now on; one that other servers pin is published"
+        f" for a day first. What {key.pk} signed stays valid."
     ),
     offered=lambda key: key.retired_at is None,
     in_list=True,
@@ -65,14 +72,16 @@ class PublishedKeyAdmin(RecordAdmin, OperationsAdmin):
     operations = (ROTATE, WITHDRAW)
     list_display = (
         "kid", "owner", "algorithm", moment("created_at"), moment("retired_at"),
-        moment("withdrawn_at"),
+        moment("vouches_until"), moment("withdrawn_at"),
     )  # fmt: skip
     ordering = ("-created_at", "kid")
     search_fields = ("kid__exact", "owner__exact")
     search_help_text = (
-        "The id of a key, or its owner: agent:<id>, receipts, log, tree, shares or cards."
+        "The id of a key, or its owner: agent:<id>, receipts, log, tree, shares, cards or"
+        " federation."
     )
     fields = (
-        "kid", "owner", "algorithm", "jwk", "created_at", "retired_at", "withdrawn_at",
+        "kid", "owner", "algorithm", "jwk", "created_at", "retired_at", "vouches_until",
+        "withdrawn_at",
     )  # fmt: skip
     readonly_fields = fields

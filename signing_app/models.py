@@ -13,10 +13,14 @@ from django.utils import timezone
 
 
 class PublishedKey(models.Model):
-    """A key of one owner. Its private half is stored, encrypted, only while it signs."""
+    """A key of one owner. Its private half is stored, encrypted, only while it signs.
+
+    `retired_at` of a key with an overlap is in the future until the next key signs.
+    """
 
     kid = models.CharField(primary_key=True, max_length=16)
-    # `agent:<id>`, `receipts`, `log`, `tree`, `shares`, `cards` or `push`: see `owner_keys`.
+    # `agent:<id>`, `receipts`, `log`, `tree`, `shares`, `cards`, `push` or `federation`: see
+    # `owner_keys`.
     owner = models.CharField(max_length=60)
     algorithm = models.CharField(max_length=10)
     # The public half as a JSON Web Key (RFC 7517).
@@ -24,11 +28,13 @@ class PublishedKey(models.Model):
     secret = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     retired_at = models.DateTimeField(null=True, blank=True)
+    # Until when it signs the documents that list the key after it; None for owners without overlap.
+    vouches_until = models.DateTimeField(null=True, blank=True)
     # Set for a key that may have leaked: what it signed is no longer trusted.
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """An owner signs with one key at a time; a retired key has no private half."""
+        """An owner signs with one key at a time; a retired one that does not vouch, with none."""
 
         verbose_name = "signing key"
         constraints: ClassVar = [
@@ -38,7 +44,9 @@ class PublishedKey(models.Model):
                 name="an_owner_signs_with_one_key",
             ),
             models.CheckConstraint(
-                condition=Q(retired_at__isnull=True) | Q(secret=""),
+                condition=Q(retired_at__isnull=True)
+                | Q(vouches_until__isnull=False)
+                | Q(secret=""),
                 name="a_retired_key_signs_nothing",
             ),
             models.CheckConstraint(

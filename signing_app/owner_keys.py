@@ -1,9 +1,13 @@
 """The keys of owners: the current one, its rotation, and its withdrawal.
 
 An owner is an agent, the receipts or shared pages (`uamp.signatures`), the logs of chats (LOG),
-the tree of their heads (`uamp.transparency`), the cards of agents (CARDS) or the requests to push
-services (`chat_app.push.vapid`). A key is created when its owner first signs, for the algorithm of
-UAMP_SIGNATURE_ALGORITHM; choosing another algorithm rotates it.
+the tree of their heads (`uamp.transparency`), the cards of agents (CARDS), the requests to push
+services (`chat_app.push.vapid`) or the envelopes to other servers (`federation_app.own_names`). A
+key is created when its owner first signs, for the algorithm of UAMP_SIGNATURE_ALGORITHM; choosing
+another algorithm rotates it.
+
+The next key of an owner with an Overlap is published some time before it signs. The key before it
+signs until then, and signs the documents that list the keys for longer (`vouching_key`).
 
 Functions are synchronous, and any thread may call them; only `known_key` never queries the
 database.
@@ -15,11 +19,13 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import F, Q
 from django.utils import timezone
 
 from signing_app import kept_documents
@@ -28,6 +34,10 @@ from signing_app.keys import new_key, read_key
 from signing_app.models import PublishedKey
 
 if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from django.db.models import QuerySet
+
     from signing_app.keys import SigningKey
 
 logger = logging.getLogger(__name__)
@@ -44,11 +54,36 @@ FRESH_SECONDS: Final = 30.0
 KNOWN_MOST: Final = 1000
 """How many decrypted keys a process caches; the least recently used one is dropped first."""
 
+VOUCHING_MOST: Final = 8
+"""How many earlier keys of an owner vouch at a time; `rotate` refuses beyond."""
+
 _PURPOSE: Final = "signing_app.owner_keys"
 _TRIES: Final = 5
 
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overlap:
+    """How the keys of an owner follow each other, and their algorithm."""
+
+    algorithm: str
+    announced_for: timedelta
+    """How long the next key is published before it signs."""
+    vouches_for: timedelta
+    """How long the key before it then still signs the documents that list the keys."""
+
+
+class TooManyRotations(Exception):
+    """The last VOUCHING_MOST keys of an owner still vouch."""
+
+
+_overlaps: Final[dict[str, Overlap]] = {}
 _known: Final[OrderedDict[str, tuple[SigningKey, float]]] = OrderedDict()
 _lock: Final = threading.Lock()
+
+
+def overlapping(owner: str, overlap: Overlap) -> None:
+    """Rotate the keys of an owner with an overlap. Called when Django starts."""
+    _overlaps[owner] = overlap
 
 
 def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
@@ -61,23 +96,37 @@ def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
     found = known_key(owner, wanted)
     if found is None:
         found = _read_or_made(owner, wanted)
-        with _lock:
-            _known[owner] = (found, time.monotonic() + FRESH_SECONDS)
-            _known.move_to_end(owner)
-            while len(_known) > KNOWN_MOST:
-                _known.popitem(last=False)
+        _keep(owner, found)
     return found
 
 
 def known_key(owner: str, algorithm: str | None = None) -> SigningKey | None:
     """Return the key of `signing_key` if this process read it recently."""
     wanted = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
-    with _lock:
-        key, until = _known.get(owner, (None, 0.0))
-        if key is None or key.algorithm != wanted or until < time.monotonic():
-            return None
-        _known.move_to_end(owner)
-        return key
+    found = _kept(owner)
+    return found if found is not None and found.algorithm == wanted else None
+
+
+def vouching_key(owner: str, algorithm: str) -> SigningKey:
+    """Return the key that signs the documents which list an owner's keys.
+
+    It is the oldest one that vouches for those after it, or else the current one.
+    """
+    place = f"{owner} documents"
+    found = _kept(place)
+    if found is None:
+        found = _vouching(owner) or signing_key(owner, algorithm)
+        _keep(place, found)
+    return found
+
+
+def signs_from(owner: str) -> datetime | None:
+    """Return when the newest key of an owner begins to sign; None if it does already."""
+    coming = PublishedKey.objects.filter(
+        owner=owner, retired_at__gt=timezone.now(), withdrawn_at=None
+    )
+    last = coming.exclude(vouches_until=None).order_by("-retired_at").first()
+    return None if last is None else last.retired_at
 
 
 def forget() -> None:
@@ -88,12 +137,16 @@ def forget() -> None:
 
 
 def rotate(owner: str) -> SigningKey:
-    """Retire the key of an owner, and return the new one; the old one stays published."""
+    """Retire the key of an owner, and return the new one; the old one stays published.
+
+    With an Overlap, the new one is announced, and the old one signs meanwhile. While a key is
+    announced, that one is returned, and nothing changes. Raises TooManyRotations.
+    """
+    overlap = _overlaps.get(owner)
     for _ in range(_TRIES):
         try:
             with transaction.atomic():
-                _retire(owner)
-                made = _insert(owner, settings.UAMP_SIGNATURE_ALGORITHM)
+                made = _replaced(owner) if overlap is None else _announced(owner, overlap)
         except IntegrityError:
             # Another process rotated it at the same time: its key is the one to retire now.
             continue
@@ -105,7 +158,8 @@ def rotate(owner: str) -> SigningKey:
 def withdraw(kid: str) -> bool:
     """Stop publishing a key, so that its signatures are not trusted; return whether it changed.
 
-    If it still signs, its owner gets a new one with the next signature.
+    It vouches for no other key any more. If it still signs, its owner gets the announced one or a
+    new one with the next signature.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -116,38 +170,113 @@ def withdraw(kid: str) -> bool:
     return bool(count)
 
 
+def forget_private_halves(limit: int) -> int:
+    """Delete the private halves of keys that no longer vouch; return of how many."""
+    over = PublishedKey.objects.filter(vouches_until__lte=timezone.now()).exclude(secret="")
+    kids = list(over.values_list("pk", flat=True)[:limit])
+    return PublishedKey.objects.filter(pk__in=kids).update(secret="")
+
+
 def owners() -> list[str]:
     """Return every owner with a current key."""
     signing = PublishedKey.objects.filter(retired_at__isnull=True)
     return list(signing.order_by("owner").values_list("owner", flat=True))
 
 
+def _kept(place: str) -> SigningKey | None:
+    with _lock:
+        key, until = _known.get(place, (None, 0.0))
+        if key is None or until < time.monotonic():
+            return None
+        _known.move_to_end(place)
+        return key
+
+
+def _keep(place: str, key: SigningKey) -> None:
+    with _lock:
+        _known[place] = (key, time.monotonic() + FRESH_SECONDS)
+        _known.move_to_end(place)
+        while len(_known) > KNOWN_MOST:
+            _known.popitem(last=False)
+
+
+def _current(owner: str) -> PublishedKey | None:
+    """Return the row that signs now: the one without an end, or one that ends later."""
+    ends_later = Q(retired_at__gt=timezone.now(), vouches_until__isnull=False)
+    rows = PublishedKey.objects.filter(Q(retired_at__isnull=True) | ends_later, owner=owner)
+    return rows.order_by(F("retired_at").asc(nulls_last=True)).first()
+
+
+def _vouching(owner: str) -> SigningKey | None:
+    for row in _vouching_rows(owner).order_by("created_at", "kid"):
+        if (found := _decrypted(row)) is not None:
+            return found
+        _retire_where(kid=row.pk)
+    return None
+
+
+def _vouching_rows(owner: str) -> QuerySet[PublishedKey]:
+    rows = PublishedKey.objects.filter(owner=owner, vouches_until__gt=timezone.now())
+    return rows.exclude(secret="")
+
+
+def _decrypted(row: PublishedKey) -> SigningKey | None:
+    try:
+        return read_key(cipher(_PURPOSE).decrypt(row.secret.encode()))
+    except InvalidToken:
+        logger.exception("the key %s of %s cannot be read: it is rotated", row.pk, row.owner)
+        return None
+
+
 def _read_or_made(owner: str, algorithm: str) -> SigningKey:
     for _ in range(_TRIES):
-        row = PublishedKey.objects.filter(owner=owner, retired_at__isnull=True).first()
+        row = _current(owner)
         if row is not None and row.algorithm == algorithm:
-            try:
-                return read_key(cipher(_PURPOSE).decrypt(row.secret.encode()))
-            except InvalidToken:
-                logger.exception("the key %s of %s cannot be read: it is rotated", row.pk, owner)
+            found = _decrypted(row)
+            if found is not None:
+                return found
         try:
             with transaction.atomic():
                 if row is not None:
                     _retire_where(kid=row.pk)
-                return _insert(owner, algorithm)
+                if row is None or row.retired_at is None:
+                    return _insert(owner, algorithm)
         except IntegrityError:
             # Another process created one at the same time.
             continue
     raise RuntimeError(f"No process could create a key for {owner}.")
 
 
-def _retire(owner: str) -> None:
+def _replaced(owner: str) -> SigningKey:
     _retire_where(owner=owner)
+    return _insert(owner, settings.UAMP_SIGNATURE_ALGORITHM)
+
+
+def _announced(owner: str, overlap: Overlap) -> SigningKey:
+    """Announce the next key of an owner, or return the one that is announced."""
+    rows = PublishedKey.objects.select_for_update(no_key=True)
+    newest = rows.filter(owner=owner, retired_at__isnull=True).first()
+    if newest is None:
+        return _insert(owner, overlap.algorithm)
+    if signs_from(owner) is not None and (announced := _decrypted(newest)) is not None:
+        return announced
+    if _vouching_rows(owner).count() >= VOUCHING_MOST:
+        raise TooManyRotations
+    ends = timezone.now() + overlap.announced_for
+    PublishedKey.objects.filter(pk=newest.pk).update(
+        retired_at=ends, vouches_until=ends + overlap.vouches_for
+    )
+    return _insert(owner, overlap.algorithm)
 
 
 def _retire_where(**which: str) -> None:
-    signing = PublishedKey.objects.filter(retired_at__isnull=True, **which)
-    signing.update(retired_at=timezone.now(), secret="")
+    """Delete private halves, and end the time of the keys that sign."""
+    now = timezone.now()
+    signing = PublishedKey.objects.filter(**which).filter(
+        Q(retired_at__isnull=True) | Q(retired_at__gt=now)
+    )
+    signing.update(retired_at=now, secret="", vouches_until=None)
+    PublishedKey.objects.filter(**which).exclude(secret="").update(secret="", vouches_until=None)
 
 
 def _insert(owner: str, algorithm: str) -> SigningKey:

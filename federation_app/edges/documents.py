@@ -101,7 +101,7 @@ def _manifest(agent: str) -> tuple[AgentManifest, str]:
             rate_lph=max(1, 60 * settings.UAMP_ENVELOPES_PER_MINUTE),
         ),
     )
-    signer = own_names.own_signer(identity.did)
+    signer = own_names.document_signer(identity.did)
     return document, signed_document(document, signer, type_=MANIFEST_TYPE)
 
 
@@ -134,7 +134,8 @@ def _hub() -> tuple[AgentHub, str]:
         issued_at=issued_at,
         expires_at=issued_at + HUB_LIFETIME,
     )
-    return document, signed_document(document, own_names.own_signer(identity.did), type_=HUB_TYPE)
+    signer = own_names.document_signer(identity.did)
+    return document, signed_document(document, signer, type_=HUB_TYPE)
 
 
 kept_hub: Final = KeptDocument(_hub, seconds=HUB_SECONDS)

@@ -96,7 +96,8 @@ def read_signed_keys(
     """
     keys = read_keys(identity, base=base)
     if new_keys(known, keys):
-        check_new_keys(identity, known, keys, fetch_hub(identity, base=base))
+        word = fetch_hub(identity, base=base)
+        check_new_keys(identity, known, keys, word, now=timezone.now())
     return keys
 
 

@@ -292,11 +292,16 @@ def rotations(name: Name, hub: PublishedHub) -> dict[str, Callable[[], object]]:
 
         return change
 
+    def expired() -> None:
+        hub.changes["expires_at"] = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+        name.keys = [old, new]
+
     new = name.new_key(2)
     return {
         "true: beside the old one": publish(old, new),
         "true: the old one leaves": publish(old),
         "without a word": unvouched(old, new),
+        "with a word that has expired": expired,
         "the new one signs for itself": publish(new, old),
         "the old one is gone": publish(new),
         "another key under the old id": publish(name.new_key(1)),

@@ -8,8 +8,8 @@ The rules:
 3. A child is a name that the hub lists. Its manifest is at the name's own address, has the digest
    that the hub lists, and is signed with a key in the child's DID document.
 4. A new key of a name counts if `jwks` of a hub document of its host lists it, and a key that was
-   trusted before has signed that document: the old key's word. A DID document alone is no such
-   word, since an attacker who takes over the host can change it.
+   trusted before has signed that document, which has not expired: the old key's word. A DID
+   document alone is no such word, since an attacker who takes over the host can change it.
 
 A manifest (schema A.3) has no members for times, so a child is as fresh as the list that names it.
 """
@@ -59,6 +59,8 @@ def check_new_keys(
     known: Sequence[VerificationKey],
     current: Iterable[VerificationKey],
     hub_jws: str,
+    *,
+    now: datetime,
 ) -> None:
     """Raise EnvelopeError unauthenticated if a new key has not the word of a known one (rule 4).
 
@@ -71,6 +73,7 @@ def check_new_keys(
     own = [key_of_jwk(key.jwk(), kid=f"{host}#{_fragment(key.kid)}") for key in known]
     try:
         hub = read_hub(hub_jws, did=host, keys=own)
+        check_hub(hub, now=now)
     except EnvelopeError as error:
         raise unauthenticated(
             f"No known key has signed for the new ones: {error.message}", detail="new_keys"

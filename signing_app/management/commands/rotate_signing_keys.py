@@ -19,11 +19,11 @@ class Command(BaseCommand):
     help = "Create new keys for signatures; the old ones stay published, without private halves."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the owners: `agent:<id>`, `receipts`, `log`, `tree`, `shares` or `cards`."""
+        """Add the owners: those of docs/signatures.md."""
         parser.add_argument(
             "owner",
             nargs="*",
-            help="agent:<id>, receipts, log, tree, shares or cards; all without one",
+            help="agent:<id>, receipts, log, tree, shares, cards or federation; all without one",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -33,11 +33,24 @@ class Command(BaseCommand):
         if unknown := sorted(set(wanted) - set(signing)):
             raise CommandError(f"No key signs for {', '.join(unknown)}.")
         for owner in wanted:
-            made = owner_keys.rotate(owner)
+            announced = owner_keys.signs_from(owner)
+            if announced is not None:
+                self.stdout.write(
+                    f"{owner} already has a new key. It signs from {announced:%Y-%m-%d %H:%M %Z}."
+                )
+                continue
+            try:
+                made = owner_keys.rotate(owner)
+            except owner_keys.TooManyRotations:
+                raise CommandError(
+                    f"{owner} was rotated too often; wait for the oldest key."
+                ) from None
             record(
                 None,
                 AuditAction.KEY_ROTATED,
                 ("signing_app.publishedkey", made.kid),
                 detail=f"{owner}: {made.algorithm}",
             )
-            self.stdout.write(f"{owner} signs with {made.kid} ({made.algorithm}).")
+            start = owner_keys.signs_from(owner)
+            since = "" if start is None else f" from {start:%Y-%m-%d %H:%M %Z}"
+            self.stdout.write(f"{owner} signs with {made.kid} ({made.algorithm}){since}.")
