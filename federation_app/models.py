@@ -53,6 +53,9 @@ class Peer(models.Model):
     rate_lph = models.PositiveIntegerField(null=True, blank=True)
     kb_per_hour = models.PositiveIntegerField(null=True, blank=True)
     max_streams = models.PositiveIntegerField(null=True, blank=True)
+    # The bytes of files that it was served since then, for at most an hour (`quotas.count_file`).
+    served_bytes = models.BigIntegerField(default=0, db_default=0)
+    served_since = models.DateTimeField(null=True, blank=True)
     # The base address where envelopes for it are posted; empty for https:// and its host.
     address = models.CharField(max_length=300, blank=True, default="", db_default="")
     # The base address where its documents are read; empty for https:// and its host.
@@ -312,6 +315,8 @@ class ChatMirror(models.Model):
     home_epoch = models.CharField(max_length=64, blank=True, default="", db_default="")
     # Whether an entry was missing: the home is asked to go on after `applied_seq`.
     is_behind = models.BooleanField(default=False)
+    # Until when its next item is not posted, because the peer still fetches the files of it.
+    held_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -337,6 +342,8 @@ class ChatFollower(models.Model):
     sent_seq = models.BigIntegerField()
     # The last message of it that was taken, by the name that the peer gave it.
     last_message = models.CharField(max_length=64, blank=True)
+    # Until when its next item is not posted, because the peer still fetches the files of it.
+    held_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

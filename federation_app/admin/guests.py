@@ -56,7 +56,7 @@ class ChatMirrorAdmin(RecordAdmin):
     list_select_related = ("peer",)
     ordering = ("-created_at", "-id")
     fields = (
-        "peer", "home_chat_id", "chat_id", "applied_seq", "sent_seq", "is_behind",
+        "peer", "home_chat_id", "chat_id", "applied_seq", "sent_seq", "is_behind", "held_until",
         "created_at",
     )  # fmt: skip
 
@@ -68,4 +68,6 @@ class ChatFollowerAdmin(RecordAdmin):
     list_display = ("chat_id", linked("peer"), "sent_seq", moment("created_at"))
     list_select_related = ("peer",)
     ordering = ("-created_at", "-id")
-    fields = ("peer", "chat_id", "first_seq", "sent_seq", "last_message", "created_at")
+    fields = (
+        "peer", "chat_id", "first_seq", "sent_seq", "last_message", "held_until", "created_at",
+    )  # fmt: skip

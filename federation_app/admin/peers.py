@@ -55,7 +55,8 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
     search_help_text = "The DID of a peer."
     fields = (
         "did", "name", "trust", "user", "manifest", "manifest_sha256", "created_at", "checked_at",
-        "problem", "failing_since", "suspended_at", "revoked_at", *LIMITS, "address",
+        "problem", "failing_since", "suspended_at", "revoked_at", *LIMITS, "served_bytes",
+        "served_since", "address",
         "documents_address", "deliver_at", "failures", "anchor", "unlisted_at", "hub",
         "documents_read_at", "hub_expires_at", "is_relayed",
     )  # fmt: skip

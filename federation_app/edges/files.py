@@ -9,6 +9,7 @@ from federation_app.edges.http import envelope_view, peer_of
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.exchange import admission
 from federation_app.guests import serving
+from federation_app.peers import quotas
 from sessions_app import database
 from sessions_app.access import rates
 
@@ -30,5 +31,6 @@ async def shared_file(request: HttpRequest, file_id: str) -> HttpResponseBase:
             EnvelopeCode.RATE_LIMITED, "You fetch too much.", retry_after=quota.retry_after
         )
     content = await database.run(serving.file_for, peer, file_id, query)
+    await database.run(quotas.count_file, peer, content.size_bytes)
     headers = {"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff"}
     return BlobResponse(content.blob, Part(0, content.size_bytes), headers=headers)

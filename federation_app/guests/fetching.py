@@ -1,9 +1,10 @@
 """The files of peers: fetched for a message before it is written, and checked like uploads.
 
 A file is fetched as a task of the process, because it may take longer than the peer waits for its
-answer: until it is here the peer gets 5.04 and tries again. What is here already is found by its
-handle, from any process. A file that is not what it was said to be, did not come after `ATTEMPTS`,
-or whose server was away for `UNREACHABLE_SECONDS`, is given up; nothing of it is stored.
+answer: until it is here the peer gets 5.04, and posts what is of other chats before it tries again.
+What is here already is found by its handle, from any process. A file that is not what it was said
+to be, did not come after `ATTEMPTS`, or whose server was away for `UNREACHABLE_SECONDS`, is given
+up; nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import logging
 import time
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import msgspec
 from django.utils import timezone
@@ -48,16 +50,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_SECONDS: Final = 4.0
-"""How long a peer waits for its answer while files are fetched; its own limit is longer."""
+PATIENCE_SECONDS: Final = 1.0
+"""How long a peer waits for its answer when the first of the files is begun to be fetched.
+
+It posts one envelope at a time, so this holds up its others. Its repeat does not wait.
+"""
 ATTEMPTS: Final = 5
 """How often a file is asked for that does not come."""
 UNREACHABLE_SECONDS: Final = 3600.0
 """How long a file is asked for whose server sends nothing at all: it may be away for a while."""
-AT_ONCE: Final = 2
+AT_ONCE: Final = 6
 """How many files a process fetches at a time; each is held in memory."""
-WAITING: Final = 40
+AT_ONCE_OF_PEER: Final = 2
+"""How many of those are of one peer, so that a slow one does not hold up the files of others."""
+WAITING: Final = 80
 """How many files a process fetches or is about to fetch."""
+WAITING_OF_PEER: Final = 20
+"""How many of those are of one peer."""
 REMEMBERED: Final = 1000
 LEAST_SECONDS: Final = 10.0
 MOST_SECONDS: Final = 120.0
@@ -66,6 +75,9 @@ LEAST_SPEED: Final = 256 * 1024
 UNSHOWN_FOR: Final = timedelta(days=1)
 _NAMES: Final = uuid.UUID("5a3f6c1e-6a43-4f0e-9d0c-2c6d6c6f0f4b")
 _GONE: Final = frozenset({400, 403, 404, 410, 413})
+_LATER: Final = frozenset({429, 503})
+# Of its own: a slow file must not take the threads on which envelopes are posted.
+_readers: Final = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="files of peers")
 
 
 class FileProblem(StrEnum):
@@ -95,6 +107,7 @@ class _Order:
     """A file to fetch: from where, and for whom; `key` names it in this process."""
 
     file: SharedFile
+    peer_id: int
     url: str
     token: str
     owner: quota.ContentOwner
@@ -116,6 +129,10 @@ class _Fetches:
     # Since when the server of a file sends nothing, by the monotonic clock.
     away: dict[tuple[str, str], float] = field(default_factory=dict)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    slots_of_peers: WeakValueDictionary[int, asyncio.Semaphore] = field(
+        default_factory=WeakValueDictionary
+    )
+    waiting: Counter[int] = field(default_factory=Counter)
 
     def forget(self) -> None:
         """Forget failed attempts if there are too many, as those for messages that never came."""
@@ -144,20 +161,21 @@ async def fetch_files(
     owner = quota.of_other_servers(chat_id)
     sender = owner if user_id is None else quota.ContentOwner(user_id=user_id)
     orders = await database.run(_orders, peer, files, query, owner, sender)
-    waited = []
+    waited, patience = [], 0.0
     for order in orders:
         if order.content is not None:
             continue
         if order.key not in fetches.tasks:
-            if len(fetches.tasks) >= WAITING:
+            if len(fetches.tasks) >= WAITING or fetches.waiting[peer.pk] >= WAITING_OF_PEER:
                 raise _busy()
             fetches.forget()
+            patience = PATIENCE_SECONDS
             fetches.tasks[order.key] = registry.current().spawn(
                 _fetch(fetches, order, owner), name="fetch a file of a peer"
             )
         waited.append(fetches.tasks[order.key])
     if waited:
-        await asyncio.wait(waited, timeout=PATIENCE_SECONDS)
+        await asyncio.wait(waited, timeout=patience)
     if not all(task.done() for task in waited):
         raise _busy()
     return await _outcome(fetches, peer, orders, sender)
@@ -217,6 +235,7 @@ def _orders(
         found.append(
             _Order(
                 file=file,
+                peer_id=peer.pk,
                 url=f"{base}/{FILE_PATH}/{file.file}?{asked}",
                 token=token,
                 owner=sender,
@@ -239,13 +258,18 @@ def _stored(orders: Sequence[_Order], owner: quota.ContentOwner) -> dict[str, Co
 
 async def _fetch(fetches: _Fetches, order: _Order, chat: quota.ContentOwner) -> FileProblem | None:
     """Fetch, check and store a file; return why it is not here, None if it is."""
+    slots = fetches.slots_of_peers.setdefault(order.peer_id, asyncio.Semaphore(AT_ONCE_OF_PEER))
+    fetches.waiting[order.peer_id] += 1
     try:
         await database.run(_check_room, order, chat)
-        async with fetches.slots:
-            data = await asyncio.to_thread(_read, order)
+        async with slots, fetches.slots:
+            loop = asyncio.get_running_loop()
+            data = await loop.run_in_executor(_readers, _read, order)
             await database.run(_store, order, data)
     except CannotFetch as error:
         return error.problem
+    finally:
+        fetches.waiting -= Counter([order.peer_id])
     return None
 
 
@@ -296,6 +320,8 @@ def _check_bytes(file: SharedFile, answer: guard.Fetched) -> None:
     """Raise CannotFetch unless an answer is the file that was announced."""
     if answer.status in _GONE:
         raise CannotFetch(FileProblem.REFUSED)
+    if answer.status in _LATER:
+        raise CannotFetch(FileProblem.UNREACHABLE)
     if answer.status != 200:  # noqa: PLR2004 the status of a whole file
         raise CannotFetch(FileProblem.ABSENT)
     if len(answer.data) != file.size:

@@ -2,7 +2,8 @@
 
 Nothing is stored to be sent: invitations, waiting messages and the logs of chats are the outboxes,
 each with a cursor that moves when the peer has accepted an item (ADR 66). A process claims a peer
-for one item; another takes over when the claim has expired.
+for one item; another takes over when the claim has expired. While a peer fetches the files of an
+item, its chat is held, and those of other chats are posted.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class OutgoingEnvelope:
     refused: Callable[[int], object]
     # Statuses after which a repetition may succeed, besides those of a busy or absent peer.
     passing: frozenset[int] = frozenset()
+    # Holds its chat until a time; None for an item without files.
+    hold: Callable[[datetime], object] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +88,7 @@ class _UnknownContent:
     done: Callable[[], object]
     refused: Callable[[int], object]
     passing: frozenset[int] = frozenset()
+    hold: Callable[[datetime], object] | None = None
 
 
 def due_peers() -> list[int]:
@@ -125,6 +129,7 @@ def claim(peer_id: int) -> OutgoingEnvelope | None:
         done=content.done,
         refused=content.refused,
         passing=content.passing,
+        hold=content.hold,
     )
 
 
@@ -141,6 +146,12 @@ def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | Non
         else:
             item.refused(int(status or 0))
         mine.update(deliver_at=now, failures=0)
+        return True
+    if item.hold is not None and status == HTTPStatus.SERVICE_UNAVAILABLE:
+        # A peer that is busy with more than the files says so to the next item, too.
+        seconds = min(max(retry_after or 1, 1), RETRY_AFTER_MOST)
+        item.hold(now + timedelta(seconds=seconds))
+        mine.update(deliver_at=now)
         return True
     failures = (
         Peer.objects.filter(pk=item.post.peer_id).values_list("failures", flat=True).first() or 0
@@ -162,6 +173,8 @@ def _contents(peer: Peer) -> Iterator[_UnknownContent]:
     for mirror in mirrored:
         if mirror.is_behind:
             yield _continuation(mirror)
+        if _is_held(mirror):
+            continue
         if (turn := waiting.get(mirror.chat_id)) is not None:
             yield _turn(peer, mirror, turn)
         if heads.get(mirror.chat_id, 0) > mirror.sent_seq:
@@ -170,9 +183,20 @@ def _contents(peer: Peer) -> Iterator[_UnknownContent]:
     heads = chat_heads([row.chat_id for row in followers])
     for follower in followers:
         place = follower.sent_seq, heads.get(follower.chat_id, 0)
-        if place[1] > place[0] and _searched.get(follower.pk) != place:
+        if place[1] > place[0] and _searched.get(follower.pk) != place and not _is_held(follower):
             yield from _entries(peer, follower)
             _searched[follower.pk] = place
+
+
+def _is_held(row: ChatMirror | ChatFollower) -> bool:
+    return row.held_until is not None and row.held_until > timezone.now()
+
+
+def _holding(row: ChatMirror | ChatFollower) -> Callable[[datetime], object]:
+    def hold(until: datetime) -> None:
+        type(row).objects.filter(pk=row.pk).update(held_until=until)
+
+    return hold
 
 
 def _erasures(peer: Peer) -> Iterator[_UnknownContent]:
@@ -225,6 +249,7 @@ def _continuation(mirror: ChatMirror) -> _UnknownContent:
 def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
     """Return a message that waits; its row is removed when the home has placed it."""
     key = hashlib.sha256(f"{turn.session_id} {turn.event_id}".encode()).hexdigest()[:24]
+    files = [describe(*one) for one in files_of(turn)]
     replies = [given["reply_to"] for given in turn.inputs if given.get("reply_to")]
     (by,) = accounts.named_to(peer, [turn.user])
 
@@ -243,11 +268,12 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
             "by": by,
             "ref": f"{TURN}{turn.pk}-{key}",
             "text": turn.text,
-            "files": msgspec.to_builtins([describe(*one) for one in files_of(turn)]),
+            "files": msgspec.to_builtins(files),
             **({"reply_to": replies[0]} if replies else {}),
         },
         done=partial(queue.accepted_elsewhere, turn),
         refused=refused,
+        hold=_holding(mirror) if files else None,
     )
 
 
@@ -353,4 +379,5 @@ def _entry(
         refused=refused,
         # After a gap the peer asks for the entries before this one (`subscribe`).
         passing=frozenset({HTTPStatus.CONFLICT}),
+        hold=_holding(follower) if files else None,
     )

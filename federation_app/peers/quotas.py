@@ -1,23 +1,21 @@
 """The limits of one peer, which an operator sets below those of all peers (envelope A.3).
 
-They are counted in the rows of accepted envelopes, and so by all processes together. A limit that
-is not set costs no query.
+They are counted in the rows of accepted envelopes and, for the files that it is served, in its own
+row, and so by all processes together. A limit that is not set costs no query.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
-from federation_app.models import ReceivedEnvelope
-
-if TYPE_CHECKING:
-    from federation_app.models import Peer
+from federation_app.models import Peer, ReceivedEnvelope
 
 HOUR: Final = timedelta(hours=1)
 KIB: Final = 1024
@@ -37,15 +35,45 @@ def check_envelope(peer: Peer, *, body_bytes: int, size: int) -> None:
     if peer.rate_lph is not None and recent[: peer.rate_lph].count() >= peer.rate_lph:
         raise _too_many(f"You may send {peer.rate_lph} envelopes an hour.", "rate_lph")
     if peer.kb_per_hour is not None:
-        sent = recent.aggregate(sum=Sum("size"))["sum"] or 0
-        if sent + size > peer.kb_per_hour * KIB:
-            raise _too_many(f"You may send {peer.kb_per_hour} KiB an hour.", "kb_per_hour")
+        _check_bytes(peer, size)
+
+
+def count_file(peer: Peer, size: int) -> None:
+    """Count a file that a peer is about to be served; raises EnvelopeError rate_limited.
+
+    Files count for an hour from the first one.
+    """
+    if peer.kb_per_hour is None:
+        return
+    with transaction.atomic():
+        row = Peer.objects.select_for_update(no_key=True).get(pk=peer.pk)
+        _check_bytes(row, size)
+        served = _served(row)
+        row.served_since = row.served_since if served else timezone.now()
+        row.served_bytes = served + size
+        row.save(update_fields=["served_since", "served_bytes"])
 
 
 def streams_of(peer: Peer) -> int:
     """Return how many streams a peer may read at a time in one process."""
     most: int = settings.UAMP_ENVELOPE_STREAMS
     return most if peer.max_streams is None else min(most, peer.max_streams)
+
+
+def _check_bytes(peer: Peer, size: int) -> None:
+    if peer.kb_per_hour is None:
+        return
+    since = timezone.now() - HOUR
+    rows = ReceivedEnvelope.objects.filter(peer=peer, created_at__gt=since)
+    sent = rows.aggregate(sum=Sum("size"))["sum"] or 0
+    if sent + _served(peer) + size > peer.kb_per_hour * KIB:
+        message = f"You may send envelopes and fetch files of {peer.kb_per_hour} KiB an hour."
+        raise _too_many(message, "kb_per_hour")
+
+
+def _served(peer: Peer) -> int:
+    since = peer.served_since
+    return peer.served_bytes if since is not None and timezone.now() - since < HOUR else 0
 
 
 def _too_many(message: str, detail: str) -> EnvelopeError:
