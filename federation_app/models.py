@@ -129,6 +129,8 @@ class EnvelopeStream(models.Model):
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="streams", db_index=False)
     stream_id = models.CharField(max_length=128)
+    # Its id at the member that answers it, if that is another one: several answer one envelope.
+    remote_id = models.CharField(max_length=128, blank=True, default="", db_default="")
     # The DID that was asked, which is one of ours.
     receiver = models.CharField(max_length=512)
     window = models.PositiveIntegerField()

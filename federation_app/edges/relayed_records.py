@@ -43,7 +43,6 @@ TRUST_SECONDS: Final = 5.0
 LINES_MOST: Final = 8
 """To how many members a socket leads."""
 RECORD_BYTES: Final = 2 * ENVELOPE_BYTES
-_OPENING: Final = frozenset({Intent.ASK, Intent.SUBSCRIBE})
 _open: Final[set[tuple[int, str]]] = set()
 """The envelopes whose streams are open here, by peer and id: one that comes back is in a circle."""
 
@@ -93,7 +92,7 @@ class RelayedRecords:
     async def pass_on(self, admitted: Admitted, raw: bytes) -> relay.Passed:
         """Pass on an envelope; raises EnvelopeError, that of a member only for a posted one."""
         member = admitted.relayed_to
-        if member is None or admitted.envelope.intent not in _OPENING:
+        if member is None or admitted.envelope.intent not in relay.OPENING:
             return await relay.pass_on(admitted, raw, relays=self._relays)
         key = admitted.peer.pk, admitted.envelope.id
         if key in _open:

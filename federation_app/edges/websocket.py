@@ -110,7 +110,9 @@ class EnvelopeSocket:
         self._relayed = RelayedRecords(
             relays=relays, write=self._write, end=partial(self._end, CLOSE_AWAY)
         )
-        self._receiver = EnvelopeReceiver(address=address, pass_on=self._relayed.pass_on)
+        self._receiver = EnvelopeReceiver(
+            address=address, relays=relays, pass_on=self._relayed.pass_on
+        )
         self._process = processes.current()
         self._sending = asyncio.Lock()
         # By stream: the request made here, its deltas, and the task that sends them.
@@ -181,6 +183,9 @@ class EnvelopeSocket:
             return
         receipt = await self._receiver.take(record)
         self._is_known = True
+        for delivery in receipt.deliveries:
+            if delivery.error is not None:
+                await self._refuse(delivery.error, record)
         if receipt.opens:
             await self._open(receipt)
 

@@ -57,6 +57,8 @@ class Admitted:
     agent: str
     size: int
     relayed_to: Peer | None = None
+    # The members of the hub, and their receivers, if there are several; None is for the others.
+    routes: tuple[tuple[Peer | None, tuple[str, ...]], ...] = ()
 
     @property
     def is_about_guests(self) -> bool:
@@ -101,7 +103,8 @@ def admit(raw: bytes) -> Admitted:
     peer = registry.find_peer(envelope.sender)
     kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
     member = registry.route_of(peer, envelope.to) if found is None else None
-    if member is not None:
+    routes = registry.routes_of(peer, envelope.to) if found is None else []
+    if member is not None or routes:
         found = envelope.to[0], ""
     verify_envelope(
         envelope,
@@ -113,11 +116,18 @@ def admit(raw: bytes) -> Admitted:
     )
     receiver, agent = found or ("", "")
     size = len(raw)
-    if member is not None:
-        # Its content and its token are for the receiver to judge.
-        quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=size)
+    if member is not None or routes:
+        # Its content and its token are for the receivers to judge.
+        total = size * max(1, len(routes))
+        quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=total)
         return Admitted(
-            envelope=envelope, peer=peer, receiver=receiver, agent="", size=size, relayed_to=member
+            envelope=envelope,
+            peer=peer,
+            receiver=receiver,
+            agent="",
+            size=size,
+            relayed_to=member,
+            routes=tuple(routes),
         )
     is_about_guests = envelope.body.type == GUESTS_TYPE
     if envelope.intent not in (*INTENTS, *(GUEST_INTENTS if is_about_guests else ())):

@@ -58,6 +58,8 @@ class EnvelopeReceipt:
     opens: bool
     after: int = -1
     is_repeated: bool = False
+    # The outcomes at each member, if several are its receivers.
+    deliveries: tuple[relay.Delivery, ...] = ()
 
     @property
     def stream_id(self) -> str:
@@ -80,6 +82,7 @@ class EnvelopeReceiver:
         self, *, address: str = "", relays: tuple[str, ...] = (), pass_on: PassOn | None = None
     ) -> None:
         self._address = address
+        self._relays = relays
         self._relay = pass_on or partial(relay.pass_on, relays=relays)
 
     async def take(self, raw: bytes) -> EnvelopeReceipt:
@@ -98,8 +101,11 @@ class EnvelopeReceiver:
                 await self._count_address(1)
             raise
         principal = admission.principal_of(admitted.peer, address=self._address)
-        quota = await rates.limiter().take("envelopes", principal.counted_as)
+        cost = max(1, len(admitted.routes))
+        quota = await rates.limiter().take("envelopes", principal.counted_as, cost=cost)
         self._check(quota)
+        if admitted.routes:
+            return await self._pass_on_to_all(admitted, raw)
         if admitted.relayed_to is not None:
             return await self._pass_on(admitted, raw)
         if admitted.is_about_guests:
@@ -207,6 +213,19 @@ class EnvelopeReceiver:
             stream=passed.stream,
             opens=False,
             is_repeated=passed.is_repeated,
+        )
+
+    async def _pass_on_to_all(self, admitted: Admitted, raw: bytes) -> EnvelopeReceipt:
+        deliveries = await relay.pass_on_to_all(admitted, raw, relays=self._relays)
+        return EnvelopeReceipt(
+            intent=admitted.envelope.intent,
+            peer=admitted.peer,
+            stream=None,
+            opens=False,
+            is_repeated=all(
+                one.passed is not None and one.passed.is_repeated for one in deliveries
+            ),
+            deliveries=deliveries,
         )
 
     async def _ask(self, admitted: Admitted) -> EnvelopeReceipt:
@@ -347,6 +366,9 @@ class EnvelopeReceiver:
 
 def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
     """Return the JSON members of a receipt, for transports that answer with a body."""
+    if receipt.deliveries:
+        receivers = [_delivery_members(one) for one in receipt.deliveries]
+        return {"repeated": receipt.is_repeated, "receivers": receivers}
     if receipt.stream is None:
         return {"repeated": receipt.is_repeated}
     return {
@@ -354,6 +376,15 @@ def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
         "delta_window": receipt.window,
         "repeated": receipt.is_repeated,
     }
+
+
+def _delivery_members(delivery: relay.Delivery) -> dict[str, Any]:
+    members: dict[str, Any] = {"to": list(delivery.to)}
+    if delivery.error is not None:
+        return members | delivery.error.payload()
+    if delivery.passed is not None and (stream := delivery.passed.stream) is not None:
+        members |= {"stream_id": stream.stream_id, "delta_window": stream.window}
+    return members | {"repeated": delivery.passed is not None and delivery.passed.is_repeated}
 
 
 def encoded_receipt(receipt: EnvelopeReceipt) -> bytes:

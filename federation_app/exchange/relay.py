@@ -4,7 +4,9 @@ The bytes are those that the sender signed, so the receiver verifies the sender,
 server with nothing. What keeps it in bounds:
 
 - Both are peers, and an operator has switched it on for them (`Peer.is_relayed`).
-- An envelope has one receiver, and is verified and counted here like any other of its sender.
+- An envelope is verified and counted here like any other of its sender, once for each member that
+  it is for. Each of those is posted it once (`pass_on_to_all`), and one that refuses it or does not
+  answer stops no other.
 - `UAMP-Relayed-By` names the servers that passed it on. A server that finds itself there refuses
   it, and so does one beyond RELAYS_MOST. One that leaves itself out causes no circle either: an
   envelope that is under way is refused (5.04), and one that was accepted is not passed on again.
@@ -17,8 +19,9 @@ and the receiver recognises them.
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -50,9 +53,12 @@ AT_ONCE: Final = 16
 RETRY_SECONDS: Final = 5
 ABANDONED: Final = timedelta(minutes=1)
 """After this time, an envelope under way may be sent again: its process has died."""
+OPENING: Final = frozenset({Intent.ASK, Intent.SUBSCRIBE})
+"""The intents that open a stream; an answer to another one names the stream that it is about."""
 _ACCEPTED: Final = 202
 _RETRY_MOST: Final = 3600
 _WORD_CHARS: Final = 500
+_DELIVERIES: Final = uuid.UUID("0d9d8c8e-6f0c-4b52-9d5a-3c1f7a3e5b11")
 _under_way: Final[Counter[int]] = Counter()
 
 
@@ -62,6 +68,15 @@ class Passed:
 
     stream: EnvelopeStream | None
     is_repeated: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delivery:
+    """What became of an envelope at one of its members; `to` are the receivers there."""
+
+    to: tuple[str, ...]
+    passed: Passed | None = None
+    error: EnvelopeError | None = None
 
 
 class _Receipt(NamedTuple):
@@ -104,6 +119,43 @@ async def pass_on(admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]) ->
         await database.run(_forget, received)
         raise
     return Passed(stream=stream, is_repeated=False)
+
+
+async def pass_on_to_all(
+    admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]
+) -> tuple[Delivery, ...]:
+    """Pass on an envelope to each member that it is for; return the outcomes in their order.
+
+    A repeat is posted only to those that have not accepted it. Raises EnvelopeError if none has:
+    busy if another try may succeed, or else that of the first.
+    """
+    await database.run(_check_id, admitted)
+    made = [_deliver(admitted, member, to, raw, relays) for member, to in admitted.routes]
+    deliveries = tuple(await asyncio.gather(*made))
+    errors = [one.error for one in deliveries if one.error is not None]
+    if len(errors) == len(deliveries):
+        busy = (error for error in errors if error.code is EnvelopeCode.BUSY)
+        raise next(busy, errors[0])
+    return deliveries
+
+
+async def _deliver(
+    admitted: Admitted,
+    member: Peer | None,
+    to: tuple[str, ...],
+    raw: bytes,
+    relays: tuple[str, ...],
+) -> Delivery:
+    if member is None:
+        error = EnvelopeError(
+            EnvelopeCode.UNAUTHORIZED, "The receiver is no member of this hub.", detail="to"
+        )
+        return Delivery(to=to, error=error)
+    one = replace(admitted, relayed_to=member, receiver=to[0])
+    try:
+        return Delivery(to=to, passed=await pass_on(one, raw, relays=relays))
+    except EnvelopeError as error:
+        return Delivery(to=to, error=error)
 
 
 def begin_stream(admitted: Admitted, member: Peer) -> tuple[EnvelopeStream, ReceivedEnvelope, bool]:
@@ -208,14 +260,15 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
     it is under way.
     """
     envelope, peer = admitted.envelope, admitted.peer
+    row_id = _row_id(admitted, member)
     streams = EnvelopeStream.objects.filter(peer=peer, stream_id=envelope.stream_id)
-    if envelope.stream_id and streams.exclude(relayed_to=member).exists():
+    if envelope.stream_id and not admitted.routes and streams.exclude(relayed_to=member).exists():
         raise _conflict("stream_id")
     try:
         with transaction.atomic():
             row = ReceivedEnvelope.objects.create(
                 peer=peer,
-                envelope_id=envelope.id,
+                envelope_id=row_id,
                 sha256=envelope.sha256,
                 intent=envelope.intent,
                 size=admitted.size,
@@ -224,7 +277,7 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
             )
     except IntegrityError:
         rows = ReceivedEnvelope.objects.select_related("stream")
-        known = rows.filter(peer=peer, envelope_id=envelope.id).first()
+        known = rows.filter(peer=peer, envelope_id=row_id).first()
     else:
         return row, True
     if known is not None and (known.sha256, known.relayed_to_id) != (envelope.sha256, member.pk):
@@ -233,7 +286,7 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
         return known, False
     now = timezone.now()
     abandoned = ReceivedEnvelope.objects.filter(
-        peer=peer, envelope_id=envelope.id, relayed_at=None, created_at__lt=now - ABANDONED
+        peer=peer, envelope_id=row_id, relayed_at=None, created_at__lt=now - ABANDONED
     )
     if known is None or not abandoned.update(created_at=now):
         raise EnvelopeError(
@@ -245,17 +298,23 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
 def _end(
     received: ReceivedEnvelope, admitted: Admitted, member: Peer, receipt: _Receipt
 ) -> EnvelopeStream | None:
-    """Record that a member accepted an envelope; return the stream that it opened.
+    """Record that a member accepted an envelope; return the stream that it opened or is about.
 
     Raises EnvelopeError conflict if the sender has another stream of that name.
     """
     stream = None
     with transaction.atomic():
-        if receipt.stream_id:
+        if admitted.envelope.intent not in OPENING:
+            about = EnvelopeStream.objects.filter(peer=admitted.peer, relayed_to=member)
+            stream = about.filter(stream_id=receipt.stream_id).first()
+        elif receipt.stream_id:
+            # Several members may call their streams alike, so each has another name here.
+            is_one_of_several = bool(admitted.routes)
             stream, _ = EnvelopeStream.objects.get_or_create(
                 peer=admitted.peer,
-                stream_id=receipt.stream_id,
+                stream_id=received.envelope_id if is_one_of_several else receipt.stream_id,
                 defaults={
+                    "remote_id": receipt.stream_id if is_one_of_several else "",
                     "receiver": admitted.receiver,
                     "window": receipt.window or admitted.envelope.window,
                     "relayed_to": member,
@@ -267,6 +326,22 @@ def _end(
             relayed_at=timezone.now(), stream=stream
         )
     return stream
+
+
+def _check_id(admitted: Admitted) -> None:
+    """Raise EnvelopeError conflict if the id of an envelope was used for another one."""
+    envelope = admitted.envelope
+    rows = ReceivedEnvelope.objects.filter(peer=admitted.peer, envelope_id=envelope.id)
+    if rows.exists():
+        # One with several receivers has no row of its own.
+        raise _conflict("id_conflict")
+
+
+def _row_id(admitted: Admitted, member: Peer) -> str:
+    """Return the id under which an envelope is recorded: its own, or one for each of several."""
+    if not admitted.routes:
+        return admitted.envelope.id
+    return str(uuid.uuid5(_DELIVERIES, f"{admitted.envelope.id} {member.did}"))
 
 
 def _forget(received: ReceivedEnvelope) -> None:

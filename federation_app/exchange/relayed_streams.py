@@ -109,7 +109,7 @@ class RelayedStream:
         base = base_of(member)
         try:
             self._response = await session_of(target_of(base), tls=tls()).get(
-                f"{base}/v1/stream/{self._stream.stream_id}",
+                f"{base}/v1/stream/{self._stream.remote_id or self._stream.stream_id}",
                 headers=headers,
                 silent=SILENT_SECONDS,
             )

@@ -128,6 +128,24 @@ def route_of(peer: Peer, to: Sequence[str]) -> Peer | None:
     return None if member is None or member.pk == peer.pk else member
 
 
+def routes_of(peer: Peer, to: Sequence[str]) -> list[tuple[Peer | None, tuple[str, ...]]]:
+    """Return the members to which an envelope of a peer with several receivers is passed on.
+
+    Each is there once, with those of the receivers that are its own; None is for those that are at
+    no other member. Empty if none is at one, or if the envelope has one receiver.
+    """
+    if len(to) < 2 or not is_member(peer):  # noqa: PLR2004 several
+        return []
+    routes: dict[int, tuple[Peer | None, tuple[str, ...]]] = {}
+    for did in dict.fromkeys(to):
+        member = member_of(did)
+        if member is not None and member.pk == peer.pk:
+            member = None
+        key = 0 if member is None else member.pk
+        routes[key] = member, (*routes.get(key, (None, ()))[1], did)
+    return list(routes.values()) if any(key for key in routes) else []
+
+
 def _members() -> QuerySet[Peer]:
     return trusted_peers().filter(Q(is_relayed=True) | Q(anchor__is_relayed=True))
 

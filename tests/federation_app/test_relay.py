@@ -193,7 +193,11 @@ def test_every_intent_is_passed_on(
 
 
 WRONG: dict[str, tuple[int, str, dict[str, Any]]] = {
-    "to two members": (403, "4.03", {"to": [MEMBER, "did:web:other.example"]}),
+    "to two that are none": (
+        403,
+        "4.03",
+        {"to": ["did:web:none.example", "did:web:other.example"]},
+    ),
     "to no member": (403, "4.03", {"to": ["did:web:none.example"]}),
     "to a name that is none": (403, "4.03", {"to": ["mailto:a@b.example"]}),
     "to a peer that is no member": (403, "4.03", {"to": ["did:web:other.example"]}),
