@@ -9,22 +9,25 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
 
+from federation_app.edges import websocket
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.framing import framed
 from federation_app.models import EnvelopeStream
 from federation_app.own_names import own_keys
-from federation_app.rpc import agent_pb2, agent_pb2_grpc
+from federation_app.rpc import agent_pb2, agent_pb2_grpc, service
 from federation_app.rpc.server import EnvelopeServer
 from federation_app.rpc.service import _RECORDS_WAITING, _RecordCall
 from sessions_app.process import registry
+from tests.client import wait_until
 from tests.federation_app.hypercorn_server import certificate as certificate_in
 from tests.federation_app.peer import ECHO, ForeignPeer, text_of
 from tests.live_server import quick_agent
@@ -140,6 +143,31 @@ def test_a_stranger_is_refused_in_the_stream_and_then_disconnected(
         found.extend(json.loads(one.json) for one in answers)
     error: Any = raised.value
     assert error.code() in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.INVALID_ARGUMENT}
+
+
+@pytest.mark.parametrize("sends", ["nothing", "garbage"])
+def test_a_stream_that_a_stranger_never_ends_is_ended(
+    stub: Any, sends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket, "SILENT_SECONDS", 0.5)
+    is_over = threading.Event()
+
+    def never_ends() -> Iterator[Any]:
+        while not is_over.is_set():
+            if sends == "garbage":
+                yield agent_pb2.Record(json=b"{")
+            is_over.wait(0.01)
+
+    answers = stub.Stream(never_ends(), timeout=SECONDS)
+    with pytest.raises(grpc.RpcError) as raised:
+        for _ in answers:
+            pass
+    is_over.set()
+    error: Any = raised.value
+    expected = {"nothing": "UNAUTHENTICATED", "garbage": "INVALID_ARGUMENT"}
+    assert error.code().name == expected[sends]
+    assert not EnvelopeStream.objects.exists()
+    wait_until(lambda: not service._calls)
 
 
 def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:

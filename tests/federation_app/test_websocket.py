@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -197,6 +199,15 @@ def test_a_stream_without_acknowledgement_ends_and_can_be_resumed(
         assert (got["delta_seq"], got["type"]) == (1, "patch")
 
 
+# 9 MB of zeros in 9 KB.
+BOMB = {
+    "type": "text/plain",
+    "content": base64.b64encode(gzip.compress(bytes(9_000_000))).decode(),
+    "encoding": "base64",
+    "compression": "gzip",
+}
+
+
 def bad_envelopes(peer: ForeignPeer, stranger: ForeignPeer) -> list[tuple[str, Any]]:
     """Return envelopes that are refused, with the codes of their refusals."""
     good = peer.envelope()
@@ -218,6 +229,7 @@ def bad_envelopes(peer: ForeignPeer, stranger: ForeignPeer) -> list[tuple[str, A
         ("4.04", peer.envelope(to=[f"{SERVER}:agents:unknown"])),
         ("4.04", peer.envelope("cancel", "", stream_id="unknown")),
         ("4.04", peer.envelope(reply_to=f"urn:uuid:{uuid.uuid4()}")),
+        ("4.13", peer.envelope(body=BOMB)),
         ("4.15", peer.envelope("propose")),
         ("4.15", peer.envelope(body={"type": "image/png", "content": "x"})),
         ("4.15", peer.envelope(body={"type": "text/plain", "content": "x", "compression": "br"})),
