@@ -1,0 +1,99 @@
+"""A client of HTTP/3 that is not ours: that of aioquic, with a stream for each request."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from aioquic.asyncio.client import connect
+from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.h3.connection import H3_ALPN, ErrorCode, H3Connection
+from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from aioquic.quic.events import QuicEvent
+
+SECONDS = 60
+
+
+@dataclass
+class Answer:
+    """What came on one stream of QUIC."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Http3(QuicConnectionProtocol):
+    """One connection, with a stream for each request."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._http = H3Connection(self._quic)
+        self._answers: dict[int, Answer] = {}
+
+    async def request(
+        self, method: str, path: str, headers: dict[str, str], body: bytes = b""
+    ) -> Answer:
+        """Send a request and return its whole answer."""
+        stream = self._quic.get_next_available_stream_id()
+        answer = self._answers[stream] = Answer()
+        first = {":method": method, ":scheme": "https", ":authority": "localhost", ":path": path}
+        lines = [(k.encode(), v.encode()) for k, v in {**first, **headers}.items()]
+        self._http.send_headers(stream, lines, end_stream=not body)
+        if body:
+            self._http.send_data(stream, body, end_stream=True)
+        self.transmit()
+        await asyncio.wait_for(answer.ended.wait(), SECONDS)
+        return answer
+
+    async def leave(self, path: str, headers: dict[str, str]) -> None:
+        """Send a GET, and leave its stream once its answer begins."""
+        stream = self._quic.get_next_available_stream_id()
+        answer = self._answers[stream] = Answer()
+        first = {":method": "GET", ":scheme": "https", ":authority": "localhost", ":path": path}
+        lines = [(k.encode(), v.encode()) for k, v in {**first, **headers}.items()]
+        self._http.send_headers(stream, lines, end_stream=True)
+        self.transmit()
+        await asyncio.wait_for(answer.begun.wait(), SECONDS)
+        self._quic.stop_stream(stream, ErrorCode.H3_REQUEST_CANCELLED)
+        self.transmit()
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        """Take what came on the connection."""
+        for one in self._http.handle_event(event):
+            self._take(one)
+
+    def _take(self, event: H3Event) -> None:
+        if not isinstance(event, (HeadersReceived, DataReceived)):
+            return
+        answer = self._answers[event.stream_id]
+        if isinstance(event, HeadersReceived):
+            answer.headers.update({k.decode(): v.decode() for k, v in event.headers})
+        else:
+            answer.body += event.data
+        answer.begun.set()
+        if event.stream_ended:
+            answer.ended.set()
+
+
+@asynccontextmanager
+async def connected(port: int, folder: Path) -> AsyncIterator[Http3]:
+    """Connect to the server."""
+    configuration = QuicConfiguration(
+        alpn_protocols=H3_ALPN, is_client=True, server_name="localhost"
+    )
+    configuration.load_verify_locations(str(folder / "certificate.pem"))
+    async with connect(
+        "127.0.0.1", port, configuration=configuration, create_protocol=Http3
+    ) as client:
+        assert isinstance(client, Http3)
+        yield client
