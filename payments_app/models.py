@@ -159,6 +159,12 @@ class Hold(models.Model):
                 fields=["response_id"], condition=~Q(response_id=""), name="hold_response"
             ),
             models.Index(fields=["chat_id"], condition=Q(state="active"), name="holds_of_a_chat"),
+            # For operators: holds of which nothing was captured, which are few.
+            models.Index(
+                fields=["state", "-created_at", "-id"],
+                condition=~Q(state__in=["active", "settled"]),
+                name="hold_ends",
+            ),
             models.Index(
                 fields=["credential", "state"],
                 condition=Q(credential__isnull=False),
@@ -220,6 +226,12 @@ class Transfer(models.Model):
                 fields=["by", "created_at"],
                 condition=Q(kind="adjust"),
                 name="adjustments_by_operator",
+            ),
+            # For operators: movements by kind, without those that answers write all the time.
+            models.Index(
+                fields=["kind", "-created_at", "-id"],
+                condition=~Q(kind__in=["answer"]),
+                name="transfer_kinds",
             ),
         ]
         permissions: ClassVar = [("refund_transfer", "Can refund a transfer")]

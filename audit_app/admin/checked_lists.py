@@ -7,15 +7,20 @@ ends.
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import ALL_VAR, PAGE_VAR, ChangeList
 from django.core.exceptions import FieldDoesNotExist
 from django.db import DataError, OperationalError, models, transaction
 from django.db.models.constants import LOOKUP_SEP
+from django.utils.html import format_html
+
+from audit_app.admin.column_search import COUNTED_ROWS
+from audit_app.admin.columns import moment_text
+from audit_app.admin.windows import BEFORE, WINDOW, WindowFilter, place_in
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin
@@ -31,6 +36,7 @@ UNOFFERED: Final = {"iregex", "range", "regex"}
 WHOLE: Final = {"exact", "in", "isnull"}
 """Look-ups that reveal nothing of a text to who does not know it."""
 _BODIES: Final = (models.TextField, models.JSONField, models.BinaryField)
+_ALL_EXAMINED: Final = "The filter examined all rows to the oldest"
 _IMPOSSIBLE: Final = (
     IncorrectLookupParameters,
     DataError,
@@ -41,13 +47,28 @@ _IMPOSSIBLE: Final = (
 
 
 class CheckedList(ChangeList):
-    """A list that reports filters that no row can match."""
+    """A list that reports filters that no row can match, and leads to rows beyond the counted.
+
+    `before` is the place at which it begins, or "" for the newest row. `further` is the query of
+    the rows that follow, or "" if there are none. `examined` says how far a filter without an index
+    looked, or is "" if every row was found through an index.
+    """
+
+    before = ""
+    further = ""
+    examined = ""
 
     def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Any]:
         """Return the rows; raises IncorrectLookupParameters for values of the wrong type."""
         try:
             self._check_day()
-            return super().get_queryset(request, *args, **kwargs)
+            self.place = place_in(self.model, self.get_ordering(request, self.root_queryset))
+            if self.place is not None and BEFORE in self.params:
+                self.before = self.params.pop(BEFORE)
+                self.filter_params.pop(BEFORE)
+                earlier = self.place.rows_before(self.before)
+                self.root_queryset = self.root_queryset.filter(earlier)
+            return self._in_window(super().get_queryset(request, *args, **kwargs))
         except _IMPOSSIBLE as error:
             raise self._refused(request) from error
 
@@ -56,8 +77,51 @@ class CheckedList(ChangeList):
         try:
             with transaction.atomic():
                 super().get_results(request)
+                if self.place is not None and not self.further:
+                    self._continue_after_last_page()
         except _IMPOSSIBLE as error:
             raise self._refused(request) from error
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        """Return a query of the list; pages stay within its rows, other choices begin anew."""
+        if self.before and not {PAGE_VAR, ALL_VAR}.isdisjoint(new_params or {}):
+            new_params = {BEFORE: self.before, **new_params}
+        return super().get_query_string(new_params, remove)
+
+    def newest_url(self) -> str:
+        """Return the query of the same list from its newest row on."""
+        return self.get_query_string()
+
+    def _in_window(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Apply the filters without an index to the first WINDOW rows that pass everything else."""
+        filters = [
+            spec
+            for spec in self.filter_specs
+            if isinstance(spec, WindowFilter) and spec.needs_window
+        ]
+        if not filters:
+            return rows
+        if self.place is not None:
+            ends = list(rows.values_list(*self.place.names)[WINDOW - 1 : WINDOW])
+            self.examined = f"The filter examined {WINDOW:,} rows" if ends else _ALL_EXAMINED
+            for end in ends:
+                rows = rows.filter(self.place.rows_until(end))
+                self._set_further(end)
+        return rows.filter(*(spec.condition() for spec in filters))
+
+    def _continue_after_last_page(self) -> None:
+        """Lead on from the last page of a list that has more rows than it counts."""
+        pages = self.paginator.num_pages
+        if self.result_count >= COUNTED_ROWS and self.page_num == pages and self.place is not None:
+            *_, last = self.result_list
+            self._set_further([getattr(last, name) for name in self.place.names])
+
+    def _set_further(self, end: Any) -> None:
+        if self.place is None:
+            return
+        self.further = self.get_query_string({BEFORE: self.place.text_of(end)})
+        if self.examined and isinstance(end[0], datetime):
+            self.examined = format_html("{}, back to {}", self.examined, moment_text(end[0]))
 
     def _check_day(self) -> None:
         """Raise ValueError for a day that the calendar does not have."""

@@ -6,6 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import PAGE_VAR
+
+from audit_app.admin.windows import BEFORE
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -41,7 +44,9 @@ class DateRangeFilter(admin.FieldListFilter):
         self.first, self.last = (self._given(name) for name in self.names)
         # The form also sends the choices of the other filters.
         self.others = [
-            (name, value) for name, value in request.GET.items() if name not in {*self.names, "p"}
+            (name, value)
+            for name, value in request.GET.items()
+            if name not in {*self.names, PAGE_VAR, BEFORE}
         ]
 
     def _given(self, name: str) -> str:

@@ -13,8 +13,9 @@ from django.utils.safestring import mark_safe
 from audit_app.admin.columns import id_link, linked, moment, short_id
 from audit_app.admin.filters import DateRangeFilter
 from audit_app.admin.operations import OperationsAdmin
+from audit_app.admin.windows import WindowFilter
 from chat_app import markdown
-from chat_app.admin.history_pages import HistoryAdmin, ValueFilter, pretty
+from chat_app.admin.history_pages import HistoryAdmin, pretty
 from chat_app.log.deletions import without_deleted
 from chat_app.models import (
     ChatEvent,
@@ -34,27 +35,29 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
 
-class RoleFilter(ValueFilter):
+class RoleFilter(WindowFilter):
     """The role of the sender (UAMP §8.5)."""
 
-    title = "role, of the newest"
+    title = "role"
     parameter_name = "role"
     values = ("user", "assistant", "system", "tool")
 
 
-class MessageStatusFilter(ValueFilter):
+class MessageStatusFilter(WindowFilter):
     """How a text ended."""
 
-    title = "status, of the newest"
+    title = "status"
     parameter_name = "status"
     values = tuple(MessageStatus.values)
+    common = (MessageStatus.COMPLETED.value,)
 
 
-class EventTypeFilter(ValueFilter):
+class EventTypeFilter(WindowFilter):
     """The types of log entries."""
 
-    title = "type, of the newest"
+    title = "type"
     parameter_name = "type"
+    common = ChatEvent.COMMON
     values = (
         "agent.stopped",
         "call.ended",

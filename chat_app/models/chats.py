@@ -215,6 +215,12 @@ class Message(models.Model):
             ),
             # For operators: the newest messages of all chats.
             models.Index(fields=["-created_at", "-id"], name="message_listing"),
+            # For operators: messages that did not end well, which are few.
+            models.Index(
+                fields=["status", "-created_at", "-id"],
+                condition=~Q(status__in=["completed"]),
+                name="message_ends",
+            ),
             # The messages of a chat without those that only a thread shows.
             models.Index(
                 fields=["chat", "seq"],

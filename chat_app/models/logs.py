@@ -22,6 +22,8 @@ class ChatEvent(models.Model):
     """
 
     TERMINAL: ClassVar = ("response.done", "response.error", "response.cancelled")
+    # The types that turns and readers write all the time; the index of types leaves them out.
+    COMMON: ClassVar = ("message.created", "message.read", "response.created", "response.done")
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="events", db_index=False)
@@ -46,6 +48,18 @@ class ChatEvent(models.Model):
                 name="response_ends_once",
             ),
         ]
+        indexes: ClassVar = [
+            # For operators: the newest entries of a type, without the types in COMMON.
+            models.Index(
+                fields=["type", "-id"],
+                condition=~Q(
+                    type__in=(
+                        "message.created", "message.read", "response.created", "response.done",
+                    )
+                ),
+                name="event_types",
+            ),
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return f"{self.chat_id}#{self.seq} {self.type}"

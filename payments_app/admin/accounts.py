@@ -26,6 +26,7 @@ from audit_app.admin.filters import DateRangeFilter
 from audit_app.record import AuditAction
 from payments_app import adjustments, services
 from payments_app.admin.ledger import (
+    KINDS,
     SCOPE,
     AmountForm,
     Done,
@@ -34,17 +35,19 @@ from payments_app.admin.ledger import (
     account_label,
     agent_link,
     amount_of,
-    newest_by,
+    filter_by,
+    open_filter_by,
 )
 from payments_app.models import (
     Account,
+    AccountKind,
     AdjustmentRequest,
     AdjustmentState,
     Entry,
     Idempotency,
     LedgerState,
 )
-from payments_app.money import Money
+from payments_app.money import ASSETS, Money
 from payments_app.reporting.statement_csv import sent_page_by_page, statement_pages
 
 if TYPE_CHECKING:
@@ -103,7 +106,7 @@ class EntryAdmin(LedgerAdmin):
     """The sides of all transfers: what each account received and paid."""
 
     list_display = ("id", linked("transfer"), linked("account"), "debit", "credit", "at")
-    list_filter = (EntryAccountFilter,)
+    list_filter = (EntryAccountFilter, open_filter_by("transfer__kind", KINDS))
     list_select_related = ("account", "transfer")
     search_fields = ("transfer__id__exact", "account__code__exact")
     search_help_text = "The id of a transfer, or the code of an account."
@@ -132,7 +135,7 @@ class AccountAdmin(LedgerAdmin):
 
     find_by = ("code",)
     list_display = ("code", "kind", linked("owner"), "agent", "available", "reserved", "movements")
-    list_filter = (newest_by("kind"), newest_by("asset"))
+    list_filter = (filter_by("kind", AccountKind.values), filter_by("asset", ASSETS))
     list_select_related = ("owner",)
     search_fields = ("code__exact", "owner__username__exact", "agent_id__exact")
     search_help_text = "A code, a person's name, or the id of an agent."

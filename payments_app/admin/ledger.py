@@ -16,6 +16,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models.constants import LOOKUP_SEP
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -24,13 +25,15 @@ from agents_app.selectors import known_names
 from audit_app.admin.column_search import ColumnSearch
 from audit_app.admin.columns import audit_button, row_link
 from audit_app.admin.records import RecordAdmin
+from audit_app.admin.windows import WindowFilter
 from audit_app.record import AuditAction
 from payments_app import selectors, services
 from payments_app.models import AccountKind, Idempotency
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
+    from collections.abc import Iterable
+
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from django.urls import URLPattern
@@ -38,7 +41,11 @@ if TYPE_CHECKING:
 
     from payments_app.models import Account
 
-FILTERED_ROWS: Final = 2_000
+KINDS: Final = (
+    "adjust", "answer", "charge", "onward_budget", "pool", "refund", "token", "token_return",
+    "top_up", "transfer",
+)  # fmt: skip
+"""The kinds of transfers that the server makes."""
 SCOPE: Final = "admin"
 """The scope of keys in forms: a browser sends them, and could send one of the server's."""
 
@@ -64,33 +71,30 @@ def account_label(account: Account) -> str:
     return account.code
 
 
-def newest_by(column: str) -> type[admin.SimpleListFilter]:
-    """Return a filter of the newest FILTERED_ROWS rows by the values that they have.
+def filter_by(
+    column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
+) -> type[WindowFilter]:
+    """Return a filter by a column, or by one of a related row, of which `values` are all values.
 
-    Django's own filter queries the whole table for its values, and filtering by a rare value reads
-    all of it.
+    `common` are the values that the column's index leaves out, and empty without an index.
     """
 
-    class NewestFilter(admin.SimpleListFilter):
-        title = f"{column}, of the newest"
+    class ColumnFilter(WindowFilter):
+        title = column.rpartition(LOOKUP_SEP)[2]
         parameter_name = column
 
-        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002 required by the interface
-            # As values: a subquery would be a full scan.
-            newest = model_admin.model.objects.order_by(*model_admin.ordering)
-            found = list(newest.values_list("pk", column)[:FILTERED_ROWS])
-            self.newest = [pk for pk, _ in found]
-            return [(str(v), str(v) or "-") for v in sorted({v for _, v in found}, key=str)]
+    ColumnFilter.values = tuple(values)
+    ColumnFilter.common = tuple(common)
+    return ColumnFilter
 
-        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
-            value = self.value()
-            return (
-                queryset
-                if value is None
-                else queryset.filter(pk__in=self.newest, **{column: value})
-            )
 
-    return NewestFilter
+def open_filter_by(
+    column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
+) -> type[WindowFilter]:
+    """Return a filter that offers also the values of the newest rows."""
+    made = filter_by(column, values, common=common)
+    made.is_closed = False
+    return made
 
 
 @dataclass(frozen=True, slots=True)

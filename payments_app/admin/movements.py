@@ -26,6 +26,7 @@ from audit_app.admin.records import RecordInline
 from audit_app.record import AuditAction
 from payments_app import services
 from payments_app.admin.ledger import (
+    KINDS,
     SCOPE,
     Done,
     LedgerAdmin,
@@ -33,7 +34,8 @@ from payments_app.admin.ledger import (
     account_label,
     agent_link,
     amount_of,
-    newest_by,
+    filter_by,
+    open_filter_by,
 )
 from payments_app.models import (
     Entry,
@@ -43,7 +45,7 @@ from payments_app.models import (
     ReceiptState,
     Transfer,
 )
-from payments_app.money import Money
+from payments_app.money import ASSETS, Money
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +103,8 @@ class TransferAdmin(LedgerAdmin):
         moment("created_at"),
     )  # fmt: skip
     list_filter = (
-        newest_by("kind"), newest_by("asset"), newest_by("protocol"),
+        open_filter_by("kind", KINDS, common=("answer",)), filter_by("asset", ASSETS),
+        open_filter_by("protocol"),
         ("created_at", DateRangeFilter),
     )  # fmt: skip
     search_fields = (
@@ -189,7 +192,10 @@ class HoldAdmin(LedgerAdmin):
         short_id(chars=TIMED_ID_CHARS), linked("account"), "sum", "taken", "state", "response",
         moment("expires_at"), moment("created_at"),
     )  # fmt: skip
-    list_filter = (newest_by("state"), ("created_at", DateRangeFilter))
+    list_filter = (
+        filter_by("state", HoldState.values, common=("active", "settled")),
+        ("created_at", DateRangeFilter),
+    )  # fmt: skip
     list_select_related = ("account",)
     search_fields = ("id__exact", "response_id__exact", "account__code__exact")
     filled_only = ("response_id",)
@@ -244,7 +250,9 @@ class ReceiptAdmin(LedgerAdmin):
         short_id("external_id", "its id"), "provider", "state", "sum", linked("account"),
         moment("created_at"),
     )  # fmt: skip
-    list_filter = (newest_by("state"), newest_by("provider"))
+    list_filter = (
+        filter_by("state", ReceiptState.values), open_filter_by("provider"),
+    )  # fmt: skip
     list_select_related = ("account",)
     search_fields = ("external_id__exact", "account__code__exact")
     fields = (

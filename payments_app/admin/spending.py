@@ -19,9 +19,18 @@ from payments_app.admin.ledger import (
     OrderForm,
     agent_link,
     amount_of,
-    newest_by,
+    filter_by,
+    open_filter_by,
 )
-from payments_app.models import Approval, PaymentToken, SpendingLimit, TopUpRequest
+from payments_app.models import (
+    Approval,
+    PaymentToken,
+    SpendingLimit,
+    SpendingPeriod,
+    TopUpRequest,
+    TopUpRequestState,
+)
+from payments_app.money import ASSETS
 from payments_app.top_ups import requests as top_ups
 
 
@@ -41,7 +50,9 @@ class TopUpRequestAdmin(LedgerAdmin):
         short_id(), "provider", linked("user"), "sum", "state", moment("created_at"),
         linked("decided_by"),
     )  # fmt: skip
-    list_filter = (newest_by("state"), newest_by("provider"))
+    list_filter = (
+        filter_by("state", TopUpRequestState.values), open_filter_by("provider"),
+    )  # fmt: skip
     list_select_related = ("user", "decided_by")
     search_fields = ("id__exact", "reference__exact", "user__username__exact")
     fields = (
@@ -78,7 +89,7 @@ class PaymentTokenAdmin(LedgerAdmin):
         short_id(), linked("owner"), "name", "depth", "form", moment("expires_at"),
         moment("revoked_at"),
     )  # fmt: skip
-    list_filter = (newest_by("form"), newest_by("depth"))
+    list_filter = (open_filter_by("form"), open_filter_by("depth"))
     list_select_related = ("owner",)
     search_fields = ("id__exact", "owner__username__exact")
     # Neither `salt` nor `sha256`.
@@ -103,7 +114,9 @@ class SpendingLimitAdmin(LedgerAdmin):
     agent = staticmethod(agent_link)
 
     list_display = ("user", "period", "agent", "token", "sum")
-    list_filter = (newest_by("period"), newest_by("asset"))
+    list_filter = (
+        filter_by("period", SpendingPeriod.values), filter_by("asset", ASSETS),
+    )  # fmt: skip
     list_select_related = ("user",)
     search_fields = ("user__username__exact", "agent_id__exact", "token__id__exact")
     fields = ("user", "period", "agent", "token", "sum", "asset")

@@ -66,7 +66,7 @@ def filters_of(page: Any) -> Iterator[str]:
 
 def queries_of(model: type[Model], page: Any) -> Iterator[str]:
     """Yield queries with odd values in each part of the address of a list."""
-    yield from (f"{name}={value}" for value in ODDEST for name in ("q", "pk__exact"))
+    yield from (f"{name}={value}" for value in ODDEST for name in ("q", "pk__exact", "before"))
     yield from (f"{name}={value}" for value in ODD for name in ("p", "o", *filters_of(page)))
     for field in model._meta.concrete_fields:
         if isinstance(field, DateField):

@@ -16,6 +16,8 @@ FEW: Final = 1_000
 """A table with fewer rows has not grown."""
 PAGE: Final = 45_000
 """A list counts up to 10,000 rows for its pages, and reads the rows of one."""
+WINDOW: Final = 65_000
+"""A filter without an index examines 10,000 rows: for their end, for the count and for the page."""
 _OLD: Final = "created_at_from=2001-01-01&created_at_until=2001-12-31"
 _NEW: Final = "created_at_from=2020-01-01"
 _NONE: Final = "q=no-such-row"
@@ -27,10 +29,26 @@ FILTERS: Final = {
     "sessions_app.webhook": ("disabled=yes",),
     "chat_app.chat": ("kind__exact=group", "latest_at_from=2001-01-01&latest_at_until=2001-12-31"),
     "chat_app.content": (_OLD,),
-    "chat_app.message": ("role=tool", "status=failed"),
-    "chat_app.chatevent": ("type=participant.left",),
-    "payments_app.hold": (_OLD, _NEW),
-    "payments_app.transfer": (_OLD, _NEW),
+    "chat_app.message": (
+        "role=tool",
+        "role=user",
+        "role=tool&status=failed",
+        "status=failed",
+        "status=completed",
+        f"role=tool&{_NEW}",
+    ),
+    "chat_app.chatevent": ("type=participant.left", "type=message.read", "type=message.created"),
+    "payments_app.hold": ("state=active", "state=expired", "state=settled", _OLD, _NEW),
+    "payments_app.transfer": (
+        "kind=refund",
+        "kind=answer",
+        "protocol=none",
+        "asset=CREDITS",
+        _OLD,
+        _NEW,
+    ),
+    "payments_app.entry": ("transfer__kind=refund",),
+    "payments_app.account": ("kind=pool",),
     "audit_app.auditrecord": ("action=transfer.refunded", _OLD, _NEW),
 }
 

@@ -1,0 +1,211 @@
+"""Filters without an index look at every row, a window at a time, and lists lead to all rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from audit_app.admin.windows import WindowFilter, place_in
+from chat_app.models import ChatEvent, Message
+from payments_app.models import Transfer
+from tests import factories
+
+if TYPE_CHECKING:
+    from django.contrib.admin.views.main import ChangeList
+    from django.contrib.auth.models import User
+
+    from chat_app.models import Chat
+
+pytestmark = pytest.mark.django_db
+
+MESSAGES = reverse("admin:chat_app_message_changelist")
+EVENTS = reverse("admin:chat_app_chatevent_changelist")
+
+
+@pytest.fixture
+def root() -> Client:
+    client = Client()
+    client.force_login(factories.superuser())
+    return client
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a window have three rows, and a list count as many."""
+    monkeypatch.setattr("audit_app.admin.checked_lists.WINDOW", 3)
+    monkeypatch.setattr("audit_app.admin.checked_lists.COUNTED_ROWS", 3)
+    monkeypatch.setattr("audit_app.admin.records.COUNTED_ROWS", 3)
+
+
+def shown(client: Client, address: str) -> ChangeList:
+    answer = client.get(address)
+    assert answer.status_code == 200, address
+    return answer.context["cl"]  # type: ignore[no-any-return]
+
+
+def walked(client: Client, address: str, query: str) -> list[list[Any]]:
+    """Return the keys that each list has, from the newest row to the oldest."""
+    found = []
+    while query:
+        part: Any = shown(client, f"{address}{query}")
+        found.append([row.pk for row in part.result_list])
+        query = part.further
+        assert len(found) < 20
+    return found
+
+
+def chat_with(*roles: str, title: str = "") -> tuple[Chat, User, list[str]]:
+    """Return a chat with a message of each role, the oldest first."""
+    person = factories.user(f"ada{title}")
+    chat = factories.chat(person, title=title)
+    keys = [factories.message(chat, person).pk for _ in roles]
+    for key, role in zip(keys, roles, strict=True):
+        Message.objects.filter(pk=key).update(role=role)
+    return chat, person, keys
+
+
+def test_the_oldest_row_is_found_by_searching_further_back(root: Client) -> None:
+    _, _, keys = chat_with("tool", *["user"] * 4, "tool", "user")
+
+    assert walked(root, MESSAGES, "?role=tool") == [[keys[5]], [], [keys[0]]]
+    first = root.get(f"{MESSAGES}?role=tool").content.decode()
+    assert "The filter examined 3 rows, back to" in first
+    assert first.count("Search further back") == 2
+    last = root.get(MESSAGES + shown(root, f"{MESSAGES}?role=tool").further).content.decode()
+    assert "Newest rows" in last
+
+
+def test_the_oldest_window_says_that_there_is_no_more(root: Client) -> None:
+    chat_with("user", "tool")
+
+    page = root.get(f"{MESSAGES}?role=tool").content.decode()
+    assert "The filter examined all rows to the oldest." in page
+    assert "Search further back" not in page
+
+
+def test_windows_have_each_matching_row_once(root: Client) -> None:
+    _, _, keys = chat_with(*["user", "tool"] * 5)
+    Message.objects.update(created_at=Message.objects.earliest("seq").created_at)
+
+    found = [key for part in walked(root, MESSAGES, "?role=user") for key in part]
+    assert sorted(found) == sorted(keys[::2])
+
+
+def test_a_rare_value_is_found_at_once(root: Client) -> None:
+    _, _, keys = chat_with(*["user"] * 8)
+    Message.objects.filter(pk=keys[0]).update(status="failed")
+
+    page = root.get(f"{MESSAGES}?status=failed")
+    assert [row.pk for row in page.context["cl"].result_list] == [keys[0]]
+    assert "window-note" not in page.content.decode()
+
+
+def test_a_window_counts_only_rows_that_pass_the_other_filters(root: Client) -> None:
+    wanted, _, keys = chat_with("tool", "user", title="Wanted")
+    chat_with(*["user"] * 8, title="Other")
+
+    assert walked(root, MESSAGES, f"?role=tool&q={wanted.pk}") == [[keys[0]]]
+
+
+def test_two_filters_share_a_window(root: Client) -> None:
+    _, _, keys = chat_with("tool", "user", "tool", "user")
+    Message.objects.filter(pk=keys[2]).update(status="failed")
+
+    found = walked(root, MESSAGES, "?role=tool&status=completed")
+    assert [key for part in found for key in part] == [keys[0]]
+
+
+def test_a_list_leads_on_to_rows_beyond_the_counted(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin.site._registry[ChatEvent], "list_per_page", 2)
+    chat, _, _ = chat_with(*["user"] * 7)
+    everything = list(ChatEvent.objects.order_by("-pk").values_list("pk", flat=True))
+    assert len(everything) >= 7
+
+    assert not shown(root, EVENTS).further, "the next page comes first"
+    found: list[int] = []
+    address = "?"
+    while address:
+        found += [row.pk for row in shown(root, f"{EVENTS}{address}").result_list]
+        last = shown(root, f"{EVENTS}{address}&p=2")
+        if last.page_num == 2 and last.paginator.num_pages == 2:
+            found += [row.pk for row in last.result_list]
+        address = str(getattr(last, "further", ""))
+    assert found == everything
+    assert chat.events.count() == len(found)
+
+
+def test_pages_stay_in_a_window_and_filters_begin_anew(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin.site._registry[Message], "list_per_page", 1)
+    chat_with(*["user"] * 7)
+    further: Any = shown(root, f"{MESSAGES}?role=user")
+    second: Any = shown(root, f"{MESSAGES}{further.further}")
+
+    assert second.result_count == 3
+    assert "before=" in second.get_query_string({"p": 2})
+    assert "before=" not in second.get_query_string({"role": "tool"})
+    assert second.newest_url() == "?role=user"
+    page = root.get(f"{MESSAGES}{further.further}").content.decode()
+    assert 'name="before"' not in page
+
+
+@pytest.mark.parametrize("before", ["", "x", "1~", "~", "99999-01-01~msg_1", "%C3%28", "1~2~3"])
+def test_a_place_that_is_none_is_refused(before: str, root: Client) -> None:
+    answer = root.get(f"{MESSAGES}?role=user&before={before}")
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"{MESSAGES}?e=1")
+
+
+def test_every_filter_without_an_index_has_windows() -> None:
+    request = RequestFactory().get("/")
+    request.user = factories.superuser()
+    found = 0
+    for model, page in admin.site._registry.items():
+        if any(
+            isinstance(item, type) and issubclass(item, WindowFilter) for item in page.list_filter
+        ):
+            ordering = page.get_changelist_instance(request).get_ordering(
+                request, page.get_queryset(request)
+            )
+            assert place_in(model, ordering) is not None, model
+            found += 1
+    assert found >= 8
+
+
+@pytest.mark.parametrize(
+    ("address", "index"),
+    [
+        (f"{EVENTS}?type=participant.left", "event_types"),
+        (f"{MESSAGES}?status=failed", "message_ends"),
+        (reverse("admin:payments_app_transfer_changelist") + "?kind=refund", "transfer_kinds"),
+        (reverse("admin:payments_app_hold_changelist") + "?state=expired", "hold_ends"),
+    ],
+)
+def test_a_rare_value_uses_the_index_that_leaves_out_common_ones(
+    address: str, index: str, root: Client
+) -> None:
+    rows = shown(root, address).queryset
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            # Of an empty table the planner reads all rows.
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_sort = off")
+    assert index in rows.order_by(*rows.query.order_by).explain()
+
+
+def test_kinds_of_transfers_are_offered(root: Client) -> None:
+    Transfer.objects.all()
+    (choices,) = [
+        spec.lookup_choices
+        for spec in shown(root, reverse("admin:payments_app_transfer_changelist")).filter_specs
+        if getattr(spec, "parameter_name", "") == "kind"
+    ]
+    assert ("refund", "refund") in choices
+    assert ("top_up", "top_up") in choices
