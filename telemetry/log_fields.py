@@ -1,4 +1,4 @@
-"""The ids that every log line carries: of the request, session, response and tool call.
+"""The ids that every log line carries: of the request, session, response, tool call and payment.
 
 They are context variables, so each task and each request has its own; a thread has them if its
 caller copies its context.
@@ -19,13 +19,15 @@ class LogFields(NamedTuple):
     """The ids of the current work; an empty string if there is none.
 
     `request_id` names an HTTP request or a socket, `session_id` a UAMP session, `response_id` a
-    response, `tool_call_id` one of its tool calls.
+    response, `tool_call_id` one of its tool calls. `payment_id` names money: the first hold of the
+    response that is running, or the transfer that the line is about.
     """
 
     request_id: str = ""
     session_id: str = ""
     response_id: str = ""
     tool_call_id: str = ""
+    payment_id: str = ""
 
 
 NONE: Final = LogFields()
@@ -43,9 +45,10 @@ def begin(
     session_id: str | None = None,
     response_id: str | None = None,
     tool_call_id: str | None = None,
+    payment_id: str | None = None,
 ) -> None:
     """Set ids for the rest of this task; omitted ones stay."""
-    wanted = (request_id, session_id, response_id, tool_call_id)
+    wanted = (request_id, session_id, response_id, tool_call_id, payment_id)
     former = _fields.get()
     pairs = zip(former, wanted, strict=True)
     _fields.set(LogFields(*(old if new is None else new for old, new in pairs)))
@@ -58,6 +61,7 @@ def within(
     session_id: str | None = None,
     response_id: str | None = None,
     tool_call_id: str | None = None,
+    payment_id: str | None = None,
 ) -> Iterator[None]:
     """Set ids within the block; the former ones are restored afterwards."""
     former = _fields.get()
@@ -66,6 +70,7 @@ def within(
         session_id=session_id,
         response_id=response_id,
         tool_call_id=tool_call_id,
+        payment_id=payment_id,
     )
     try:
         yield

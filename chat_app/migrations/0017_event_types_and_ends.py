@@ -5,20 +5,33 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents_app', '0003_words_of_is_public'),
-        ('chat_app', '0016_people_by_email'),
+        ("agents_app", "0003_words_of_is_public"),
+        ("chat_app", "0016_people_by_email"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='chatevent',
-            index=models.Index(condition=models.Q(('type__in', ('message.created', 'message.read', 'response.created', 'response.done')), _negated=True), fields=['type', '-id'], name='event_types'),
+            model_name="chatevent",
+            index=models.Index(
+                condition=models.Q(
+                    (
+                        "type__in",
+                        ("message.created", "message.read", "response.created", "response.done"),
+                    ),
+                    _negated=True,
+                ),
+                fields=["type", "-id"],
+                name="event_types",
+            ),
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(condition=models.Q(('status__in', ['completed']), _negated=True), fields=['status', '-created_at', '-id'], name='message_ends'),
+            model_name="message",
+            index=models.Index(
+                condition=models.Q(("status__in", ["completed"]), _negated=True),
+                fields=["status", "-created_at", "-id"],
+                name="message_ends",
+            ),
         ),
     ]

@@ -8,6 +8,7 @@ frozen. Functions registered with `refunds_to` are called for each new refund of
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -34,9 +35,14 @@ from payments_app.ledger.outcomes import (
 from payments_app.ledger.own_money import refuse_own
 from payments_app.models import AdjustmentRequest, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
+from telemetry import log_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from payments_app.ledger.balances import LockedAccount
+
+logger = logging.getLogger(__name__)
 
 # The period in which an operator's adjustments are added up.
 ALONE_PERIOD: Final = timedelta(days=1)
@@ -78,7 +84,7 @@ def transfer(
             about=About(**about),
         )
         return idempotency.record(
-            claimed, TransferOutcome(transfer_id=post(new, accounts), amount=amount)
+            claimed, TransferOutcome(transfer_id=_posted(new, accounts, amount), amount=amount)
         )
 
 
@@ -122,7 +128,7 @@ def adjust(
             entries={account: amount.amount, suspense.id: -amount.amount},
             about=About(memo=reason, by=by),
         )
-        done = TransferOutcome(transfer_id=post(new, accounts), amount=amount)
+        done = TransferOutcome(transfer_id=_posted(new, accounts, amount), amount=amount)
         return idempotency.record(claimed, done)
 
 
@@ -136,6 +142,19 @@ def exceeds_alone(amount: Money, by: int, alone: Money) -> bool:
     recent = own.filter(created_at__gt=Now() - ALONE_PERIOD).exclude(Exists(approved))
     before = recent.aggregate(sum=Sum("amount"))["sum"] or 0
     return before + abs(amount.amount) > alone.amount
+
+
+def _posted(new: NewTransfer, accounts: Mapping[int, LockedAccount], amount: Money) -> str:
+    """Post a movement and return its id; once it is committed, a log line says so with that id."""
+    transfer_id = post(new, accounts)
+
+    def log() -> None:
+        response_id = new.about.response_id or None
+        with log_fields.within(response_id=response_id, payment_id=transfer_id):
+            logger.info("%s of %s %s was posted", new.kind, amount, amount.asset)
+
+    transaction.on_commit(log)
+    return transfer_id
 
 
 # --- From outside ---
@@ -212,7 +231,7 @@ def top_up(
             entries={outside.id: -amount.amount, account: amount.amount},
             about=About(**about),
         )
-        done = TransferOutcome(transfer_id=post(new, accounts), amount=amount)
+        done = TransferOutcome(transfer_id=_posted(new, accounts, amount), amount=amount)
         sql.run(
             "UPDATE payments_app_receipt SET state = 'confirmed', transfer_id = %s, updated_at = "  # noqa: S608 constants
             f"{sql.now_sql()} WHERE id = %s",
@@ -312,7 +331,7 @@ def refund(
             hold_id=hold_id,
             reverses_id=transfer_id,
         )
-        done = TransferOutcome(transfer_id=post(new, accounts), amount=wanted)
+        done = TransferOutcome(transfer_id=_posted(new, accounts, wanted), amount=wanted)
         if about.response_id:
             given_back = AnswerRefund(
                 transfer_id=done.transfer_id, response_id=about.response_id, chat_id=about.chat_id

@@ -5,19 +5,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('payments_app', '0007_adjustments_by_operator'),
+        ("payments_app", "0007_adjustments_by_operator"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='hold',
-            index=models.Index(condition=models.Q(('state__in', ['active', 'settled']), _negated=True), fields=['state', '-created_at', '-id'], name='hold_ends'),
+            model_name="hold",
+            index=models.Index(
+                condition=models.Q(("state__in", ["active", "settled"]), _negated=True),
+                fields=["state", "-created_at", "-id"],
+                name="hold_ends",
+            ),
         ),
         migrations.AddIndex(
-            model_name='transfer',
-            index=models.Index(condition=models.Q(('kind__in', ['answer']), _negated=True), fields=['kind', '-created_at', '-id'], name='transfer_kinds'),
+            model_name="transfer",
+            index=models.Index(
+                condition=models.Q(("kind__in", ["answer"]), _negated=True),
+                fields=["kind", "-created_at", "-id"],
+                name="transfer_kinds",
+            ),
         ),
     ]

@@ -34,6 +34,7 @@ from payments_app.tokens import issuance
 from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import facilitator, offers
 from payments_app.x402.refusal import PaymentNotTaken
+from telemetry import log_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -300,7 +301,8 @@ def _settle(payment: _Payment) -> SettleResponse:
             "payment_failed", f"The payment failed: {_short(answer.error_reason)}."
         )
     if answer.amount is not None and answer.amount != str(payment.atomic):
-        logger.error("%s was settled with %s", payment.external_id, answer.amount)
+        with log_fields.within(payment_id=payment.external_id):
+            logger.error("%s was settled with %s", payment.external_id, answer.amount)
         raise PaymentNotTaken("payment_failed", "The payment was settled with a different amount.")
     return answer
 

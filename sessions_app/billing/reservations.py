@@ -23,9 +23,11 @@ from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import chat_budgets
 from sessions_app.billing.payers import AnswerPayment, account_ids, current_payment, who_pays
 from sessions_app.models import Response
+from telemetry import log_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from agents_app.pricing import Pricing
     from payments_app.services import HoldOutcome
@@ -337,15 +339,26 @@ def settle_all(charges: Sequence[AnswerCharge]) -> dict[str, Money]:
     for charge, answer in zip(charges, ledger.capture_many(asked), strict=True):
         outcome = answer
         if isinstance(outcome, ledger.OverCapture):
-            logger.warning("%s used %s, held: %s", charge.response_id, charge.amount, outcome.left)
+            with _ids_of(charge):
+                logger.warning(
+                    "%s used %s, held: %s", charge.response_id, charge.amount, outcome.left
+                )
             outcome = ledger.capture_many([_capture(charge, outcome.left, earners)])[0]
         if isinstance(outcome, ledger.CaptureOutcome):
             left[charge.response_id] = outcome.available
         elif not isinstance(outcome, ledger.HoldNotActive | ledger.UnknownHold):
             raise outcome
         elif charge.amount:
-            logger.error("%s of %s stays unpaid: %s", charge.amount, charge.response_id, outcome)
+            with _ids_of(charge):
+                logger.error(
+                    "%s of %s stays unpaid: %s", charge.amount, charge.response_id, outcome
+                )
     return left
+
+
+def _ids_of(charge: AnswerCharge) -> AbstractContextManager[None]:
+    """Return a context whose log lines belong to an answer: the turns of a group share a thread."""
+    return log_fields.within(response_id=charge.response_id, payment_id=charge.transfer_id)
 
 
 def _capture(

@@ -36,6 +36,7 @@ from sessions_app.billing.payers import AnswerPayment
 from sessions_app.billing.weights import sound_tokens, step_usage, usual_input, weight
 from sessions_app.response.row_state import taken_over
 from sessions_app.states import PaymentState
+from telemetry import log_fields
 from uamp import AudioUsage, UsageStats
 from uamp import events as ev
 
@@ -120,6 +121,7 @@ class PaymentGuard:
         )
         self._is_known = True
         self._requests = len(asked)
+        log_fields.begin(payment_id=next((row.hold_id for row in asked if row.hold_id), None))
         if asked and asked[-1].status == PaymentState.EXPIRED:
             raise payment_is_late()
         await self._need(self._cost(more=self._step), action="")
@@ -360,6 +362,8 @@ class PaymentGuard:
             await self._send_to_payer(changed(refused, response_id=context.response_id))
 
     async def _accept(self, payment_id: str, balance: Money | None) -> None:
+        if not log_fields.current().payment_id:
+            log_fields.begin(payment_id=payment_id)
         await self._send_to_payer(accepted(self._context.response_id, payment_id, balance))
 
     async def close(self, cost: Money, left: Money | None) -> None:

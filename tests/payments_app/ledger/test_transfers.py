@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from payments_app.ledger.accounts import FEE_SHARDS, find_account
 from payments_app.models import Account, Receipt, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from tests import factories
+from tests.log_lines import with_ids
 from tests.payments_app.funded_accounts import (
     available,
     fees,
@@ -26,6 +28,8 @@ from tests.payments_app.funded_accounts import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytest_django import DjangoCaptureOnCommitCallbacks
 
 pytestmark = pytest.mark.django_db
 
@@ -355,3 +359,32 @@ def test_a_statement_is_read_page_by_page() -> None:
     assert pages == [["-3"] * 4, ["-3", "50"]]
     with pytest.raises(services.UnknownAccount):
         selectors.balance(10**9)
+
+
+# --- Log lines ---
+
+
+def test_each_movement_writes_a_line_with_its_id_once_it_is_committed(
+    caplog: pytest.LogCaptureFixture,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    payer, agent = funded_account("payer", "9"), services.account_of_agent("agent_log")
+    charged = charge(payer, agent, response_id="resp_log")
+    key = new_key()
+
+    def refunded() -> services.TransferOutcome:
+        return services.refund(
+            key=key, transfer_id=charged, by=None, reason="wrong", amount=usd("1")
+        )
+
+    with with_ids(caplog, logging.INFO) as lines:
+        with django_capture_on_commit_callbacks(execute=True):
+            done = refunded()
+            assert lines == []
+        (line,) = lines
+        assert line.getMessage() == "refund of 1 USD was posted"
+        assert (line.payment_id, line.response_id) == (done.transfer_id, "resp_log")
+        assert line.ids == f" [response=resp_log payment={done.transfer_id}]"
+        with django_capture_on_commit_callbacks(execute=True):
+            assert refunded().replayed
+        assert lines == [line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,11 @@ from chat_app.members.agreed_prices import prices_in
 from chat_app.members.chats import ChatChange, update_chat
 from payments_app.models import Hold, Transfer
 from payments_app.spending import approvals
+from sessions_app.billing.reservations import AnswerCharge, settle_all
 from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL, text_of, wait_until
 from tests.live_server import Dial, Person, shared_chat
+from tests.log_lines import with_ids
 from tests.sessions_app.billing.paid_agents import (
     WALLET,
     clean,
@@ -73,6 +76,50 @@ def test_a_turn_is_paid_as_the_specification_prints_it(dial: Dial, alice: Person
     assert "expires_at" not in balance
     assert (str(wallet(alice).available), earned(agent)) == ("9.75", "0.25")
     assert clean()
+
+
+def test_the_lines_of_a_paid_answer_have_the_id_of_its_payment(
+    dial: Dial,
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def broken(request: LLMRequest, spec: AgentSpec) -> AsyncGenerator[Step, None]:
+        yield Text("One")
+        raise RuntimeError("the script broke")
+
+    monkeypatch.setitem(scripts.SCRIPTS, "broken", broken)
+    priced("paid", "broken", per_answer="0.25")
+    rich(alice)
+    with with_ids(caplog, logging.INFO) as lines:
+        client = dial(alice)
+        client.create_session(agent="paid")
+        client.ask("Hello")
+        pay(client, client.until("payment.required")[-1])
+        accepted = client.until("payment.accepted")[-1]
+        client.until(*TERMINAL)
+        failed = [line for line in lines if line.response_id and "failed" in line.getMessage()]
+    assert failed
+    assert {line.payment_id for line in failed} == {accepted["payment_id"]}
+    assert Hold.objects.get().pk == accepted["payment_id"]
+
+
+def test_the_line_of_an_unpaid_charge_has_the_ids_of_its_answer(
+    caplog: pytest.LogCaptureFixture, alice: Person
+) -> None:
+    del alice
+    charge = AnswerCharge(
+        response_id="resp_unheld",
+        chat_id="chat_1",
+        agent_id=priced("paid", per_answer="1").pk,
+        amount=usd("1"),
+        protocol="uamp",
+        transfer_id="tr_unheld",
+    )
+    with with_ids(caplog, logging.ERROR) as lines:
+        assert settle_all([charge]) == {}
+    (line,) = [line for line in lines if "stays unpaid" in line.getMessage()]
+    assert (line.response_id, line.payment_id) == ("resp_unheld", "tr_unheld")
 
 
 def test_a_payment_announces_the_mandate_that_the_operator_set(
