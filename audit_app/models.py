@@ -50,6 +50,7 @@ class AuditRecord(models.Model):
             models.Index(fields=["action", "-id"], name="audit_actions"),
             models.Index(fields=["actor", "-id"], name="audit_actors"),
             models.Index(fields=["object_id", "-id"], name="audit_objects"),
+            models.Index(fields=["kind", "-id"], name="audit_kinds"),
         ]
 
     def __str__(self) -> str:

@@ -20,6 +20,7 @@ from django.utils.html import format_html
 
 from audit_app.admin.column_search import COUNTED_ROWS
 from audit_app.admin.columns import moment_text
+from audit_app.admin.filters import DateRangeFilter
 from audit_app.admin.windows import BEFORE, WINDOW, WindowFilter, place_in
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class CheckedList(ChangeList):
                 self.filter_params.pop(BEFORE)
                 earlier = self.place.rows_before(self.before)
                 self.root_queryset = self.root_queryset.filter(earlier)
-            return self._in_window(super().get_queryset(request, *args, **kwargs))
+            return self._in_window(request, super().get_queryset(request, *args, **kwargs))
         except _IMPOSSIBLE as error:
             raise self._refused(request) from error
 
@@ -92,7 +93,7 @@ class CheckedList(ChangeList):
         """Return the query of the same list from its newest row on."""
         return self.get_query_string()
 
-    def _in_window(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+    def _in_window(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Apply the filters without an index to the first WINDOW rows that pass everything else."""
         filters = [
             spec
@@ -105,9 +106,19 @@ class CheckedList(ChangeList):
             ends = list(rows.values_list(*self.place.names)[WINDOW - 1 : WINDOW])
             self.examined = f"The filter examined {WINDOW:,} rows" if ends else _ALL_EXAMINED
             for end in ends:
-                rows = rows.filter(self.place.rows_until(end))
+                rows = self._without_first_day(request, rows).filter(self.place.rows_until(end))
                 self._set_further(end)
         return rows.filter(*(spec.condition() for spec in filters))
+
+    def _without_first_day(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows without the lower bound of a date range, which a window's end exceeds.
+
+        Of two lower bounds, SQLite would use the first, and read all rows of the range.
+        """
+        for spec in self.filter_specs:
+            if isinstance(spec, DateRangeFilter) and spec.first:
+                return spec.until(super().get_queryset(request, spec.expected_parameters()))
+        return rows
 
     def _continue_after_last_page(self) -> None:
         """Lead on from the last page of a list that has more rows than it counts."""

@@ -68,9 +68,14 @@ class DateRangeFilter(admin.FieldListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
         """Return the rows within the days."""
-        first, last = _day(self.first), _day(self.last)
+        first = _day(self.first)
         if first is not None:
             queryset = queryset.filter(**{f"{self.field_path}__gte": first})
+        return self.until(queryset)
+
+    def until(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows up to the last day."""
+        last = _day(self.last)
         if last is not None:
             queryset = queryset.filter(**{f"{self.field_path}__lt": last + timedelta(days=1)})
         return queryset

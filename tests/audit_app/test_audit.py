@@ -153,6 +153,71 @@ def test_what_was_written_is_shown_to_readers_of_contents_and_recorded() -> None
     assert auditor.get(listed, {"q": message.pk}).content.decode().count("192.0.2.7") == 1
 
 
+def exported(client: Client, query: str) -> list[str]:
+    """Return the actions and actors that an export of the filtered list has."""
+    url = reverse("admin:audit_app_auditrecord_changelist")
+    form = {"action": "export_records", "_selected_action": ["0"], "select_across": "1"}
+    found = client.post(f"{url}?{query}", form)
+    assert found["Content-Type"] == "application/x-ndjson", query
+    rows = [json.loads(line) for line in found.content.decode().splitlines()]
+    return [f"{row['action']} {row['kind']} {row['actor']}" for row in rows]
+
+
+def test_the_audit_is_filtered_by_actor_and_kind_and_exported_as_filtered() -> None:
+    ada, ben = factories.user("ada"), factories.user("ben")
+    record(ada, AuditAction.KEY_REVOKED, ("sessions_app.apikey", "7"))
+    record(ada, AuditAction.TRANSCRIPT_READ, ("chat_app.chat", "chat_1"))
+    record(ben, AuditAction.TRANSCRIPT_READ, ("chat_app.chat", "chat_1"))
+    record(None, AuditAction.MESSAGES_ERASED, ("chat_app.chat", "chat_2"))
+    client = signed_in(factories.superuser())
+    revoked, read = "key.revoked sessions_app.apikey ada", "transcript.read chat_app.chat"
+    erased = "messages.erased chat_app.chat None"
+
+    assert exported(client, f"actor={ada.pk}") == [f"{read} ada", revoked]
+    assert exported(client, "actor=server") == [erased]
+    assert exported(client, "kind=chat_app.chat") == [erased, f"{read} ben", f"{read} ada"]
+    assert exported(client, f"actor={ben.pk}&kind=chat_app.chat") == [f"{read} ben"]
+    assert exported(client, f"actor={ada.pk}&kind=chat_app.message") == []
+    assert exported(client, "action=transcript.read&kind=chat_app.chat&actor=server") == []
+    assert exported(client, "kind=sessions_app.apikey&created_at_until=2001-01-01") == []
+    detail = AuditRecord.objects.filter(action="audit.exported").earliest("pk").detail
+    assert detail == f"2 records actor={ada.pk}"
+
+
+def test_the_filters_of_the_audit_offer_who_acted_and_on_what() -> None:
+    ada = factories.user("ada")
+    record(ada, AuditAction.KEY_REVOKED, ("sessions_app.apikey", "7"))
+    record(ada, AuditAction.CONTENT_SEARCHED, None)
+    record(None, AuditAction.MESSAGES_ERASED, ("chat_app.chat", "chat_2"))
+    page = signed_in(factories.superuser()).get(reverse("admin:audit_app_auditrecord_changelist"))
+    offered = {spec.title: spec.lookup_choices for spec in page.context["cl"].filter_specs[:3]}
+    assert offered["actor"] == [("server", "this server"), (str(ada.pk), "ada")]
+    assert offered["kind"] == [(kind, kind) for kind in ("chat_app.chat", "sessions_app.apikey")]
+
+
+@pytest.mark.parametrize("actor", ["x", "-1", "9" * 30, "1e3", "\N{ARABIC-INDIC DIGIT ONE}"])
+def test_an_actor_without_a_number_is_refused(actor: str) -> None:
+    address = reverse("admin:audit_app_auditrecord_changelist")
+    answer = signed_in(factories.superuser()).get(address, {"actor": actor})
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"{address}?e=1")
+
+
+def test_a_second_filter_of_the_audit_looks_in_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audit_app.admin.checked_lists.WINDOW", 2)
+    ada = factories.user("ada")
+    record(ada, AuditAction.KEY_REVOKED, ("sessions_app.apikey", "7"))
+    for number in range(3):
+        record(ada, AuditAction.KEY_REVOKED, ("chat_app.chat", f"chat_{number}"))
+    client = signed_in(factories.superuser())
+    address = reverse("admin:audit_app_auditrecord_changelist")
+    query, counts = "?action=key.revoked&kind=sessions_app.apikey", []
+    while query:
+        page = client.get(f"{address}{query}").context["cl"]
+        counts.append(page.result_count)
+        query = page.further
+    assert (counts[0], sum(counts)) == (0, 1)
+
+
 def test_a_search_finds_what_is_older_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "COUNTED_ROWS", 2)
     ada = factories.user("ada")

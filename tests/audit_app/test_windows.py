@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib import admin
 from django.db import connection
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from audit_app.admin.windows import WindowFilter, place_in
@@ -110,6 +112,24 @@ def test_a_window_counts_only_rows_that_pass_the_other_filters(root: Client) -> 
     chat_with(*["user"] * 8, title="Other")
 
     assert walked(root, MESSAGES, f"?role=tool&q={wanted.pk}") == [[keys[0]]]
+
+
+def test_a_window_stays_within_a_range_of_days(root: Client) -> None:
+    _, _, keys = chat_with(*["tool", "user"] * 6)
+    old = Message.objects.filter(pk__in=keys[:4])
+    old.update(created_at=datetime(2020, 1, 1, tzinfo=UTC))
+    new = Message.objects.filter(pk__in=keys[10:])
+    new.update(created_at=datetime(2022, 1, 1, tzinfo=UTC))
+    Message.objects.filter(pk__in=keys[4:10]).update(created_at=datetime(2021, 1, 1, tzinfo=UTC))
+
+    days = "created_at_from=2021-01-01&created_at_until=2021-01-01"
+    found = walked(root, MESSAGES, f"?role=tool&{days}")
+    assert sorted(key for part in found for key in part) == sorted(keys[4:10:2])
+    assert len(found) == 3
+    with CaptureQueriesContext(connection) as asked:
+        shown(root, f"{MESSAGES}?role=tool&{days}")
+    (counting,) = [query["sql"] for query in asked if "COUNT(*)" in query["sql"]]
+    assert counting.count('"chat_app_message"."created_at" >=') == 1
 
 
 def test_two_filters_share_a_window(root: Client) -> None:

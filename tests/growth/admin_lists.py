@@ -49,7 +49,16 @@ FILTERS: Final = {
     ),
     "payments_app.entry": ("transfer__kind=refund",),
     "payments_app.account": ("kind=pool",),
-    "audit_app.auditrecord": ("action=transfer.refunded", _OLD, _NEW),
+    "audit_app.auditrecord": (
+        "action=transfer.refunded",
+        "actor=1",
+        "actor=server",
+        "kind=chat_app.chat",
+        "kind=none.none",
+        "action=session.ended&kind=none.none",
+        _OLD,
+        _NEW,
+    ),
 }
 
 
