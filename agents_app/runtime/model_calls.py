@@ -17,7 +17,7 @@ from msgspec.structs import replace as changed
 from agents_app.inferences import Attempt, InferenceLog, attempt_of, counted
 from agents_app.providers.clients import at_most
 from agents_app.runtime.failures import without_secrets
-from telemetry import metrics, spans
+from telemetry import metrics, span_attributes, spans
 from uamp.storable_text import storable
 from upp import (
     AssistantMessage,
@@ -91,16 +91,16 @@ class OrderlyModel(EmittingModel):
             "inference",
             kind=spans.SpanKind.CLIENT,
             attributes={
-                "gen_ai.operation.name": "chat",
-                "gen_ai.provider.name": self.provider,
-                "gen_ai.request.model": self.model_id,
+                span_attributes.OPERATION: span_attributes.CHAT,
+                span_attributes.PROVIDER: self.provider,
+                span_attributes.REQUEST_MODEL: self.model_id,
             },
         ) as span:
             response = await self._logged(request, emit)
             usage = response.usage
             read, written = counted(usage.input_tokens), counted(usage.output_tokens)
-            span.set_attribute("gen_ai.usage.input_tokens", read)
-            span.set_attribute("gen_ai.usage.output_tokens", written)
+            span.set_attribute(span_attributes.INPUT_TOKENS, read)
+            span.set_attribute(span_attributes.OUTPUT_TOKENS, written)
         metrics.INFERENCE_SECONDS.labels(self.provider).observe(time.monotonic() - began)
         metrics.TOKENS.labels(self.provider, "input").inc(read)
         metrics.TOKENS.labels(self.provider, "output").inc(written)

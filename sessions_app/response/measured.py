@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from telemetry import log_fields, metrics, spans
+from telemetry import log_fields, metrics, span_attributes, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +48,10 @@ class MeasuredResponse:
             "response",
             parent=parent,
             attributes={
-                "uamp_server.response.id": context.response_id,
-                "uamp_server.chat.id": context.chat_id,
-                "uamp_server.transport": context.protocol,
-                "gen_ai.agent.name": context.spec.name,
+                span_attributes.RESPONSE_ID: context.response_id,
+                span_attributes.CHAT_ID: context.chat_id,
+                span_attributes.TRANSPORT: context.protocol,
+                span_attributes.AGENT_NAME: context.spec.name,
             },
         ):
             yield

@@ -29,7 +29,7 @@ from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooL
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from sessions_app.transitions import end_call as end
 from sessions_app.transitions import move
-from telemetry import log_fields, spans
+from telemetry import log_fields, span_attributes, spans
 from uamp.storable_text import storable
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ def run_tool_call(self: Task[..., None], *, pk: int, **kwargs: Any) -> None:
             kind=spans.SpanKind.CONSUMER,
             parent=spans.parent_of(headers),
             attributes={
-                "gen_ai.tool.name": claim.name,
-                "uamp_server.response.id": claim.response_id,
+                span_attributes.TOOL_NAME: claim.name,
+                span_attributes.RESPONSE_ID: claim.response_id,
             },
         ),
     ):

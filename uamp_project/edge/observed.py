@@ -13,7 +13,7 @@ import uuid
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
-from telemetry import access_log, log_fields, metrics, spans
+from telemetry import access_log, log_fields, metrics, span_attributes, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +90,7 @@ def _span(method: str, scope: Scope, request_id: str) -> spans.AnySpan:
         parent=spans.parent_of(headers),
         attributes={
             "http.request.method": method,
-            "uamp_server.request.id": request_id,
+            span_attributes.REQUEST_ID: request_id,
         },
     )
 
