@@ -10,6 +10,7 @@ from django.utils import timezone
 from agents_app.admin.agent_form import AgentForm
 from agents_app.admin.drafts import draft_view
 from agents_app.admin.mcp import ToolSourceAdmin
+from agents_app.admin.model_names import models_view
 from agents_app.admin.remote import remote_view
 from agents_app.admin.trial import PERMISSION, trial_view
 from agents_app.models import Agent, AgentKind
@@ -154,8 +155,13 @@ class AgentAdmin(AuditedAdmin):
     ) -> HttpResponse:
         """Show the form, beside it a trial of its values for those who may save and try them."""
         may_save = self.has_add_permission(request) if add else self.has_change_permission(request)
-        page = "admin:agents_app_agent_draft"
+        page, models = "admin:agents_app_agent_draft", "admin:agents_app_agent_models"
         context |= {
+            "models_address": (
+                (reverse(models) if obj is None else reverse(f"{models}_of", args=[obj.pk]))
+                if may_save
+                else ""
+            ),
             "may_try_draft": may_save and request.user.has_perm(PERMISSION),
             "draft_address": reverse(page) if obj is None else reverse(f"{page}_of", args=[obj.pk]),
         }
@@ -171,7 +177,15 @@ class AgentAdmin(AuditedAdmin):
             path("draft/", shown(draft_view), name="agents_app_agent_draft"),
             path("<str:agent_id>/draft/", shown(draft_view), name="agents_app_agent_draft_of"),
         ]
-        return [trial, remote, *drafts, *super().get_urls()]
+        models = [
+            path("models/", shown(self.models), name="agents_app_agent_models"),
+            path("<str:agent_id>/models/", shown(self.models), name="agents_app_agent_models_of"),
+        ]
+        return [trial, remote, *drafts, *models, *super().get_urls()]
+
+    def models(self, request: HttpRequest, agent_id: str = "") -> HttpResponse:
+        """Return the models to suggest for the unsaved form of an agent."""
+        return models_view(request, self, agent_id)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Return the initial values in the query; the page for remote agents links here."""

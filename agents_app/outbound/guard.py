@@ -30,7 +30,9 @@ logger = logging.getLogger(__name__)
 
 REDIRECTS = 3
 _REDIRECT_STATUS = frozenset({301, 302, 303, 307, 308})
-_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
+_CREDENTIALS = frozenset(
+    {"authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
+)
 _SECONDS = re.compile(rb"[0-9]{1,6}")
 _HTTP_ERRORS = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
 

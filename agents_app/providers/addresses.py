@@ -14,6 +14,7 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import aiohttp
@@ -57,6 +58,11 @@ _LOOK_UP_SECONDS: Final = 10.0
 def target_of(base_url: str) -> Target:
     """Check the address of a row; raises Unreachable."""
     return check_url(base_url, _policy())
+
+
+def listing_policy(seconds: float, max_bytes: int) -> Policy:
+    """Return the same rules for a request that lists the models of a server."""
+    return replace(_policy(), seconds=seconds, max_bytes=max_bytes)
 
 
 def may_take(variable: str, address: str) -> bool:

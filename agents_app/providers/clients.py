@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
 
 import httpx
 from django.conf import settings
@@ -251,27 +251,64 @@ def is_key_name(variable: object) -> bool:
     return isinstance(variable, str) and bool(_KEY_NAME.fullmatch(variable))
 
 
-def _provider(spec: AgentSpec) -> _Provider:
-    base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
-    timeout = spec.options.get("timeout")
-    variable = spec.options.get("api_key_env")
+class ModelRow(Protocol):
+    """What a row says of its model: an agent's row or spec."""
+
+    @property
+    def name(self) -> str:
+        """The agent's name, for messages."""
+
+    @property
+    def provider(self) -> str:
+        """The kind of its provider."""
+
+    @property
+    def options(self) -> Any:
+        """The options, of which `base_url` and `api_key_env` count here."""
+
+    @property
+    def secret(self) -> str:
+        """The stored key, encrypted; "" for none."""
+
+
+class Access(NamedTuple):
+    """Where a row's model is, the key that may be sent there, and the target of a row's address.
+
+    Without a key, requests to the operator's or the vendor's address carry the operator's.
+    """
+
+    address: str
+    api_key: str | None
+    target: Target | None
+
+
+def access_of(row: ModelRow) -> Access:
+    """Return the access that a row gives; raises UPPError if its address or key is refused."""
+    base_url, variable = row.options.get("base_url"), row.options.get("api_key_env")
     if variable and not is_key_name(variable):
-        _refuse(spec, f"{variable} is not the name of a key", ErrorCode.AUTHENTICATION_FAILED)
+        _refuse(row, f"{variable} is not the name of a key", ErrorCode.AUTHENTICATION_FAILED)
     api_key = os.environ.get(variable) if variable else None
     if variable and not api_key:
         message = f"the environment variable {variable} is not set"
-        _refuse(spec, message, ErrorCode.AUTHENTICATION_FAILED)
-    target = _target(spec, base_url)
-    address = model_address(spec.provider, base_url)
+        _refuse(row, message, ErrorCode.AUTHENTICATION_FAILED)
+    target = _target(row, base_url)
+    address = model_address(row.provider, base_url)
     if variable and not may_take(variable, address):
         _refuse(
-            spec,
+            row,
             f"{variable} is not for {httpx.URL(address).host}; an operator allows it with"
             " UAMP_MODEL_ALLOW_HOSTS",
             ErrorCode.AUTHENTICATION_FAILED,
         )
     if not variable:
-        api_key = _stored_key(spec, address)
+        api_key = _stored_key(row, address)
+    return Access(address, api_key, target)
+
+
+def _provider(spec: AgentSpec) -> _Provider:
+    base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
+    timeout = spec.options.get("timeout")
+    _, api_key, target = access_of(spec)
     # Each provider has its own connection pool.
     is_allowed = None if target is None else target.is_allowed
     kept = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
@@ -300,12 +337,12 @@ def model_place(provider: str, base_url: str | None) -> str:
     return place_of(model_address(provider, base_url))
 
 
-def operators_key(provider: str) -> bool:
-    """Return whether the environment has the key that requests without a `base_url` carry."""
-    return bool(_KINDS[provider]().environment()[1])
+def operators_key(provider: str) -> str | None:
+    """Return the environment's key, which requests without a `base_url` carry, if it has one."""
+    return _KINDS[provider]().environment()[1] or None
 
 
-def _stored_key(spec: AgentSpec, address: str) -> str | None:
+def _stored_key(spec: ModelRow, address: str) -> str | None:
     try:
         return key_for(spec.secret, place_of(address))
     except Undecipherable:
@@ -313,7 +350,7 @@ def _stored_key(spec: AgentSpec, address: str) -> str | None:
         _refuse(spec, message, ErrorCode.AUTHENTICATION_FAILED)
 
 
-def _target(spec: AgentSpec, base_url: str | None) -> Target | None:
+def _target(spec: ModelRow, base_url: str | None) -> Target | None:
     """Return the target of a row's own address, or None for the operator's or the vendor's."""
     if base_url is None:
         return None
@@ -325,5 +362,5 @@ def _target(spec: AgentSpec, base_url: str | None) -> Target | None:
         _refuse(spec, message, ErrorCode.INVALID_REQUEST)
 
 
-def _refuse(spec: AgentSpec, message: str, code: ErrorCode) -> NoReturn:
+def _refuse(spec: ModelRow, message: str, code: ErrorCode) -> NoReturn:
     raise UPPError(f"Agent {spec.name}: {message}.", code=code, provider=spec.provider)

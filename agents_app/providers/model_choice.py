@@ -125,11 +125,32 @@ def models_at(provider: str, *, base_url: str | None, key: str) -> list[str]:
 
 def models_in(listing: bytes) -> tuple[str, ...]:
     """Return the models that chat in a listing of OpenAI's API; () for anything else."""
-    try:
-        listed = json.loads(listing)["data"]
-        return tuple(str(one["id"]) for one in listed if _chats(one, str(one["id"])))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return ()
+    return models_listed("openai_compat", listing)
+
+
+def listing_request(
+    provider: str, address: str, key: str | None
+) -> tuple[str, dict[str, str]] | None:
+    """Return the URL and headers of a request for a server's models; None if it cannot list any."""
+    for vendor in _VENDORS:
+        if vendor.provider == provider:
+            return _listing_url(vendor, address), vendor.headers(key) if key else {}
+    return None
+
+
+def models_listed(provider: str, listing: bytes) -> tuple[str, ...]:
+    """Return the models that chat in a provider's listing; () for anything else."""
+    for vendor in _VENDORS:
+        if vendor.provider == provider:
+            try:
+                listed = json.loads(listing)[vendor.member]
+                names = [
+                    str(one[vendor.name]) for one in listed if _chats(one, str(one[vendor.name]))
+                ]
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                return ()
+            return tuple(name.removeprefix("models/") for name in names)
+    return ()
 
 
 class _ListingError(Exception):
@@ -153,10 +174,7 @@ def _address_of(vendor: _Vendor) -> str:
 
 
 def _list(vendor: _Vendor, base: str, key: str | None) -> list[str]:
-    base = base.rstrip("/")
-    if vendor.prefix != "OPENAI":
-        base = base.removesuffix(vendor.path.removesuffix("/models"))
-    url = base + vendor.path
+    url = _listing_url(vendor, base)
     try:
         answer = httpx.get(
             url, headers=vendor.headers(key) if key else {}, timeout=LIST_SECONDS
@@ -172,6 +190,13 @@ def _list(vendor: _Vendor, base: str, key: str | None) -> list[str]:
     if not models:
         raise _failed(vendor, url, "lists no model that chats")
     return [model.removeprefix("models/") for model in models]
+
+
+def _listing_url(vendor: _Vendor, base: str) -> str:
+    base = base.rstrip("/")
+    if vendor.prefix != "OPENAI":
+        base = base.removesuffix(vendor.path.removesuffix("/models"))
+    return base + vendor.path
 
 
 def _chats(listed: Mapping[str, Any], name: str) -> bool:

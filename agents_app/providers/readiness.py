@@ -42,7 +42,7 @@ def missing_key(provider: str, options: Mapping[str, Any], *, is_stored: bool) -
         return None if is_set else f"the environment variable {variable} is not set"
     base_url = options.get("base_url")
     host = host_of(model_address(provider, base_url))
-    has_key = is_stored or (base_url is None and operators_key(provider))
+    has_key = is_stored or (base_url is None and operators_key(provider) is not None)
     if has_key or host not in VENDOR_HOSTS.values():
         return None
     return f"{host} needs a key, but none is set"

@@ -1,0 +1,40 @@
+/**
+ * Suggests the models of the chosen provider. They are asked for when the field is entered, and again after the provider, its
+ * address or its key has changed. A model that is not suggested is typed.
+ */
+
+const list = document.getElementById("model-list");
+const form = /** @type {HTMLFormElement | null} */ (document.getElementById("agent_form"));
+const model = /** @type {HTMLInputElement | null} */ (document.getElementById("id_model"));
+const INPUTS = ["csrfmiddlewaretoken", "provider", "options__base_url", "options__api_key_env", "key"];
+/** The inputs of the last question, so that the same is not asked twice. */
+let asked = "";
+
+async function suggest() {
+  if (!list || !form) return;
+  const all = new FormData(form);
+  const values = new URLSearchParams(INPUTS.map((name) => [name, String(all.get(name) ?? "")]));
+  if (values.toString() === asked) return;
+  asked = values.toString();
+  const mine = asked;
+  list.replaceChildren();
+  const answer = await fetch(list.dataset.address ?? "", { method: "POST", body: values });
+  if (!answer.ok || answer.redirected || mine !== asked) return;
+  const { models } = await answer.json();
+  list.replaceChildren(
+    ...models.map((/** @type {string} */ name) => {
+      const option = document.createElement("option");
+      option.value = name;
+      return option;
+    }),
+  );
+}
+
+if (list && form && model) {
+  model.setAttribute("list", list.id);
+  model.addEventListener("focus", () => {
+    suggest().catch(() => {
+      asked = "";
+    });
+  });
+}
