@@ -271,7 +271,7 @@ class ModelRow(Protocol):
         """The stored key, encrypted; "" for none."""
 
 
-class Access(NamedTuple):
+class ModelAccess(NamedTuple):
     """Where a row's model is, the key that may be sent there, and the target of a row's address.
 
     Without a key, requests to the operator's or the vendor's address carry the operator's.
@@ -282,7 +282,7 @@ class Access(NamedTuple):
     target: Target | None
 
 
-def access_of(row: ModelRow) -> Access:
+def access_of(row: ModelRow) -> ModelAccess:
     """Return the access that a row gives; raises UPPError if its address or key is refused."""
     base_url, variable = row.options.get("base_url"), row.options.get("api_key_env")
     if variable and not is_key_name(variable):
@@ -302,7 +302,7 @@ def access_of(row: ModelRow) -> Access:
         )
     if not variable:
         api_key = _stored_key(row, address)
-    return Access(address, api_key, target)
+    return ModelAccess(address, api_key, target)
 
 
 def _provider(spec: AgentSpec) -> _Provider:

@@ -89,7 +89,7 @@ class WindowFilter(admin.SimpleListFilter):
         return Q(**{str(self.parameter_name): self.value()})
 
 
-class Place:
+class ListPlace:
     """A place in a list in descending order, as its columns' values."""
 
     def __init__(self, model: Any, ordering: Sequence[Any]) -> None:
@@ -139,12 +139,12 @@ def _column(field: Any) -> Any:
     return field.target_field if field.is_relation else field
 
 
-def place_in(model: Any, ordering: Sequence[Any]) -> Place | None:
+def place_in(model: Any, ordering: Sequence[Any]) -> ListPlace | None:
     """Return the places of a list, or None unless all of its columns are its own and descend."""
     if not all(isinstance(name, str) and name.startswith("-") for name in ordering):
         return None
     if any(LOOKUP_SEP in name for name in ordering):
         return None
-    place = Place(model, ordering)
+    place = ListPlace(model, ordering)
     # A comparison would leave out rows without a value.
     return None if any(field.null for field in place.fields) else place

@@ -6,7 +6,8 @@ There are no entry bundles: an entry is the signed head of a chat's log, which n
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from chat_app.log_tree import nodes
 from chat_app.models import TreeCheckpoint
@@ -24,7 +25,8 @@ _PLACE: Final = re.compile(
 _LEADING_ZEROS: Final = "x000/"
 
 
-class Tile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tile:
     """Consecutive hashes, each that of 256**level leaves."""
 
     level: int

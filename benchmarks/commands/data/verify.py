@@ -25,14 +25,14 @@ SEED_SECONDS: Final = 3600
 PROGRAM: Final = servers.ROOT / "benchmarks" / "verification" / "program.py"
 
 
-class Usage(NamedTuple):
+class Consumption(NamedTuple):
     """The CPU time and the largest resident set of a finished program."""
 
     seconds: float
     megabytes: float
 
 
-def usage_of(data: Data, arguments: Sequence[str]) -> Usage:
+def consumption_of(data: Data, arguments: Sequence[str]) -> Consumption:
     """Run a program that has to succeed, and return what it used."""
     with subprocess.Popen(  # noqa: S603 our own interpreter
         [sys.executable, *arguments],
@@ -44,7 +44,7 @@ def usage_of(data: Data, arguments: Sequence[str]) -> Usage:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{arguments} ended with {process.returncode}")
-    return Usage(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Consumption(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -84,7 +84,7 @@ def _verify(
     memory: dict[tuple[str, int], list[float]] = {}
 
     def run(name: str, count: int, command: Sequence[str]) -> float:
-        used = usage_of(data, command)
+        used = consumption_of(data, command)
         memory.setdefault((name, count), []).append(used.megabytes)
         return used.seconds
 

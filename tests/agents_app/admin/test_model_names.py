@@ -139,7 +139,7 @@ def test_a_list_is_bounded(admin_client: Client, vendor: WebServer) -> None:
     ],
 )
 def test_values_that_name_no_provider_suggest_nothing(
-    admin_client: Client, vendor: WebServer, values: dict[str, str]
+    admin_client: Client, vendor: WebServer, values: dict[str, Any]
 ) -> None:
     assert suggested(admin_client, vendor, **values) == []
     assert vendor.asked == []
