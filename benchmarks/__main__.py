@@ -35,6 +35,9 @@ COMMANDS: Final = {
     "instructions": Command(
         "answers", "the instructions of a turn, free and paid, which hardly vary with the load"
     ),
+    "monitoring": Command(
+        "answers", "what metrics and exported spans add to a free turn, round by round"
+    ),
     "fanout": Command("chats", "an answer that streams to 100 members, in one process and in two"),
     "connected": Command(
         "agents",

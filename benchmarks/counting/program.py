@@ -86,7 +86,7 @@ class CountedSocket:
 async def main(order: dict[str, Any]) -> None:
     """Warm up with all agents, and then count for each."""
     switch = ctypes.CDLL(order["switch"])
-    _leave_out_the_clock()
+    leave_out_the_clock()
     _leave_out(order["without"])
     await server.startup()
     sockets_of = {
@@ -96,11 +96,11 @@ async def main(order: dict[str, Any]) -> None:
     for agent, sockets in sockets_of.items():
         for socket in sockets:
             await socket.open(agent)
-        await _turns(sockets, order["text"], order["warm"])
+        await run_turns(sockets, order["text"], order["warm"])
     for _ in range(order["rounds"]):
         for agent, sockets in sockets_of.items():
             switch.begin_counting()
-            await _turns(sockets, order["text"], order["turns"])
+            await run_turns(sockets, order["text"], order["turns"])
             switch.end_counting(agent.encode())
     for sockets in sockets_of.values():
         for socket in sockets:
@@ -108,7 +108,7 @@ async def main(order: dict[str, Any]) -> None:
     await server.shutdown()
 
 
-def _leave_out_the_clock() -> None:
+def leave_out_the_clock() -> None:
     """Start no periodic jobs and no heartbeat, which earlier commits do not have."""
     periodic.start = lambda process: None  # noqa: ARG005 called by position
     with suppress(ModuleNotFoundError):
@@ -129,7 +129,8 @@ def _leave_out(parts: list[str]) -> None:
             store.chain_hash = lambda previous, _seq, _entry: previous
 
 
-async def _turns(sockets: list[CountedSocket], text: str, turns: int) -> None:
+async def run_turns(sockets: list[CountedSocket], text: str, turns: int) -> None:
+    """Let each socket have so many turns, all sockets at once."""
     for _ in range(turns):
         await asyncio.gather(*(socket.turn(text) for socket in sockets))
 

@@ -76,7 +76,7 @@ def counted(data: Data, sockets: int, warm: int, turns: int, without: Sequence[s
     """Count turns with a free and with a paid agent, without some of PARTS."""
     order = {
         "without": list(without),
-        "switch": str(_switch()),
+        "switch": str(compiled_switch()),
         "token": data.token,
         "agents": [AGENT, PAID_AGENT],
         "text": turn_runs.TEXT,
@@ -112,10 +112,11 @@ def counted(data: Data, sockets: int, warm: int, turns: int, without: Sequence[s
     )
     if finished.returncode:
         raise RuntimeError(finished.stderr[-4000:])
-    return _sums(data.folder, sockets * turns * 1000)
+    return sums_of(data.folder, sockets * turns * 1000)
 
 
-def _sums(folder: Path, divisor: int) -> Counts:
+def sums_of(folder: Path, divisor: int) -> Counts:
+    """Return the least count of each name that the dumps of callgrind have."""
     found: Counts = {}
     for path in sorted(folder.glob("counts.*")):
         text = path.read_text()
@@ -128,7 +129,7 @@ def _sums(folder: Path, divisor: int) -> Counts:
     return found
 
 
-def _switch() -> Path:
+def compiled_switch() -> Path:
     """Return the compiled switch of the counter."""
     library = cache_folder() / "counting.so"
     source = COUNTING / "switch.c"
