@@ -32,6 +32,9 @@ COMMANDS: Final = {
         "answers", "a streamed completion, against the WebSocket and servers of others"
     ),
     "paid": Command("answers", "a paid turn, against a free one"),
+    "envelopes": Command(
+        "answers", "a question in a signed envelope over each transport, against a turn"
+    ),
     "instructions": Command(
         "answers", "the instructions of a turn, free and paid, which hardly vary with the load"
     ),

@@ -21,6 +21,7 @@ CHEAP: Final = {
     "model": ["--streams", "1"],
     "completions": ["--streams", "1"],
     "paid": ["--sockets", "1"],
+    "envelopes": ["--connections", "1", "--streams", "3"],
     "fanout": ["--members", "2"],
     "joins": ["--people", "3", "--seconds", "0.5"],
     "memory": ["--turns", "20", "--sockets", "2"],

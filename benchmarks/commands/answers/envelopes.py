@@ -1,0 +1,247 @@
+"""A question in a signed envelope over each transport, next to a turn of UAMP.
+
+A question is one `ask` with 20 words, answered by the scripted agent, and its deltas to `done`,
+which has the answer signed. N connections each ask again after an answer, in one conversation each.
+`uamp` is the same agent over UAMP's WebSocket. `http1`, `websocket` and `grpc` are one uvicorn
+process on loopback; `http2` and `http3` are `manage.py peers` with TLS 1.3, so they include the
+encryption. Over HTTP a question is two requests.
+
+CPU covers all threads of the server and of its PostgreSQL backends, per question. Then, in this
+process: signing and verifying an envelope. Then the memory of streams that are open with a full
+window, because their reader acknowledges nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from benchmarks import gauges, results, servers, turn_runs
+from benchmarks.envelope_client import (
+    ECHO,
+    HOST,
+    PEER,
+    TRANSPORTS,
+    Peer,
+    Place,
+    open_line,
+    open_streams,
+    run_line,
+)
+from benchmarks.rounds import measure, ratio, spread
+from benchmarks.turn_runs import TEXT, TurnTarget
+from federation_app.envelope.members.reading import read_envelope
+from federation_app.envelope.members.verifying import verify_envelope
+from federation_app.envelope.signatures.keys import EnvelopeKey
+from tests.federation_app.local_certificate import certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from benchmarks.results import Results
+
+UAMP: Final = "uamp"
+WITH_TLS: Final = frozenset({"http2", "http3"})
+SETTINGS: Final = {
+    "UAMP_FEDERATION_HOST": HOST,
+    "UAMP_ENVELOPES_PER_MINUTE": "1000000000",
+    "UAMP_ENVELOPE_STREAMS": "100000",
+    "UAMP_ENVELOPE_STALL_SECONDS": "3600",
+    "UAMP_CONNECTIONS_PER_ADDRESS": "100000",
+    "UAMP_SIGNATURE_ALGORITHM": "EdDSA",
+}
+ENTER: Final = """
+import json
+from django.contrib.auth.models import User
+from federation_app.peers import registry
+registry.enter_peer({did!r}, json.loads({jwks!r}), user=User.objects.get(username="bench"))
+"""
+STREAMS_A_SOCKET: Final = 50
+SIGNED: Final = 2000
+HEAD: Final = f"{'':26}{'CPU ms':>8}{'per second':>12}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """The cost of a question in milliseconds of CPU, and how many were answered in a second."""
+
+    cpu: float
+    per_second: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A server to ask, and the gauge of its CPU."""
+
+    place: Place
+    gauge: TurnTarget
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of the server and its database so far."""
+        web, _, database = self.gauge.cpu()
+        return web + database
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cells in shuffled turns, and print their ratios."""
+    parser = results.parser("envelopes", __doc__)
+    parser.add_argument("--connections", type=int, default=8, metavar="N", help="of a cell (8)")
+    parser.add_argument("--streams", type=int, default=1000, metavar="N", help="open at once")
+    parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=TRANSPORTS)
+    chosen = parser.parse_args(arguments)
+    peer = Peer(TEXT)
+    with results.Results("envelopes", chosen.results) as kept:
+        _show_signatures(kept)
+        for database in results.databases_of(chosen):
+            with ExitStack() as stack:
+                settings = results.settings_of(chosen)
+                plain = _plain_server(database, settings, peer, stack)
+                targets = {one: plain for one in chosen.transports if one not in WITH_TLS}
+                if set(chosen.transports) & WITH_TLS:
+                    secure = _server_with_tls(database, settings, peer, stack)
+                    targets |= {one: secure for one in chosen.transports if one in WITH_TLS}
+                count, seconds = chosen.connections, chosen.seconds
+                cells: dict[str, Callable[[], Questions]] = {
+                    name: partial(_ask, name, target, peer, count, seconds)
+                    for name, target in targets.items()
+                }
+                cells[UAMP] = partial(_turns, plain, count, seconds)
+                _show(database, measure(cells, chosen.rounds), kept)
+                _show_memory(database, plain, peer, chosen.streams, kept)
+
+
+def _plain_server(
+    database: str, settings: Mapping[str, str], peer: Peer, stack: ExitStack
+) -> Target:
+    rpc_port = servers.free_port()
+    address = {"UAMP_GRPC_ADDRESS": f"127.0.0.1:{rpc_port}"}
+    data = stack.enter_context(
+        servers.prepared(database, settings={**SETTINGS, **address, **settings})
+    )
+    _enter(data, peer)
+    server = stack.enter_context(servers.serving(servers.of_ours(data)))
+    place = Place(port=server.port, rpc_port=rpc_port)
+    return Target(place=place, gauge=turn_runs.ours(data, server))
+
+
+def _server_with_tls(
+    database: str, settings: Mapping[str, str], peer: Peer, stack: ExitStack
+) -> Target:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-bench-tls-")))
+    chain, key = certificate(folder)
+    data = stack.enter_context(servers.prepared(database, settings={**SETTINGS, **settings}))
+    _enter(data, peer)
+    paths = ["--certificate", str(chain), "--key", str(key)]
+    program = servers.ServerProgram(
+        arguments=["manage.py", "peers", "--host", "127.0.0.1", *paths, "--port"],
+        environment=data.environment,
+    )
+    server = stack.enter_context(servers.serving(program))
+    place = Place(port=server.port, certificate=chain)
+    return Target(place=place, gauge=turn_runs.ours(data, server))
+
+
+def _enter(data: servers.Data, peer: Peer) -> None:
+    """Trust the peer's key."""
+    jwks = json.dumps({"keys": [peer.key.public().jwk()]})
+    code = ENTER.format(did=PEER, jwks=jwks)
+    subprocess.run(  # noqa: S603 our own interpreter
+        [sys.executable, "manage.py", "shell", "-v0", "-c", code],
+        cwd=servers.ROOT,
+        env=dict(data.environment),
+        check=True,
+    )
+
+
+def _ask(name: str, target: Target, peer: Peer, count: int, seconds: float) -> Questions:
+    return asyncio.run(_asked(name, target, peer, count, seconds))
+
+
+async def _asked(name: str, target: Target, peer: Peer, count: int, seconds: float) -> Questions:
+    async with AsyncExitStack() as stack:
+        lines = [await open_line(name, target.place, peer, stack) for _ in range(count)]
+        begins = asyncio.Barrier(count + 1)
+        tasks = [asyncio.ensure_future(run_line(line, peer, begins, seconds)) for line in lines]
+        ready = asyncio.ensure_future(begins.wait())
+        # A line that fails never comes to the barrier.
+        await asyncio.wait([ready, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task.done():
+                task.result()
+        await ready
+        before, began = target.cpu(), time.perf_counter()
+        asked = sum(await asyncio.gather(*tasks))
+        took, used = time.perf_counter() - began, target.cpu() - before
+    return Questions(cpu=used * 1000 / max(1, asked), per_second=asked / took)
+
+
+def _turns(target: Target, count: int, seconds: float) -> Questions:
+    turns = turn_runs.run_turns(target.gauge, count, seconds)
+    return Questions(cpu=turns.cpu, per_second=turns.per_second)
+
+
+def _show(database: str, runs: Mapping[str, Sequence[Questions]], kept: Results) -> None:
+    print(HEAD)
+    for name, found in runs.items():
+        cpu, rate = (spread([getattr(one, of) for one in found]) for of in ("cpu", "per_second"))
+        print(f"{f'{database}, {name}':26}{cpu.median:>8.2f}{rate.median:>12.1f}")
+        kept.add(f"envelopes.{database}.{name}.per_second", rate, "a second")
+    turns = [one.cpu for one in runs[UAMP]]
+    for name, found in runs.items():
+        if name != UAMP:
+            figure = ratio([one.cpu for one in found], turns)
+            print(f"CPU of a question, {database}, {name} / {UAMP}: {figure}", flush=True)
+            kept.add(f"envelopes.{database}.{name}.cpu", figure)
+
+
+def _show_signatures(kept: Results) -> None:
+    for name, private in (
+        ("EdDSA", Ed25519PrivateKey.generate()),
+        ("ES256", generate_private_key(SECP256R1())),
+    ):
+        peer = Peer(TEXT, EnvelopeKey(f"{PEER}#1", private))
+        raws = [json.dumps(peer.ask()).encode() for _ in range(SIGNED)]
+        keys, now = [peer.key.public()], datetime.now(UTC)
+        began = time.process_time()
+        envelopes = [read_envelope(raw) for raw in raws]
+        read = (time.process_time() - began) * 1e6 / SIGNED
+        began = time.process_time()
+        for one in envelopes:
+            verify_envelope(
+                one, keys=keys, receivers={ECHO}, now=now, seconds=3600, accepts_naive=False
+            )
+        verified = (time.process_time() - began) * 1e6 / SIGNED
+        print(f"{name}: an envelope is read in {read:.0f} and verified in {verified:.0f} µs of CPU")
+        kept.add(f"envelopes.{name}.read", spread([read]), "µs")
+        kept.add(f"envelopes.{name}.verified", spread([verified]), "µs")
+
+
+def _show_memory(database: str, target: Target, peer: Peer, streams: int, kept: Results) -> None:
+    counts = [STREAMS_A_SOCKET] * (streams // STREAMS_A_SOCKET)
+    counts += [streams % STREAMS_A_SOCKET] if streams % STREAMS_A_SOCKET else []
+    (server,) = target.gauge.servers
+    before = gauges.pss_bytes(server.pid)
+    during = asyncio.run(_held(target, peer, counts, server.pid))
+    size = (during - before) / streams / 1024
+    print(
+        f"{database}: {size:.1f} KiB for each of {streams} streams with a full window", flush=True
+    )
+    kept.add(f"envelopes.{database}.stream", spread([size]), "KiB")
+
+
+async def _held(target: Target, peer: Peer, counts: Sequence[int], pid: int) -> int:
+    async with await open_streams(target.place, peer, counts):
+        return gauges.pss_bytes(pid)
