@@ -25,7 +25,9 @@ from chat_app.log_tree import checking
 from chat_app.log_tree.growth import grow
 from chat_app.log_tree.message_proofs import NotProvable, message_proof
 from chat_app.log_tree.nodes import TreeChanged
+from chat_app.log_tree.proofs import consistency_proof
 from chat_app.models import (
+    Chat,
     ChatEvent,
     LogCheckpoint,
     LogTree,
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
     from pytest_django import Settings
-
-    from chat_app.models import Chat
 
 pytestmark = [pytest.mark.django_db]
 
@@ -231,6 +231,58 @@ def test_a_retired_key_still_verifies_the_tree(chats: list[Chat], ada: User) -> 
     more(chats[0], ada)
     assert checking.check_tree().is_intact
     assert len({key["kid"] for key in keys() if key["uamp_owner"] == notes.TREE}) == 2
+
+
+def snapshot() -> list[tuple[Any, list[Any]]]:
+    """Return the rows of the logs and of the tree, as a backup has them."""
+    models = (Chat, ChatEvent, Message, LogCheckpoint, TreeNode, TreeCheckpoint, LogTree)
+    return [(model, list(model._default_manager.all())) for model in models]
+
+
+def restore(backup: list[tuple[Any, list[Any]]]) -> None:
+    """Put the rows of a backup in the place of those that came later."""
+    for model, rows in reversed(backup):
+        kept = [row.pk for row in rows]
+        model._default_manager.exclude(pk__in=kept).delete()
+    for model, rows in backup:
+        fields = [field.name for field in model._meta.concrete_fields if not field.primary_key]
+        model._default_manager.bulk_update(rows, fields)
+
+
+def test_a_backup_of_yesterday_is_whole_but_not_the_tree_that_others_saw(
+    chats: list[Chat], ada: User
+) -> None:
+    """Rows that were restored agree with each other; who kept a later head or root sees it."""
+    yesterday = snapshot()
+    more(chats[0], ada, "of today")
+    more(chats[0], ada, "the last of today")
+    seen = notes.read_note(TreeCheckpoint.objects.get(size=7).note).head
+    exported_today = exported(chats[0])
+    restore(yesterday)
+    assert LogTree.objects.get().size == 5
+    assert checking.check_tree().is_intact
+    call_command("audit_log", verbosity=0)
+    assert consistency_proof(5, 7) is None
+    chat = Chat.objects.get(pk=chats[0].pk)
+    for text in ("in its place", "another in its place", "and one more"):
+        more(chat, ada, text)
+        chat.refresh_from_db()
+    path = consistency_proof(7, 8)
+    now = {row.size: notes.read_note(row.note).head for row in TreeCheckpoint.objects.all()}
+    assert path is not None
+    sizes = {"first": 7, "second": 8, "second_root": now[8].root}
+    assert tree.is_consistent(path, first_root=now[7].root, **sizes)
+    assert not tree.is_consistent(path, first_root=seen.root, **sizes)
+    # The head that was exported before has another hash than the same place of the log today.
+    (old,) = [json.loads(line) for line in exported_today if b'"type":"checkpoint"' in line]
+    mixed = [
+        json.dumps({**json.loads(line), "note": old["note"], "tree": None}).encode() + b"\n"
+        if b'"type":"checkpoint"' in line
+        else line
+        for line in exported(chat)
+    ]
+    with pytest.raises(ExportCutError, match="checkpoint_changed"):
+        check_export(mixed, keys())
 
 
 # --- Witnesses, and what the public reads ---
