@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import BooleanField, F, Func, Q
+from django.db.models import BooleanField, DateTimeField, F, Func, Q
 from django.db.models.constants import LOOKUP_SEP
+from django.utils.dateparse import parse_datetime
 
 from audit_app.admin.column_search import COUNTED_ROWS
 
@@ -109,7 +110,7 @@ class ListPlace:
             raise ValueError(text)
         try:
             pairs = zip(self.fields, parts, strict=True)
-            values = [_column(field).to_python(part) for field, part in pairs]
+            values = [_value(_column(field), part) for field, part in pairs]
         except ValidationError as error:
             raise ValueError(text) from error
         if "" in values:
@@ -137,6 +138,16 @@ class ListPlace:
 def _column(field: Any) -> Any:
     """Return the column that has a field's values: of a foreign key, the other table's."""
     return field.target_field if field.is_relation else field
+
+
+def _value(column: Any, text: str) -> Any:
+    """Return a column's value from its text; raises ValueError and ValidationError."""
+    if not isinstance(column, DateTimeField):
+        return column.to_python(text)
+    moment = parse_datetime(text)
+    if moment is None or moment.tzinfo is None:
+        raise ValueError(text)
+    return moment
 
 
 def place_in(model: Any, ordering: Sequence[Any]) -> ListPlace | None:

@@ -294,7 +294,8 @@ def test_people_are_found_by_name_and_address(model: str, text: str) -> None:
 
 
 def test_a_search_finds_the_newest_under_a_filter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audit_app.admin.column_search.COUNTED_ROWS", 2)
+    for name in ("column_search.COUNTED_ROWS", "checked_lists.WINDOW"):
+        monkeypatch.setattr(f"audit_app.admin.{name}", 2)
     ada, echo = factories.user("ada"), factories.agent("echo")
     chat = factories.chat(ada, echo)
     factories.message(chat, echo, "Rare")
@@ -302,7 +303,11 @@ def test_a_search_finds_the_newest_under_a_filter(monkeypatch: pytest.MonkeyPatc
         factories.message(chat, ada, f"Number {number}")
     client = signed_in(factories.superuser())
     page = client.get(address("chat_app.message"), {"q": chat.pk, "role": "assistant"})
-    assert page.context["cl"].result_count == 1
+    assert page.context["cl"].result_count == 0
+    # Two windows further back.
+    for _ in range(2):
+        page = client.get(address("chat_app.message") + page.context["cl"].further)
+    assert [row.content for row in page.context["cl"].result_list] == ["Rare"]
     page = client.get(address("chat_app.message"), {"q": chat.pk})
     assert [row.content for row in page.context["cl"].result_list] == ["Number 3", "Number 2"]
 
