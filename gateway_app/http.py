@@ -15,6 +15,7 @@ import uamp
 from gateway_app.doors.begun_turns import PaymentDemanded
 from gateway_app.doors.callers import check_credential
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.codec.single_lines import single_lines
 from uamp.errors.http_status import http_status
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def with_retry_after(response: HttpResponse, error: Exception) -> HttpResponse:
 
 def data_frame(value: Any) -> bytes:
     """Encode one event of an event stream as a single line of JSON."""
-    return b"data: " + _encoder.encode(value) + b"\n\n"
+    return b"data: " + single_lines(_encoder.encode(value)) + b"\n\n"
 
 
 def _check_address(request: HttpRequest, agent: str) -> None:

@@ -146,7 +146,7 @@ class AuditRecordAdmin(RecordAdmin):
     def export_records(self, request: HttpRequest, queryset: QuerySet[AuditRecord]) -> HttpResponse:
         """Return the records as NDJSON, the newest first, at most COUNTED_ROWS; it is recorded."""
         rows = queryset.select_related("actor").order_by("-pk")[:COUNTED_ROWS]
-        lines = [json.dumps(_facts_of(row), ensure_ascii=False) for row in rows]
+        lines = [json.dumps(_facts_of(row)) for row in rows]
         query = request.META.get("QUERY_STRING", "")
         detail = f"{len(lines)} records {query}".strip()
         record_request(request, AuditAction.AUDIT_EXPORTED, None, detail=detail)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from signing_app.published import keys_named, kid_of
+from uamp.codec.single_lines import single_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -52,7 +53,7 @@ def json(chat: Chat, pages: Pages, log: Iterable[bytes] | None = None) -> Iterat
     count, digest, keys = 0, hashlib.sha256(), _Keys()
     for page in pages:
         keys.note(page)
-        lines = [msgspec.json.encode(message) for message in page]
+        lines = [single_lines(msgspec.json.encode(message)) for message in page]
         digest.update(b"".join(line + b"\n" for line in lines))
         yield (b",\n" if count else b"\n") + b",\n".join(lines)
         count += len(page)
@@ -129,7 +130,7 @@ def _origin(chat: Chat) -> dict[str, Any] | None:
 
 
 def _line(value: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(value) + b"\n"
+    return single_lines(msgspec.json.encode(value)) + b"\n"
 
 
 def _section(message: dict[str, Any]) -> str:

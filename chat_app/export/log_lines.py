@@ -16,6 +16,7 @@ from chat_app.log.verification import entries_after
 from chat_app.log_tree.proofs import proof_of
 from chat_app.members.membership import is_member
 from chat_app.models import Chat
+from uamp.codec.single_lines import single_lines
 from uamp.log_chain import microseconds, payload_digest
 
 if TYPE_CHECKING:
@@ -66,4 +67,4 @@ def _entry(row: ChatEvent, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _line(value: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(value) + b"\n"
+    return single_lines(msgspec.json.encode(value)) + b"\n"

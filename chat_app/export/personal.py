@@ -11,6 +11,7 @@ from chat_app.export.pages import pages
 from chat_app.models import Chat, Content, Message, Participant, PushSubscription
 from chat_app.people.profiles import profile_data
 from chat_app.people.settings import settings_data, settings_of
+from uamp.codec.single_lines import single_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ def written(user: User) -> Iterator[bytes]:
             "content": row.content,
             "content_items": row.content_items,
         }
-        yield msgspec.json.encode(line) + b"\n"
+        yield single_lines(msgspec.json.encode(line)) + b"\n"
 
 
 def stored_files(user: User) -> Iterator[tuple[str, IO[bytes]]]:

@@ -25,6 +25,7 @@ from sessions_app import database
 from sessions_app.access.auth import Handshake
 from sessions_app.process import registry as processes
 from sessions_app.transports.http_exchange import STREAM_HEADERS
+from uamp.codec.single_lines import single_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -159,7 +160,7 @@ async def _frames(opened: WindowedStream) -> AsyncIterator[bytes]:
             if delta is None:
                 yield _KEEP_ALIVE
             else:
-                yield b"id: %d\ndata: %b\n\n" % (delta.delta_seq, delta.encoded())
+                yield b"id: %d\ndata: %b\n\n" % (delta.delta_seq, single_lines(delta.encoded()))
     except EnvelopeError as error:
         yield error_frame(error)
     finally:

@@ -24,6 +24,7 @@ from federation_app.exchange.relay import base_of, headers_of, refusal_in, unans
 from federation_app.peers import quotas, registry
 from federation_app.peers.connections import tls
 from sessions_app import database
+from uamp.codec.single_lines import single_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -79,7 +80,7 @@ class RelayedStream:
                 if len(data) > FRAME_BYTES:
                     raise unanswered()
                 if ends := [found.end() for found in _ENDS.finditer(data)]:
-                    yield data[: ends[-1]]
+                    yield single_lines(data[: ends[-1]])
                     data = data[ends[-1] :]
                 if time.monotonic() - checked_at > TRUST_SECONDS:
                     checked_at = time.monotonic()
@@ -135,4 +136,4 @@ class RelayedStream:
 
 def error_frame(error: EnvelopeError) -> bytes:
     """Return the event with which a stream over HTTP ends early."""
-    return b"event: error\ndata: %b\n\n" % msgspec.json.encode(error.payload())
+    return b"event: error\ndata: %b\n\n" % single_lines(msgspec.json.encode(error.payload()))

@@ -14,6 +14,7 @@ from rest_framework.renderers import JSONRenderer
 from sessions_app import database
 from sessions_app.rest_turns.requests import begun, outcome_of, principal_of
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS
+from uamp.codec.single_lines import single_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -100,7 +101,8 @@ async def _whole(
 async def _events(exchange: HttpExchange, seconds: int) -> AsyncIterator[bytes]:
     try:
         async for frames in _batches(exchange, seconds):
-            yield "".join(f"data: {frame}\n\n" for frame in frames).encode() or b": keep-alive\n\n"
+            data = "".join(f"data: {frame}\n\n" for frame in frames).encode()
+            yield single_lines(data) or b": keep-alive\n\n"
         yield b"data: [DONE]\n\n"
     finally:
         await exchange.close()

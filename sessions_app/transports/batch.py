@@ -26,6 +26,7 @@ from sessions_app.transports.http_exchange import (
 from sessions_app.transports.http_payment import HttpPayment
 from sessions_app.transports.request_defaults import defaults_of
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.codec.single_lines import single_lines
 from uamp.digital_source import AI_HEADERS
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ async def batch_stream(request: HttpRequest, name: str = "") -> HttpResponseBase
                 if outgoing is None:
                     yield b": keep-alive\n\n"
                 else:
-                    yield f"data: {outgoing.text}\n\n".encode()
+                    yield single_lines(f"data: {outgoing.text}\n\n".encode())
             yield b"data: [DONE]\n\n"
         finally:
             await exchange.close()

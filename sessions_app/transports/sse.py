@@ -27,6 +27,7 @@ from sessions_app.transports.http_exchange import (
 )
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.codec.single_lines import single_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -156,9 +157,10 @@ async def _sse(exchange: HttpExchange, epoch: str) -> AsyncIterator[bytes]:
             if outgoing is None:
                 yield b": keep-alive\n\n"
             elif outgoing.seq is None:
-                yield f"data: {outgoing.text}\n\n".encode()
+                yield single_lines(f"data: {outgoing.text}\n\n".encode())
             else:
                 # Only durable events are numbered; a returning client names the last one.
-                yield f"id: {epoch}:{outgoing.seq}\ndata: {outgoing.text}\n\n".encode()
+                frame = f"id: {epoch}:{outgoing.seq}\ndata: {outgoing.text}\n\n"
+                yield single_lines(frame.encode())
     finally:
         await exchange.close()

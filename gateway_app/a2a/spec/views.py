@@ -13,7 +13,7 @@ from gateway_app.a2a.spec import words as spec
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
 from gateway_app.a2a.tasks.task import Task
 from gateway_app.doors.begun_turns import PaymentDemanded
-from gateway_app.http import dialect_view, read_body
+from gateway_app.http import data_frame, dialect_view, read_body
 
 if TYPE_CHECKING:
     from gateway_app.a2a.tasks.task import TaskUpdate
@@ -86,4 +86,4 @@ def _demand(body: Any) -> bytes:
 
 
 def _frame(name: str, data: dict[str, Any]) -> bytes:
-    return f"event: {name}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n"
+    return f"event: {name}\n".encode() + data_frame(data)
