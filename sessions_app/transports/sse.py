@@ -134,20 +134,25 @@ async def follow(
 
 
 def place_after(last_event_id: str, session: OpenSession, *, after: int | None) -> uamp.Resume:
-    """Return where a stream starts: after its `Last-Event-ID`, else after `after`, else now."""
-    epoch, seq = _last_event_id(last_event_id)
-    if seq is None:
-        seq = session.last_seq if after is None else after
-    return uamp.Resume(session_id=session.wire_id, epoch=epoch or session.epoch, after=seq)
+    """Return where a stream starts: after its `Last-Event-ID`, else after `after`, else now.
+
+    An invalid `Last-Event-ID` becomes a position that no log has, which is answered with `resync`.
+    """
+    if last_event_id:
+        epoch, seq = _last_event_id(last_event_id)
+    else:
+        epoch, seq = session.epoch, session.last_seq if after is None else after
+    return uamp.Resume(session_id=session.wire_id, epoch=epoch, after=seq)
 
 
-def _last_event_id(value: str) -> tuple[str, int | None]:
-    """Parse `<epoch>:<seq>`; invalid values yield no position.
+def _last_event_id(value: str) -> tuple[str, int]:
+    """Parse `<epoch>:<seq>`; invalid values yield the empty epoch, which no log has.
 
     Python refuses to parse numbers with thousands of digits; 18 digits exceed any log.
     """
     epoch, _, seq = value.partition(":")
-    return (epoch, int(seq[:18])) if epoch and seq.isascii() and seq.isdigit() else ("", None)
+    is_place = epoch and seq.isascii() and seq.isdigit()
+    return (epoch, int(seq[:18])) if is_place else ("", 0)
 
 
 async def _sse(exchange: HttpExchange, epoch: str) -> AsyncIterator[bytes]:

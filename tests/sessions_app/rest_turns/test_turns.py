@@ -120,6 +120,16 @@ def test_a_message_is_sent_once_and_seen_live(
     assert seqs == list(range(int(last.partition(":")[2]) + 1, seqs[-1] + 1))
 
 
+@pytest.mark.parametrize("place", ["nonsense", ":5", "{epoch}", "{epoch}:abc", "{epoch}:-1"])
+def test_a_stream_after_an_invalid_place_says_that_it_cannot_resume(
+    web: httpx.Client, alice: Person, place: str
+) -> None:
+    chat = shared_chat(alice)
+    headers = {**alice.headers, **SSE, "Last-Event-ID": place.format(epoch=chat.epoch)}
+    with open_stream(web, "GET", f"/api/v1/chats/{chat.pk}/events", headers=headers) as tail:
+        assert tail.until("session.error")[-1].data["error"]["code"] == "resync"
+
+
 @pytest.mark.parametrize(
     ("more", "accept"), [({"wait": 60}, "application/json"), ({}, "text/event-stream")]
 )

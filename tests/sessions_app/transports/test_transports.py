@@ -95,7 +95,8 @@ def test_a_stream_goes_on_from_the_last_event_id(web: httpx.Client) -> None:
     assert "response.created" not in {event.data["type"] for event in again}
     assert again[-1].data == events[-1].data
     epoch = ids["response.created"].partition(":")[0]
-    for unknown in ("00000000:1", f"{epoch}:{'9' * 5000}"):
+    invalid = ("nonsense", epoch, ":5", f"{epoch}:", f"{epoch}:abc", f"{epoch}:-1")
+    for unknown in ("00000000:1", f"{epoch}:{'9' * 5000}", *invalid):
         with stream_of(web, session_id, **{"Last-Event-ID": unknown}) as stream:
             assert stream.until("session.error")[-1].data["error"]["code"] == "resync"
 
