@@ -87,6 +87,8 @@ def _add(operation: dict[str, Any], *, is_conditional: bool) -> None:
     responses.setdefault("503", dict(_PROBLEM))
     if is_conditional:
         operation.setdefault("parameters", []).append(dict(_IF_MATCH))
+        # An If-Match without quotation marks.
+        responses.setdefault("400", dict(_PROBLEM))
         responses.setdefault("412", dict(_PROBLEM))
     for response in responses.values():
         response["headers"] = {

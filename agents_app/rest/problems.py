@@ -96,7 +96,7 @@ def wrong_method(request: HttpRequest, *allowed: str, hint: str = "") -> HttpRes
 
 
 class Problem(exceptions.APIException):
-    """A refusal with a code of PROBLEMS; `errors` are `{pointer or parameter, detail}`.
+    """A refusal with a code of PROBLEMS; `errors` are `{pointer, parameter or header, detail}`.
 
     `kind` is for protocol codes that are not in PROBLEMS. `status` overrides the code's status;
     `members` are extension members of the document (RFC 9457 §3.2).
@@ -121,10 +121,11 @@ class Problem(exceptions.APIException):
 
 
 class ProblemErrorSerializer(serializers.Serializer[Any]):
-    """One place that is wrong: a JSON pointer into the body, or a query parameter."""
+    """One place that is wrong: a JSON pointer into the body, a query parameter, or a header."""
 
     pointer = serializers.CharField(required=False)
     parameter = serializers.CharField(required=False)
+    header = serializers.CharField(required=False)
     detail = serializers.CharField()
 
 
@@ -178,7 +179,7 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     body = document(
         code,
         kind=kind,
-        detail=_detail(error, code),
+        detail=_detail(error, code, request),
         instance=request.path,
         request_id=request_id,
         **_members(error),
@@ -229,8 +230,10 @@ def is_out_of_space(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in _NO_SPACE
 
 
-def _detail(error: Exception, code: str) -> str:
+def _detail(error: Exception, code: str, request: Request) -> str:
     """Return the framework's message if it helps, otherwise the remedy."""
+    if isinstance(error, exceptions.NotAuthenticated) and "Authorization" in request.headers:
+        return "Use the Bearer scheme: `Authorization: Bearer <API key>`."
     if isinstance(error, MissingRight):
         return str(error)
     if isinstance(error, exceptions.APIException) and code not in _OWN_WORDS:

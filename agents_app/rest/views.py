@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.http import Http404
-from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
@@ -88,20 +87,6 @@ class JsonView(APIView):
     ) -> tuple[BaseRenderer, str]:
         """Return the JSON renderer in every case: a 406 would help no client."""
         return JSONRenderer(), JSONRenderer.media_type
-
-
-class StrictSerializer(serializers.Serializer[Any]):
-    """A body that rejects unknown members."""
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Reject members that the view does not read; raises ValidationError."""
-        # Nested serializers have no initial data.
-        body = getattr(self, "initial_data", None)
-        if isinstance(body, dict) and (unknown := set(body) - set(self.fields)):
-            raise serializers.ValidationError(
-                {str(name): "Unknown member." for name in sorted(unknown)}
-            )
-        return attrs
 
 
 def json_object(body: bytes, *, bytes_max: int) -> dict[str, Any]:

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+LOG_TYPES: Final = (
+    "message.created", "message.edited", "message.deleted", "message.read", "message.pinned",
+    "message.unpinned", "reaction.added", "reaction.removed", "response.created", "response.done",
+    "response.error", "response.cancelled", "participant.joined", "participant.left",
+    "participant.updated", "chat.updated", "chat.forked", "link.created", "link.revoked",
+    "agent.stopped", "call.updated", "call.ended", "state.updated",
+)  # fmt: skip
+"""The event types in a chat's log."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:

@@ -130,12 +130,15 @@ class RestView(JsonView):
 
 def check_match(request: Request, current: HttpResponseBase) -> None:
     """Raise Problem precondition_failed if `If-Match` lacks the ETag of the GET response."""
-    wanted = request.headers["If-Match"]
+    wanted = request.headers["If-Match"].strip()
+    if wanted != "*" and not parse_etags(wanted):
+        message = 'Send an `ETag` of this path, with its quotation marks: "…".'
+        raise Problem("invalid", message, errors=[{"header": "If-Match", "detail": message}])
     if not isinstance(current, Response):
         return
     body = JSONRenderer().render(current.data, JSONRenderer.media_type, {})
     etag = quote_etag(md5(body, usedforsecurity=False).hexdigest())
-    if wanted.strip() != "*" and etag not in parse_etags(wanted):
+    if wanted != "*" and etag not in parse_etags(wanted):
         raise Problem("precondition_failed", "It has changed since you read it. Read it again.")
 
 
@@ -148,7 +151,9 @@ class UnknownPathView(RestView):
 
     def check_permissions(self, request: Request) -> None:  # noqa: ARG002 required by the interface
         """Refuse every method with a problem."""
-        raise Http404
+        raise Problem(
+            "not_found", "No such path. The paths are in /api/schema, without a slash at the end."
+        )
 
 
 def seen_chats(request: Request) -> QuerySet[Chat]:

@@ -20,9 +20,10 @@ from rest_framework.response import Response
 
 from agents_app.rest.error_details import flatten
 from agents_app.rest.problems import Problem
+from agents_app.rest.strict import name_choices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from django.db.models import Model, QuerySet
     from rest_framework.request import Request
@@ -85,23 +86,35 @@ def read_query(request: Request, query: type[serializers.Serializer[Any]]) -> di
     Raises Problem: unknown_parameter for names that the route does not know, invalid for values.
     """
     serializer = query(data=request.query_params)
+    name_choices(serializer)
     if unknown := sorted(set(request.query_params) - set(serializer.fields)):
         raise Problem(
             "unknown_parameter",
             f"This route knows {', '.join(serializer.fields) or 'no parameters'}.",
             errors=[{"parameter": name, "detail": "Unknown."} for name in unknown],
         )
-    if not serializer.is_valid():
-        raise Problem(
-            "invalid",
-            "A query parameter has an invalid value; see errors.",
-            errors=[
-                {"parameter": pointer.lstrip("/"), "detail": detail}
-                for pointer, detail in flatten(serializer.errors)
-            ],
-        )
+    repeated = [
+        {"parameter": name, "detail": "Send it only once."}
+        for name, values in request.query_params.lists()
+        if len(values) > 1 and not isinstance(serializer.fields[name], serializers.ListField)
+    ]
+    if repeated or not serializer.is_valid():
+        errors = repeated or [
+            {"parameter": pointer.lstrip("/"), "detail": detail}
+            for pointer, detail in flatten(serializer.errors)
+        ]
+        raise _wrong_query(errors)
     checked: dict[str, Any] = serializer.validated_data
     return checked
+
+
+def wrong_parameter(name: str, detail: str) -> Problem:
+    """Return the refusal of a query parameter whose value only the view can judge."""
+    return _wrong_query([{"parameter": name, "detail": detail}])
+
+
+def _wrong_query(errors: Sequence[Mapping[str, str]]) -> Problem:
+    return Problem("invalid", "A query parameter has an invalid value; see errors.", errors=errors)
 
 
 def seq_page(rows: QuerySet[Any], request: Request, query: dict[str, Any]) -> Page[Any]:

@@ -11,7 +11,6 @@ from django.core.files.uploadedfile import UploadedFile
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
-from rest_framework.serializers import ValidationError
 
 from agents_app.rest.problem_kinds import PROBLEMS
 from agents_app.rest.problems import Problem
@@ -44,12 +43,13 @@ class RepeatableRequest:
 
     @classmethod
     def of(cls, request: Request) -> RepeatableRequest | None:
-        """Claim the key of a request; None without one. Raises ValidationError and Problem."""
+        """Claim the key of a request; None without one. Raises Problem."""
         key = request.headers.get(HEADER)
         if key is None or not request.user.is_authenticated:
             return None
         if not 0 < len(key) <= KEY_CHARS:
-            raise ValidationError({HEADER: f"This header has 1 to {KEY_CHARS} characters."})
+            message = f"The header {HEADER} must have 1 to {KEY_CHARS} characters."
+            raise Problem("invalid", message, errors=[{"header": HEADER, "detail": message}])
         try:
             return cls(request, repeats.claim(caller(request).pk, key, _digest(request)))
         except repeats.KeyConflict as error:

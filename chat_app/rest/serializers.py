@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from rest_framework import serializers
 
-from agents_app.rest.views import StrictSerializer
+from agents_app.rest.strict import StrictSerializer
 from chat_app.contents import addresses, references
 from chat_app.models import (
     ChatBudgetPeriod,

@@ -11,7 +11,8 @@ from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
 from agents_app.rest.problems import responses
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import NoQuery

@@ -9,7 +9,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response
 
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from agents_app.sponsorships import NotTheOwner
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, checked, money, refusals

@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from payments_app.money import ASSETS, DEFAULT_ASSET, Money
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, checked, money, refusals

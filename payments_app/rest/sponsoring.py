@@ -12,7 +12,8 @@ from rest_framework.response import Response
 
 from agents_app import sponsorships
 from agents_app.models import BudgetPeriod
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from payments_app.money import Money
 from payments_app.rest.accounts import agent_id_of, name_of
 from payments_app.rest.edge import AmountField, PaymentView, checked, money, refusals

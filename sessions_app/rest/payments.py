@@ -14,7 +14,8 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response as Answer
 
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from chat_app.members import membership
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import list_of, list_response, read_query

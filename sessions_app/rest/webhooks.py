@@ -12,7 +12,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import StrictSerializer, address_of, caller, rights_of
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import address_of, caller, rights_of
 from chat_app.members.membership import NotAMember
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import SEQ_MAX, ListQuery, id_page, list_of, list_response, read_query

@@ -9,7 +9,7 @@ import msgspec
 from django.conf import settings
 from rest_framework import serializers
 
-from agents_app.rest.views import StrictSerializer
+from agents_app.rest.strict import StrictSerializer
 from chat_app.contents import reading_rights
 from chat_app.contents.references import item_of
 from sessions_app.rest_turns.waiting import SECONDS_MAX

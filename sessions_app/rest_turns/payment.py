@@ -13,7 +13,7 @@ from rest_framework.response import Response as Answer
 
 from agents_app.rest.problem_kinds import PROBLEMS
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import StrictSerializer
+from agents_app.rest.strict import StrictSerializer
 from chat_app.rest.edge import RestView, seen_chats
 from payments_app.money import Money
 from sessions_app.models import PaymentRequest

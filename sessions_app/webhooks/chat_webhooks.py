@@ -19,7 +19,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from audit_app.record import AuditAction, record
-from chat_app.log.history import chat_heads
+from chat_app.log.history import LOG_TYPES, chat_heads
 from chat_app.members.membership import NotAMember, is_member
 from sessions_app.access import rates
 from sessions_app.models import Webhook, WebhookDelivery
@@ -35,13 +35,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-TYPES: Final = (
-    "message.created", "message.edited", "message.deleted", "message.read", "message.pinned",
-    "message.unpinned", "reaction.added", "reaction.removed", "response.created", "response.done",
-    "response.error", "response.cancelled", "participant.joined", "participant.left",
-    "participant.updated", "chat.updated", "chat.forked", "link.created", "link.revoked",
-    "agent.stopped", "call.updated", "call.ended", "state.updated", PAID, REFUNDED,
-)  # fmt: skip
+TYPES: Final = (*LOG_TYPES, PAID, REFUNDED)
 """The event types in a chat's log, and those of payments."""
 FORMAT: Final = "chat"
 STOPPED: Final = "Its creator stopped it."

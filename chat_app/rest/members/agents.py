@@ -15,7 +15,8 @@ from agents_app import editing
 from agents_app import selectors as agents
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.rights import MissingRight
-from agents_app.rest.views import StrictSerializer, caller, rights_of
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller, rights_of
 from chat_app.rest import overview
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import list_of, list_response, read_query

@@ -12,7 +12,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from chat_app.links import invite_links, share_links
 from chat_app.members.links import TooManyLinks
 from chat_app.models import ParticipantRole

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from agents_app.rest.views import StrictSerializer
+from agents_app.rest.strict import StrictSerializer
 from chat_app.models import Density, NotificationLevel, SendKey, Theme
 
 # Code points; `chat_app.people.names` counts graphemes.

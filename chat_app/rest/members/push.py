@@ -13,7 +13,8 @@ from rest_framework.response import Response
 
 from agents_app.outbound.rules import URL_CHARS
 from agents_app.rest.problems import responses
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from chat_app.push import subscriptions
 from chat_app.push.subscriptions import InvalidSubscription
 from chat_app.push.vapid import application_server_key, server_key

@@ -12,9 +12,9 @@ from rest_framework import serializers
 
 import uamp
 from chat_app.contents.references import content_ids
-from chat_app.models import Content, Participant
+from chat_app.models import Content, Message, Participant
 from chat_app.rest.messages.message_serializers import MessageSerializer, with_signatures
-from chat_app.rest.paging import SeqQuery
+from chat_app.rest.paging import SeqQuery, wrong_parameter
 from chat_app.rest.serializers import content_data
 
 if TYPE_CHECKING:
@@ -76,11 +76,13 @@ class MessagesQuery(ShownQuery, SeqQuery):
         r"^([0-9]{1,16}|msg_[A-Za-z0-9_-]{1,36})\Z",
         required=False,
         help_text="Rows on both sides of a `seq`, or of the message with an id.",
+        error_messages={"invalid": "Must be a `seq` or the id of a message."},
     )
     thread = serializers.RegexField(
         r"^(none|msg_[A-Za-z0-9_-]{1,36})\Z",
         required=False,
         help_text="The replies to a message; with `none`, the messages shown in the chat itself.",
+        error_messages={"invalid": "Must be the id of a message, or `none`."},
     )
     order = serializers.ChoiceField(choices=["asc", "desc"], default="desc")
     q = serializers.CharField(
@@ -110,11 +112,13 @@ class MessagesQuery(ShownQuery, SeqQuery):
         r"^[A-Za-z0-9._-]{1,64}\Z",
         required=False,
         help_text="Messages sent in a session of the caller, and the answers that it requested.",
+        error_messages={"invalid": "Must be the id of a session."},
     )
     cost_min = serializers.RegexField(
         r"^[0-9]{1,9}(?:\.[0-9]{1,6})?\Z",
         required=False,
         help_text="Answers that cost at least this amount, a decimal string in USD.",
+        error_messages={"invalid": 'Write it as "0.05", with six places at most.'},
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -137,15 +141,17 @@ class MessagesQuery(ShownQuery, SeqQuery):
 
 
 def conditions(query: dict[str, Any], chat_id: str) -> Q:
-    """Return the condition for those filters of a query that concern a message's own row."""
+    """Return the condition for those filters of a query that concern a message's own row.
+
+    Raises Problem for an author or an agent that the chat does not have.
+    """
     found = Q()
     if "author" in query:
-        found &= Q(sender_user__in=_people(query["author"]))
+        found &= Q(sender_user__in=_authors(query["author"], chat_id))
     if "author_kind" in query:
         found &= Q(sender_agent__isnull=query["author_kind"] == "user")
     if "agent" in query:
-        agents = Participant.objects.filter(chat_id=chat_id, agent__name__iexact=query["agent"])
-        found &= Q(sender_agent__in=agents.values("agent_id"))
+        found &= Q(sender_agent__in=_agents(query["agent"], chat_id))
     if "protocol" in query:
         found &= Q(transport=query["protocol"])
     if "kind" in query:
@@ -167,11 +173,30 @@ def has_item(*kinds: str) -> Q:
     return Q(content_items__regex=rf'"type": ?"({"|".join(kinds)})"')
 
 
-def _people(author: str) -> Any:
+def _agents(name: str, chat_id: str) -> Any:
+    """Return the id of an agent of a chat; raises Problem if there is none of this name."""
+    agents = Participant.objects.filter(chat_id=chat_id, agent__name__iexact=name)
+    if not agents.exists():
+        raise wrong_parameter("agent", "The chat has no agent with this name.")
+    return agents.values("agent_id")
+
+
+def _authors(author: str, chat_id: str) -> Any:
+    """Return the ids of a person of a chat; raises Problem if the chat does not have them.
+
+    People elsewhere on the server get the same answer as names that do not exist.
+    """
     named = Q(username__iexact=author)
     if author.isascii() and author.isdecimal() and len(author) <= 18:  # noqa: PLR2004 digits of an id
         named |= Q(pk=int(author))
-    return User.objects.filter(named).values("pk")
+    people = User.objects.filter(named).values("pk")
+    in_chat = {"chat_id": chat_id}
+    if not (
+        Participant.objects.filter(user__in=people, **in_chat).exists()
+        or Message.objects.filter(sender_user__in=people, **in_chat).exists()
+    ):
+        raise wrong_parameter("author", "The chat has no person with this id or username.")
+    return people
 
 
 def with_attachments(data: Sequence[dict[str, Any]], *, user_id: int | None) -> None:

@@ -11,14 +11,14 @@ from django.conf import settings
 from django.db.models.functions import Substr
 from rest_framework import serializers
 
-from agents_app.rest.views import StrictSerializer
+from agents_app.rest.strict import StrictSerializer
 from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.conversation.pins import pinned_among
 from chat_app.conversation.reactions import reactions_of
 from chat_app.conversation.threads import threads_of
 from chat_app.log.deletions import without_deleted
-from chat_app.log.history import QUOTE_CHARS
+from chat_app.log.history import LOG_TYPES, QUOTE_CHARS
 from chat_app.log.signatures import signatures_of, stored_output_hashes
 from chat_app.models import EMOJI_CHARS, Message
 from chat_app.rest.paging import SEQ_MAX, SeqQuery
@@ -376,6 +376,11 @@ class EventsQuery(SeqQuery):
         after, before = attrs.get("after"), attrs.get("before")
         if after is None or before is None or before - after > TYPES_SPAN:
             raise serializers.ValidationError(
-                {"types": f"With after and before, at most {TYPES_SPAN} apart."}
+                {"types": f"`types` needs `after` and `before`, at most {TYPES_SPAN:,} apart."}
             )
-        return {**attrs, "types": attrs["types"].split(",")}
+        types = attrs["types"].split(",")
+        if unknown := sorted(set(types) - set(LOG_TYPES)):
+            raise serializers.ValidationError(
+                {"types": f"Not in a log: {', '.join(unknown)}. Known are {', '.join(LOG_TYPES)}."}
+            )
+        return {**attrs, "types": types}

@@ -15,7 +15,8 @@ from rest_framework.response import Response
 from agents_app import connections
 from agents_app import selectors as agents
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.views import StrictSerializer, address_of, caller, rights_of
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import address_of, caller, rights_of
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import NoQuery

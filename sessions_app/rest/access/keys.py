@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.http import Http404
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -14,8 +15,9 @@ from rest_framework.response import Response
 
 from agents_app import selectors
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.rights import PROTOCOLS, Rights
-from agents_app.rest.views import StrictSerializer, address_of, caller, rights_of
+from agents_app.rest.rights import PROTOCOLS, Rights, unknown_scopes
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import address_of, caller, rights_of
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import NoQuery
@@ -25,6 +27,7 @@ from sessions_app.access import keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from rest_framework.request import Request
 
@@ -85,6 +88,18 @@ class NewKeySerializer(StrictSerializer):
     )
     budget = KeyBudgetSerializer(required=False, allow_null=True)
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
+
+    def validate_scopes(self, scopes: list[str]) -> list[str]:
+        """Refuse scopes that do not exist, together with what is wrong elsewhere."""
+        if unknown := unknown_scopes(scopes):
+            raise serializers.ValidationError(f"There is no scope {unknown[0]}.")
+        return scopes
+
+    def validate_expires_at(self, at: datetime | None) -> datetime | None:
+        """Refuse a time in the past."""
+        if at is not None and at <= timezone.now():
+            raise serializers.ValidationError("The expiry date has passed.")
+        return at
 
 
 class RotationSerializer(StrictSerializer):

@@ -11,7 +11,8 @@ from rest_framework.response import Response
 
 from agents_app.rest.problems import responses
 from agents_app.rest.rights import ANY
-from agents_app.rest.views import StrictSerializer, caller
+from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from chat_app.rest.edge import RestView
 from sessions_app.access import auth, tickets
 from sessions_app.access.principal import Principal
