@@ -14,6 +14,7 @@ import random
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,14 +99,14 @@ async def main(order: dict[str, Any]) -> None:
         took = time.process_time() - began
         if switch is not None:
             switch.end_counting(variant.encode())
-        return took / order["turns"]
+        return took / int(order["turns"])
 
     names = list(providers)
     for variant in names:
-        await _in(variant, lambda variant=variant: turns(variant, order["warm"]))
+        await _in(variant, partial(turns, variant, order["warm"]))
     for _ in range(order["rounds"]):
         random.shuffle(names)
-        found = {variant: await _in(variant, lambda v=variant: counted(v)) for variant in names}
+        found = {variant: await _in(variant, partial(counted, variant)) for variant in names}
         print(json.dumps(found), flush=True)
     await socket.close()
     for provider in providers.values():

@@ -148,7 +148,8 @@ def test_no_separator_of_a_text_ends_a_line(
     said = {"content": TEXT, "agents": []}
     path = f"/api/v1/chats/{chat}/messages"
     web.post(path, json=said, headers=alice.headers).raise_for_status()
-    request, strings = door(chat), []
+    request = door(chat)
+    strings: list[str] = []
     for line in lines_of(web, request, alice):
         name, _, rest = line.partition(": ")
         data = rest if request.headers else line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -270,9 +271,9 @@ def test_a_backup_of_yesterday_is_whole_but_not_the_tree_that_others_saw(
     path = consistency_proof(7, 8)
     now = {row.size: notes.read_note(row.note).head for row in TreeCheckpoint.objects.all()}
     assert path is not None
-    sizes = {"first": 7, "second": 8, "second_root": now[8].root}
-    assert tree.is_consistent(path, first_root=now[7].root, **sizes)
-    assert not tree.is_consistent(path, first_root=seen.root, **sizes)
+    continues = partial(tree.is_consistent, path, first=7, second=8, second_root=now[8].root)
+    assert continues(first_root=now[7].root)
+    assert not continues(first_root=seen.root)
     # The head that was exported before has another hash than the same place of the log today.
     (old,) = [json.loads(line) for line in exported_today if b'"type":"checkpoint"' in line]
     mixed = [
