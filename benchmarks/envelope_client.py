@@ -37,7 +37,7 @@ _JSON: Final = {"Content-Type": "application/uamp+json"}
 
 
 @dataclass
-class Peer:
+class AskingPeer:
     """A peer with its key, which signs questions of one text."""
 
     text: str
@@ -73,7 +73,7 @@ class Peer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ListeningPlace:
     """Where a server listens; `certificate` is None without TLS."""
 
     port: int
@@ -81,7 +81,7 @@ class Place:
     certificate: Path | None = None
 
 
-class Line(Protocol):
+class AskingLine(Protocol):
     """A connection over which questions are asked, one after the other."""
 
     async def ask(self, envelope: dict[str, Any]) -> None:
@@ -89,14 +89,14 @@ class Line(Protocol):
 
 
 @dataclass
-class WebLine:
+class AskingWeb:
     """HTTP/1.1 or HTTP/2: the envelope is posted, and its stream is read as SSE."""
 
     client: httpx.AsyncClient
-    peer: Peer
+    peer: AskingPeer
 
     async def ask(self, envelope: dict[str, Any]) -> None:
-        """See Line."""
+        """See AskingLine."""
         posted = await self.client.post("/v1/messages", json=envelope, headers=_JSON)
         if posted.status_code != httpx.codes.ACCEPTED:
             raise RuntimeError(posted.text)
@@ -109,13 +109,13 @@ class WebLine:
 
 @dataclass
 class QuicLine:
-    """HTTP/3: as WebLine."""
+    """HTTP/3: as AskingWeb."""
 
     client: Any
-    peer: Peer
+    peer: AskingPeer
 
     async def ask(self, envelope: dict[str, Any]) -> None:
-        """See Line."""
+        """See AskingLine."""
         headers = {"content-type": "application/uamp+json"}
         raw = json.dumps(envelope).encode()
         posted = await self.client.request("POST", "/v1/messages", headers, raw)
@@ -127,13 +127,13 @@ class QuicLine:
 
 
 @dataclass
-class SocketLine:
+class AskingSocket:
     """A WebSocket of records."""
 
     socket: Any
 
     async def ask(self, envelope: dict[str, Any]) -> None:
-        """See Line."""
+        """See AskingLine."""
         await self.socket.send(framed(json.dumps(envelope).encode()))
         while True:
             for record in read_records(await self.socket.recv()):
@@ -142,13 +142,13 @@ class SocketLine:
 
 
 @dataclass
-class RpcLine:
+class AskingRpc:
     """A call of gRPC in both directions."""
 
     call: Any
 
     async def ask(self, envelope: dict[str, Any]) -> None:
-        """See Line."""
+        """See AskingLine."""
         await self.call.write(agent_pb2.Record(json=json.dumps(envelope).encode()))
         while not _is_end((await self.call.read()).json):
             pass
@@ -167,7 +167,9 @@ def _check(delta: str) -> None:
         raise RuntimeError(delta or "The stream had no delta.")
 
 
-async def open_line(transport: str, place: Place, peer: Peer, stack: AsyncExitStack) -> Line:
+async def open_line(
+    transport: str, place: ListeningPlace, peer: AskingPeer, stack: AsyncExitStack
+) -> AskingLine:
     """Open a connection of its own over a transport, until the stack is closed."""
     if transport in {"http1", "http2"}:
         is_plain = place.certificate is None
@@ -180,7 +182,7 @@ async def open_line(transport: str, place: Place, peer: Peer, stack: AsyncExitSt
             timeout=60,
             trust_env=False,
         )
-        return WebLine(await stack.enter_async_context(client), peer)
+        return AskingWeb(await stack.enter_async_context(client), peer)
     if transport == "http3":
         if place.certificate is None:
             raise RuntimeError("HTTP/3 needs a certificate.")
@@ -189,16 +191,18 @@ async def open_line(transport: str, place: Place, peer: Peer, stack: AsyncExitSt
     if transport == "grpc":
         channel = grpc.aio.insecure_channel(f"127.0.0.1:{place.rpc_port}")
         await stack.enter_async_context(channel)
-        return RpcLine(agent_pb2_grpc.AgentStub(channel).Stream())
-    return SocketLine(await stack.enter_async_context(_socket(place)))
+        return AskingRpc(agent_pb2_grpc.AgentStub(channel).Stream())
+    return AskingSocket(await stack.enter_async_context(_socket(place)))
 
 
-def _socket(place: Place) -> Any:
+def _socket(place: ListeningPlace) -> Any:
     url = f"ws://127.0.0.1:{place.port}/uamp/1/ws"
     return connect(url, subprotocols=["uamp.v1"], max_size=None, proxy=None)  # type: ignore[list-item]
 
 
-async def run_line(line: Line, peer: Peer, begins: asyncio.Barrier, seconds: float) -> int:
+async def run_line(
+    line: AskingLine, peer: AskingPeer, begins: asyncio.Barrier, seconds: float
+) -> int:
     """Ask once, wait for the others, ask for some seconds; return the number of questions."""
     first = peer.ask()
     await line.ask(first)
@@ -210,7 +214,9 @@ async def run_line(line: Line, peer: Peer, begins: asyncio.Barrier, seconds: flo
     return count
 
 
-async def open_streams(place: Place, peer: Peer, counts: Sequence[int]) -> AsyncExitStack:
+async def open_streams(
+    place: ListeningPlace, peer: AskingPeer, counts: Sequence[int]
+) -> AsyncExitStack:
     """Open as many streams on each socket, with a window of 1 and nothing acknowledged.
 
     Each has its first delta. They are open until the returned stack is closed.

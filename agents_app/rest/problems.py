@@ -120,6 +120,15 @@ class Problem(exceptions.APIException):
         self.members = members or {}
 
 
+class UnknownPath(Problem):
+    """There is no such path, whatever rows there are."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "not_found", "No such path. The paths are in /api/schema, without a slash at the end."
+        )
+
+
 class ProblemErrorSerializer(serializers.Serializer[Any]):
     """One place that is wrong: a JSON pointer into the body, a query parameter, or a header."""
 
@@ -236,6 +245,8 @@ def _detail(error: Exception, code: str, request: Request) -> str:
         return "Use the Bearer scheme: `Authorization: Bearer <API key>`."
     if isinstance(error, MissingRight):
         return str(error)
+    if isinstance(error, UnknownPath):
+        return str(error.detail)
     if isinstance(error, exceptions.APIException) and code not in _OWN_WORDS:
         return str(error.detail)
     return PROBLEMS[code].remedy

@@ -23,7 +23,7 @@ from rest_framework.permissions import SAFE_METHODS, AllowAny
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
-from agents_app.rest.problems import Problem
+from agents_app.rest.problems import Problem, UnknownPath
 from agents_app.rest.views import JsonView, caller, json_object, rights_of
 from chat_app.members.chat_lists import chats_of
 from chat_app.rest.repeats import RepeatableRequest
@@ -151,9 +151,7 @@ class UnknownPathView(RestView):
 
     def check_permissions(self, request: Request) -> None:  # noqa: ARG002 required by the interface
         """Refuse every method with a problem."""
-        raise Problem(
-            "not_found", "No such path. The paths are in /api/schema, without a slash at the end."
-        )
+        raise UnknownPath
 
 
 def seen_chats(request: Request) -> QuerySet[Chat]:

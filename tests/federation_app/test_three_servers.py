@@ -91,7 +91,7 @@ def row_of_servers(
         running_product(tmp_path / "far", UAMP_FEDERATION_HOST="far.example", **shared) as far,
     ):
         far_keys = keys_of(far, FAR)
-        # The members know each other; the one behind the hub has never heard of the hub.
+        # The members know each other; the one behind the hub does not know the hub.
         members = {SERVER: (here, federated.http), FAR: (far_keys, far.url)}
         hub.run(PREPARE.format(delay=None, peers=json.dumps(members)))
         far.run(PREPARE.format(delay=0.03, peers=json.dumps({SERVER: (here, "")})))

@@ -35,8 +35,8 @@ from benchmarks.envelope_client import (
     HOST,
     PEER,
     TRANSPORTS,
-    Peer,
-    Place,
+    AskingPeer,
+    ListeningPlace,
     open_line,
     open_streams,
     run_line,
@@ -83,10 +83,10 @@ class Questions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class MeasuredTarget:
     """A server to ask, and the gauge of its CPU."""
 
-    place: Place
+    place: ListeningPlace
     gauge: TurnTarget
 
     def cpu(self) -> float:
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--streams", type=int, default=1000, metavar="N", help="open at once")
     parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=TRANSPORTS)
     chosen = parser.parse_args(arguments)
-    peer = Peer(TEXT)
+    peer = AskingPeer(TEXT)
     with results.Results("envelopes", chosen.results) as kept:
         _show_signatures(kept)
         for database in results.databases_of(chosen):
@@ -124,8 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _plain_server(
-    database: str, settings: Mapping[str, str], peer: Peer, stack: ExitStack
-) -> Target:
+    database: str, settings: Mapping[str, str], peer: AskingPeer, stack: ExitStack
+) -> MeasuredTarget:
     rpc_port = servers.free_port()
     address = {"UAMP_GRPC_ADDRESS": f"127.0.0.1:{rpc_port}"}
     data = stack.enter_context(
@@ -133,13 +133,13 @@ def _plain_server(
     )
     _enter(data, peer)
     server = stack.enter_context(servers.serving(servers.of_ours(data)))
-    place = Place(port=server.port, rpc_port=rpc_port)
-    return Target(place=place, gauge=turn_runs.ours(data, server))
+    place = ListeningPlace(port=server.port, rpc_port=rpc_port)
+    return MeasuredTarget(place=place, gauge=turn_runs.ours(data, server))
 
 
 def _server_with_tls(
-    database: str, settings: Mapping[str, str], peer: Peer, stack: ExitStack
-) -> Target:
+    database: str, settings: Mapping[str, str], peer: AskingPeer, stack: ExitStack
+) -> MeasuredTarget:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-bench-tls-")))
     chain, key = certificate(folder)
     data = stack.enter_context(servers.prepared(database, settings={**SETTINGS, **settings}))
@@ -150,11 +150,11 @@ def _server_with_tls(
         environment=data.environment,
     )
     server = stack.enter_context(servers.serving(program))
-    place = Place(port=server.port, certificate=chain)
-    return Target(place=place, gauge=turn_runs.ours(data, server))
+    place = ListeningPlace(port=server.port, certificate=chain)
+    return MeasuredTarget(place=place, gauge=turn_runs.ours(data, server))
 
 
-def _enter(data: servers.Data, peer: Peer) -> None:
+def _enter(data: servers.Data, peer: AskingPeer) -> None:
     """Trust the peer's key."""
     jwks = json.dumps({"keys": [peer.key.public().jwk()]})
     code = ENTER.format(did=PEER, jwks=jwks)
@@ -166,11 +166,15 @@ def _enter(data: servers.Data, peer: Peer) -> None:
     )
 
 
-def _ask(name: str, target: Target, peer: Peer, count: int, seconds: float) -> Questions:
+def _ask(
+    name: str, target: MeasuredTarget, peer: AskingPeer, count: int, seconds: float
+) -> Questions:
     return asyncio.run(_asked(name, target, peer, count, seconds))
 
 
-async def _asked(name: str, target: Target, peer: Peer, count: int, seconds: float) -> Questions:
+async def _asked(
+    name: str, target: MeasuredTarget, peer: AskingPeer, count: int, seconds: float
+) -> Questions:
     async with AsyncExitStack() as stack:
         lines = [await open_line(name, target.place, peer, stack) for _ in range(count)]
         begins = asyncio.Barrier(count + 1)
@@ -188,7 +192,7 @@ async def _asked(name: str, target: Target, peer: Peer, count: int, seconds: flo
     return Questions(cpu=used * 1000 / max(1, asked), per_second=asked / took)
 
 
-def _turns(target: Target, count: int, seconds: float) -> Questions:
+def _turns(target: MeasuredTarget, count: int, seconds: float) -> Questions:
     turns = turn_runs.run_turns(target.gauge, count, seconds)
     return Questions(cpu=turns.cpu, per_second=turns.per_second)
 
@@ -212,7 +216,7 @@ def _show_signatures(kept: Results) -> None:
         ("EdDSA", Ed25519PrivateKey.generate()),
         ("ES256", generate_private_key(SECP256R1())),
     ):
-        peer = Peer(TEXT, EnvelopeKey(f"{PEER}#1", private))
+        peer = AskingPeer(TEXT, EnvelopeKey(f"{PEER}#1", private))
         raws = [json.dumps(peer.ask()).encode() for _ in range(SIGNED)]
         keys, now = [peer.key.public()], datetime.now(UTC)
         began = time.process_time()
@@ -229,7 +233,9 @@ def _show_signatures(kept: Results) -> None:
         kept.add(f"envelopes.{name}.verified", spread([verified]), "µs")
 
 
-def _show_memory(database: str, target: Target, peer: Peer, streams: int, kept: Results) -> None:
+def _show_memory(
+    database: str, target: MeasuredTarget, peer: AskingPeer, streams: int, kept: Results
+) -> None:
     counts = [STREAMS_A_SOCKET] * (streams // STREAMS_A_SOCKET)
     counts += [streams % STREAMS_A_SOCKET] if streams % STREAMS_A_SOCKET else []
     (server,) = target.gauge.servers
@@ -242,6 +248,6 @@ def _show_memory(database: str, target: Target, peer: Peer, streams: int, kept: 
     kept.add(f"envelopes.{database}.stream", spread([size]), "KiB")
 
 
-async def _held(target: Target, peer: Peer, counts: Sequence[int], pid: int) -> int:
+async def _held(target: MeasuredTarget, peer: AskingPeer, counts: Sequence[int], pid: int) -> int:
     async with await open_streams(target.place, peer, counts):
         return gauges.pss_bytes(pid)

@@ -185,7 +185,7 @@ def test_a_cursor_is_of_its_filters_and_of_its_chat(history: History) -> None:
     path = f"/api/v1/chats/{history.chat.pk}/messages?limit=1"
     cursor = client.get(f"{path}&author=bob").json()["next_cursor"]
     assert client.get(f"{path}&author=bob&cursor={cursor}").status_code == 200
-    other = factories.chat(history.ada)
+    other = factories.chat(history.ada, history.bob)
     for wrong in (
         f"{path}&author=ada&cursor={cursor}",
         f"{path}&cursor={cursor}",

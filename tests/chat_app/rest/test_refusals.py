@@ -85,9 +85,9 @@ def test_every_wrong_member_is_named_at_once(client: Client) -> None:
         ("/chats?kind=private", "kind", "Must be one of: group, session, all."),
         ("/chats/{chat}/messages?author_kind=human", "author_kind", "Must be one of: user, agent."),
         ("/chats/{chat}/messages?cost_min=abc", "cost_min", 'Write it as "0.05"'),
-        ("/chats/{chat}/messages?author=nobody", "author", "The chat has no person"),
+        ("/chats/{chat}/messages?author=absent", "author", "The chat has no person"),
         ("/chats/{chat}/messages?author=stranger", "author", "The chat has no person"),
-        ("/chats/{chat}/messages?agent=nobody", "agent", "The chat has no agent"),
+        ("/chats/{chat}/messages?agent=absent", "agent", "The chat has no agent"),
         ("/chats/{chat}/messages?limit=2&limit=3", "limit", "Send it only once."),
         (
             "/chats/{chat}/events?types=message.creatd&after=0&before=9",
