@@ -3,7 +3,7 @@
  * address or its key has changed. A model that is not suggested is typed.
  */
 
-const list = document.getElementById("model-list");
+const suggestions = document.getElementById("model-list");
 const form = /** @type {HTMLFormElement | null} */ (document.getElementById("agent_form"));
 const model = /** @type {HTMLInputElement | null} */ (document.getElementById("id_model"));
 const INPUTS = ["csrfmiddlewaretoken", "provider", "options__base_url", "options__api_key_env", "key"];
@@ -11,17 +11,17 @@ const INPUTS = ["csrfmiddlewaretoken", "provider", "options__base_url", "options
 let asked = "";
 
 async function suggest() {
-  if (!list || !form) return;
+  if (!suggestions || !form) return;
   const all = new FormData(form);
   const values = new URLSearchParams(INPUTS.map((name) => [name, String(all.get(name) ?? "")]));
   if (values.toString() === asked) return;
   asked = values.toString();
   const mine = asked;
-  list.replaceChildren();
-  const answer = await fetch(list.dataset.address ?? "", { method: "POST", body: values });
+  suggestions.replaceChildren();
+  const answer = await fetch(suggestions.dataset.address ?? "", { method: "POST", body: values });
   if (!answer.ok || answer.redirected || mine !== asked) return;
   const { models } = await answer.json();
-  list.replaceChildren(
+  suggestions.replaceChildren(
     ...models.map((/** @type {string} */ name) => {
       const option = document.createElement("option");
       option.value = name;
@@ -30,8 +30,8 @@ async function suggest() {
   );
 }
 
-if (list && form && model) {
-  model.setAttribute("list", list.id);
+if (suggestions && form && model) {
+  model.setAttribute("list", suggestions.id);
   model.addEventListener("focus", () => {
     suggest().catch(() => {
       asked = "";
