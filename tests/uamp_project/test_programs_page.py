@@ -101,24 +101,27 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
     try:
         bot = start()
         ask("echo one", "missing two", "echo three")
+        # Its answer asks, too, and begins no chain.
+        ask("echo !ask echo !ask echo chained", "everyone")
         wait_until(lambda: len(replies()) >= 1)
         bot.end(signal.SIGKILL)
         ask("echo four")
         bot = start()
         ask("echo five", "paid-echo six")
-        wait_until(lambda: len(replies()) >= 4)
+        wait_until(lambda: len(replies()) >= 6)
         serving.process.end(signal.SIGKILL)
         serving = Serving(data_dir, port=port)
         ask("echo seven")
-        wait_until(lambda: len(replies()) >= 7)
+        wait_until(lambda: len(replies()) >= 9)
         # Whatever is written twice would have come by the time that this is answered.
         ask("echo last")
-        wait_until(lambda: len(replies()) >= 8)
-        assert [count for _, count in Counter(replies()).items()] == [1] * 8
+        wait_until(lambda: len(replies()) >= 10)
+        assert [count for _, count in Counter(replies()).items()] == [1] * 10
         texts = [one["content"] for one in messages(bob, chat) if one["reply_to"]]
         for word in ("one", "three", "four", "five", "seven", "last"):
             assert texts.count(word) == 1
         assert any("'missing'" in text for text in texts)
+        assert "!ask <agent> <question>" in texts
         assert any("'payment'" in text for text in texts)
         asked = [one for one in messages(bob, chat) if one["name"] == "bob"]
         assert all([r["count"] for r in one["reactions"]] == [1] for one in asked)
@@ -145,9 +148,9 @@ def archive(port: int, key: str, folder: Path) -> Any:
 
 
 def copies(folder: Path) -> dict[str, Any]:
-    """Return the copied messages by id, without versions that were replaced."""
+    """Return the copied messages by id."""
     found = [json.loads(path.read_text()) for path in folder.glob("*/0*.json")]
-    return {one["id"]: one for one in found if one["replaced_by"] is None}
+    return {one["id"]: one for one in found}
 
 
 def test_the_second_run_of_the_archiver_copies_what_changed_and_leaves_the_same(
@@ -191,7 +194,15 @@ def test_the_second_run_of_the_archiver_copies_what_changed_and_leaves_the_same(
         assert kept[edited]["content"] == "second"
         assert kept[deleted]["deleted_at"]
         assert [one["emoji"] for one in kept[shown]["reactions"]] == ["👍"]
-        assert (tmp_path / "copy" / chat / content).read_bytes() == b"a,b\n1,2\n"
+        assert [one["id"] for one in kept.values() if one["replaced_by"]]
+        # A copy that was cut short is made again, and nothing is left beside it.
+        copy = tmp_path / "copy" / chat / content
+        copy.write_bytes(b"")
+        (tmp_path / "copy" / chat / "state.json").unlink()
+        again = archive(serving.port, key, tmp_path / "copy")
+        assert (again["bad"], again["files"]) == (0, 1)
+        assert copy.read_bytes() == b"a,b\n1,2\n"
+        assert not list((tmp_path / "copy").rglob("*.part"))
     finally:
         web.close()
         serving.process.end()

@@ -11,7 +11,7 @@ from uamp_project.settings.environment import (
 )
 
 # This server's public address, which is the `iss` of the payment tokens that it signs.
-UAMP_ISSUER = string("UAMP_ISSUER", f"http://localhost:{integer('PORT', 8000, most=65_535)}")
+UAMP_ISSUER = string("UAMP_ISSUER", f"http://localhost:{string('PORT', '8000')}")
 # x402's scheme exact: the facilitator that verifies and settles on-chain, and the receiver.
 UAMP_X402_FACILITATOR = string("UAMP_X402_FACILITATOR")
 UAMP_X402_PAY_TO = string("UAMP_X402_PAY_TO")
