@@ -35,10 +35,17 @@ async def notified(*pages: Page) -> list[tuple[str, str]]:
     return [(title, body) for one in shown for title, body in one]
 
 
+# Otherwise the start page opens the chat that was open last.
+FORGET_LAST_CHAT = """() => Object.keys(localStorage)
+  .filter((key) => key.startsWith("uamp.last-chat."))
+  .forEach((key) => localStorage.removeItem(key))"""
+
+
 async def listening(context: BrowserContext, product: Product, username: str) -> Page:
     """Return a tab without an open chat that records its notifications."""
     await context.add_init_script(RECORDER)
     page = await sign_in(context, product, username)
+    await page.evaluate(FORGET_LAST_CHAT)
     await page.goto(f"{product.url}/")
     await page.get_by_test_id("chat-item").first.wait_for()
     await expect(page.get_by_role("button", name="New chat").first).to_be_visible()
