@@ -35,7 +35,7 @@ async def notified(*pages: Page) -> list[tuple[str, str]]:
     return [(title, body) for one in shown for title, body in one]
 
 
-# Otherwise the start page opens the chat that was open last.
+# The start page opens the chat that was open last, and one that has no messages.
 FORGET_LAST_CHAT = """() => Object.keys(localStorage)
   .filter((key) => key.startsWith("uamp.last-chat."))
   .forEach((key) => localStorage.removeItem(key))"""
@@ -46,6 +46,9 @@ async def listening(context: BrowserContext, product: Product, username: str) ->
     await context.add_init_script(RECORDER)
     page = await sign_in(context, product, username)
     await page.evaluate(FORGET_LAST_CHAT)
+    with product.api(username) as client:
+        body = {"content": "I am here", "agents": []}
+        client.post(f"/api/v1/chats/{product.chat_id}/messages", json=body).raise_for_status()
     await page.goto(f"{product.url}/")
     await page.get_by_test_id("chat-item").first.wait_for()
     await expect(page.get_by_role("button", name="New chat").first).to_be_visible()
