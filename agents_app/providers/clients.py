@@ -252,7 +252,7 @@ def is_key_name(variable: object) -> bool:
 
 
 class ModelRow(Protocol):
-    """What a row says of its model: an agent's row or spec."""
+    """The model's place and key in an agent's row or spec."""
 
     @property
     def name(self) -> str:
@@ -264,7 +264,7 @@ class ModelRow(Protocol):
 
     @property
     def options(self) -> Any:
-        """The options, of which `base_url` and `api_key_env` count here."""
+        """The options; only `base_url` and `api_key_env` are read here."""
 
     @property
     def secret(self) -> str:

@@ -130,7 +130,7 @@ def _leave_out(parts: list[str]) -> None:
 
 
 async def run_turns(sockets: list[CountedSocket], text: str, turns: int) -> None:
-    """Let each socket have so many turns, all sockets at once."""
+    """Run `turns` turns on each socket, on all sockets at once."""
     for _ in range(turns):
         await asyncio.gather(*(socket.turn(text) for socket in sockets))
 

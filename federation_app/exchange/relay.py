@@ -72,7 +72,7 @@ class Passed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Delivery:
-    """What became of an envelope at one of its members; `to` are the receivers there."""
+    """The outcome of an envelope at one member of the hub; `to` lists the receivers there."""
 
     to: tuple[str, ...]
     passed: Passed | None = None

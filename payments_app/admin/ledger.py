@@ -74,7 +74,7 @@ def account_label(account: Account) -> str:
 def filter_by(
     column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
 ) -> type[WindowFilter]:
-    """Return a filter by a column, or by one of a related row, of which `values` are all values.
+    """Return a filter by a column of the row or of a related one; `values` lists all it can have.
 
     `common` are the values that the column's index leaves out, and empty without an index.
     """

@@ -28,7 +28,7 @@ from federation_app.rpc.server import EnvelopeServer
 from federation_app.rpc.service import _RECORDS_WAITING, _RecordCall
 from sessions_app.process import registry
 from tests.client import wait_until
-from tests.federation_app.hypercorn_server import certificate as certificate_in
+from tests.federation_app.local_certificate import certificate as certificate_in
 from tests.federation_app.peer import ECHO, ForeignPeer, text_of
 from tests.live_server import quick_agent
 from tests.programs import PROGRAM_SECONDS

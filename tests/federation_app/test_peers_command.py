@@ -13,7 +13,8 @@ import pytest
 
 from federation_app.rpc import agent_pb2, agent_pb2_grpc
 from tests import services
-from tests.federation_app.hypercorn_server import answers, certificate
+from tests.federation_app.hypercorn_server import answers
+from tests.federation_app.local_certificate import certificate
 from tests.programs import Program
 from tests.uamp_project.serving import ROOT, data_dir, environment, manage
 

@@ -1,4 +1,4 @@
-"""What metrics and exported spans add to a free turn.
+"""The cost of metrics and exported spans in a free turn.
 
 In one process and database, each round runs turns with neither, with the metrics' counters, with
 spans of 5 % of the turns and with spans of all, in shuffled order, and compares them with the turns

@@ -174,7 +174,7 @@ def has_item(*kinds: str) -> Q:
 
 
 def _agents(name: str, chat_id: str) -> Any:
-    """Return the id of an agent of a chat; raises Problem if there is none of this name."""
+    """Return the id of a chat's agent of this name; raises Problem if it has none."""
     agents = Participant.objects.filter(chat_id=chat_id, agent__name__iexact=name)
     if not agents.exists():
         raise wrong_parameter("agent", "The chat has no agent with this name.")
