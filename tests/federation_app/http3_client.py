@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aioquic.quic.events import QuicEvent
 
 SECONDS = 60
+PING_SECONDS = 1
 
 
 @dataclass
@@ -52,8 +53,24 @@ class Http3(QuicConnectionProtocol):
         if body:
             self._http.send_data(stream, body, end_stream=True)
         self.transmit()
-        await asyncio.wait_for(answer.ended.wait(), SECONDS)
+        waiting = asyncio.create_task(self._keep_alive())
+        try:
+            await asyncio.wait_for(answer.ended.wait(), SECONDS)
+        finally:
+            waiting.cancel()
         return answer
+
+    async def _keep_alive(self) -> None:
+        """Ping while an answer is awaited, as browsers do, only sooner.
+
+        A server may send three times what came from an address that is not yet validated. If its
+        challenge is lost there, it may be left with nothing that it may send: the client has to
+        speak first.
+        """
+        while True:
+            await asyncio.sleep(PING_SECONDS)
+            self._quic.send_ping(uid=0)
+            self.transmit()
 
     async def leave(self, path: str, headers: dict[str, str]) -> None:
         """Send a GET, and leave its stream once its answer begins."""
