@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tests.client import WAIT_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.programs import Program
     from tests.uamp.client.installed import Installed
@@ -49,6 +49,13 @@ class Terminal:
                 return before
             if time.monotonic() > deadline or not self._read(deadline):
                 raise AssertionError(f"{said!r} was not shown, but {shown[self._seen :]!r}")
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Wait until a condition holds, and read meanwhile: a full terminal stops the command."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, "it did not become true"
+            self._read(time.monotonic() + 0.1)
 
     def type(self, keys: str) -> None:
         """Type keys."""

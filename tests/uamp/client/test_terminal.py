@@ -9,7 +9,6 @@ import pytest
 
 from chat_app.models import Message
 from sessions_app.models import Response
-from tests.client import wait_until
 from tests.live_server import Person, quick_agent, shared_chat
 from tests.uamp.client.installed import SECONDS
 from tests.uamp.client.terminal import CTRL_C, CTRL_D, ENTER, terminal
@@ -37,7 +36,7 @@ def test_a_person_asks_reads_as_it_grows_cancels_and_leaves(
         person.read_to("@echo  hello")
         person.read_to(">")
         # With no answer running Ctrl-C leaves the chat open.
-        wait_until(lambda: Response.objects.get().finished_at is not None)
+        person.wait_until(lambda: Response.objects.get().finished_at is not None)
         person.type(CTRL_C)
         person.read_to("No answer is running.")
 
@@ -47,11 +46,11 @@ def test_a_person_asks_reads_as_it_grows_cancels_and_leaves(
         person.read_to("line 1")
         assert Response.objects.filter(finished_at__isnull=True).count() == 1
         person.type(CTRL_C)
-        wait_until(lambda: Response.objects.filter(status="cancelled").exists())
+        person.wait_until(lambda: Response.objects.filter(status="cancelled").exists())
         # The chat goes on.
         person.type(f"@echo still here{ENTER}")
         person.read_to("@echo  still here")
-        wait_until(lambda: Message.objects.filter(content="still here").exists())
+        person.wait_until(lambda: Message.objects.filter(content="still here").exists())
         person.type(CTRL_D)
         assert person.end() == 0
 
