@@ -110,6 +110,7 @@ urlpatterns = [
     path("account/keys/<int:key_id>/rotate", account.rotate_key, name="rotate_own_key"),
     path("account/keys/<int:key_id>/revoke", account.revoke_key, name="revoke_key"),
     path("api/v1/keys", keys.KeysView.as_view(), name="keys"),
+    path("api/v1/keys/self", keys.OwnKeyView.as_view(), name="own_key"),
     re_path(r"^api/v1/keys/(?P<key_id>[0-9]{1,18})\Z", keys.KeyView.as_view(), name="key"),
     re_path(
         r"^api/v1/keys/(?P<key_id>[0-9]{1,18})/rotate\Z",

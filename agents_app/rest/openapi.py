@@ -59,7 +59,7 @@ def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def _is_untagged(path: str) -> bool:
     """Return whether a GET has no entity tag: what is never stored, and files written as read."""
-    return path.startswith(_NEVER_STORED) or path.endswith("/export")
+    return path.startswith(_NEVER_STORED) or path.endswith(("/export", "/frames"))
 
 
 def _add_tag(operation: dict[str, Any]) -> None:
@@ -82,6 +82,8 @@ def _add_key(operation: dict[str, Any]) -> None:
 
 def _add(operation: dict[str, Any], *, is_conditional: bool) -> None:
     responses = operation["responses"]
+    # A key without the scope, or restricted to other chats.
+    responses.setdefault("403", dict(_PROBLEM))
     responses.setdefault("429", dict(_PROBLEM))
     # The database is unreachable or full.
     responses.setdefault("503", dict(_PROBLEM))

@@ -44,10 +44,8 @@ class StrictSerializer(serializers.Serializer[Any]):
         # The members of a form are all texts.
         if not isinstance(data, QueryDict):
             errors.update(_wrong_types(self, data))
-        # Nested serializers have no initial data.
-        if hasattr(self, "initial_data"):
-            unknown = sorted(map(str, set(data) - set(self.fields)))
-            errors.update((name, "Unknown member.") for name in unknown)
+        unknown = sorted(map(str, set(data) - set(self.fields)))
+        errors.update((name, "Unknown member.") for name in unknown)
         if errors:
             raise serializers.ValidationError(errors)
         return values

@@ -8,6 +8,7 @@ from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import responses
 from agents_app.rest.rights import ANY, MissingRight
 from agents_app.rest.views import caller, rights_of
@@ -62,6 +63,7 @@ class ChatsView(RestView):
 
     @extend_schema(
         operation_id="create_chat",
+        parameters=[LOCATION],
         request=NewChatSerializer,
         responses={201: ChatSerializer, **responses(400, 403, 413, 415)},
     )

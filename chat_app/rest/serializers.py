@@ -21,6 +21,7 @@ from chat_app.models import (
     PayerRule,
 )
 from chat_app.rest.paging import ListQuery
+from chat_app.rest.uamp_types import UampField
 
 if TYPE_CHECKING:
     from chat_app.models import Content
@@ -207,7 +208,7 @@ class ContentSerializer(serializers.Serializer[Any]):
     filename = serializers.CharField()
     sha256 = serializers.CharField()
     created_at = serializers.DateTimeField()
-    item = serializers.DictField()
+    item = UampField("ContentItem")
 
 
 class HtmlSerializer(serializers.Serializer[Any]):

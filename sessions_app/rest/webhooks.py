@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.strict import StrictSerializer
 from agents_app.rest.views import address_of, caller, rights_of
@@ -165,6 +166,7 @@ class WebhooksView(_WebhookView):
 
     @extend_schema(
         operation_id="create_webhook",
+        parameters=[LOCATION],
         request=NewWebhookSerializer,
         responses={201: WebhookSecretSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )

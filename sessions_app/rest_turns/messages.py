@@ -9,6 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import responses
 from agents_app.rest.views import caller
 from chat_app.rest.edge import check_member
@@ -109,7 +110,7 @@ class SentMessagesView(MessagesView):
 
     @extend_schema(
         operation_id="create_message",
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, LOCATION],
         request=NewMessageSerializer,
         responses={
             (201, "application/json"): SentMessageSerializer,

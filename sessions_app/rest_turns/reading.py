@@ -12,6 +12,7 @@ from agents_app.rest.views import rights_of
 from chat_app.conversation.versions import answers_of
 from chat_app.log.deletions import has_deleted_answer
 from chat_app.rest.edge import seen_chats
+from chat_app.rest.uamp_types import ErrorSerializer, UampField
 from payments_app.money import Money
 from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
 from sessions_app.selectors import sessions_named
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
 
 STATES = [state.value for state in ResponseState]
-
-
-class ErrorSerializer(serializers.Serializer[Any]):
-    """Why a response failed, with the error code of `response.error`."""
-
-    code = serializers.CharField()
-    message = serializers.CharField()
 
 
 class WaitingSerializer(serializers.Serializer[Any]):
@@ -64,9 +58,13 @@ class ResponseSerializer(serializers.Serializer[Any]):
         help_text="The answer; while it is running, the part stored so far."
     )
     output = serializers.ListField(
-        child=serializers.DictField(), help_text="Its content items, once it has ended."
+        child=UampField("ContentItem"), help_text="Its content items, once it has ended."
     )
-    usage = serializers.DictField(allow_null=True)
+    usage = UampField(
+        "UsageStats",
+        allow_null=True,
+        help_text="Tokens and prices as in `response.done`; for exact amounts read `…/payments`.",
+    )
     error = ErrorSerializer(allow_null=True)
     waiting_for = WaitingSerializer(
         many=True,
@@ -90,8 +88,10 @@ class ToolCallSerializer(serializers.Serializer[Any]):
     )
     result = serializers.CharField()
     is_error = serializers.BooleanField()
-    content_items = serializers.ListField(child=serializers.DictField())
-    progress = serializers.DictField(allow_null=True)
+    content_items = serializers.ListField(child=UampField("ContentItem"))
+    progress = UampField(
+        "ToolProgress", allow_null=True, help_text="The latest progress that the tool reported."
+    )
     asked_user_id = serializers.CharField(
         allow_null=True, help_text="Who asked for the work and may allow it, besides owners."
     )

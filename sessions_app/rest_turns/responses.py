@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response as Answer
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
 from chat_app.conversation.versions import answers_of
 from chat_app.rest.edge import RestView, check_member
@@ -89,7 +90,7 @@ class ResponsesView(RestView):
 
     @extend_schema(
         operation_id="create_response",
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, LOCATION],
         request=NewResponseSerializer,
         responses={
             (201, "application/json"): SentMessageSerializer,
@@ -178,7 +179,7 @@ class RetryView(RestView):
 
     @extend_schema(
         operation_id="retry_response",
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, LOCATION],
         request=RetrySerializer,
         responses={
             (201, "application/json"): SentMessageSerializer,

@@ -135,6 +135,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "api/v1/users": {"GET": (P, None)},
     "api/v1/render": {"POST": (P, {"text": "a"})},
     "api/v1/keys": {"GET": (P, None), "POST": (P, {})},
+    "api/v1/keys/self": {"GET": (P, None)},
     "api/v1/keys/{key_id}/rotate": {"POST": (O, {})},
     "api/v1/keys/{key_id}": {"GET": (O, None), "DELETE": (O, None)},
     "api/v1/connect-tokens": {"GET": (P, None), "POST": (P, {})},

@@ -102,6 +102,9 @@ def _failures(
         response = case.call(headers=asker.who.headers)
         answered[operation.label].add(response.status_code)
         case.validate_response(response, checks=CHECKS)
+        if response.status_code == 201:
+            named = operation.definition.raw["responses"]["201"]["headers"]
+            assert ("Location" in named) is ("location" in response.headers), response.headers
         text = response.content.decode("utf-8", "replace")
         request = f"{response.request.method} {response.request.url} {response.request.body!r}"
         for shown in texts_of(other):

@@ -18,6 +18,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, refusal, responses
 from agents_app.rest.views import caller
 from chat_app.contents import addresses, media_types, quota, reading_rights, storage
@@ -103,6 +104,7 @@ class ContentsView(RestView):
 
     @extend_schema(
         operation_id="create_content",
+        parameters=[LOCATION],
         request={"multipart/form-data": UploadSerializer},
         responses={201: ContentSerializer, **responses(400, 403, 413, 415, 422)},
     )

@@ -17,6 +17,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.response import Response
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.views import caller
 from chat_app.contents import uploads
@@ -118,6 +119,7 @@ class UploadsView(TusView):
                 "`filename` and `filetype`, each with its value in base64, separated by a comma.",
                 required=False,
             ),
+            LOCATION,
         ],
         request=None,
         responses={201: UploadedSerializer, **responses(400, 403, 412, 413, 415, 422)},

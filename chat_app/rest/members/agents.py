@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from agents_app import editing
 from agents_app import selectors as agents
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.rights import MissingRight
 from agents_app.rest.strict import StrictSerializer
@@ -136,7 +137,9 @@ class FoundAgentSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(allow_blank=True)
     description = serializers.CharField(allow_blank=True)
-    pricing = serializers.DictField()
+    pricing = serializers.DictField(
+        help_text="As for a new agent; empty if its address announces no prices."
+    )
     tools = serializers.ListField(child=serializers.CharField())
     ways = FoundWaySerializer(many=True)
 
@@ -163,6 +166,7 @@ class AgentsView(RestView):
 
     @extend_schema(
         operation_id="create_agent",
+        parameters=[LOCATION],
         request=NewAgentSerializer,
         responses={201: ConfiguredAgentSerializer, **responses(400, 403, 413, 415)},
     )

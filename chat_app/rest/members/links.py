@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.strict import StrictSerializer
 from agents_app.rest.views import caller
@@ -104,6 +105,7 @@ class ShareLinksView(RestView):
 
     @extend_schema(
         operation_id="create_share_link",
+        parameters=[LOCATION],
         request=NewShareLinkSerializer,
         responses={201: ShareLinkSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )
@@ -157,6 +159,7 @@ class InviteLinksView(RestView):
 
     @extend_schema(
         operation_id="create_invite_link",
+        parameters=[LOCATION],
         request=NewInviteLinkSerializer,
         responses={201: InviteLinkSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )

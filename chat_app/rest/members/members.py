@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import responses
 from agents_app.rest.views import caller, rights_of
 from chat_app.log.homes import guests_among
@@ -58,6 +59,7 @@ class ParticipantsView(RestView):
 
     @extend_schema(
         operation_id="add_participant",
+        parameters=[LOCATION],
         request=NewParticipantSerializer,
         responses={
             200: ParticipantSerializer,

@@ -22,6 +22,7 @@ from chat_app.log.history import LOG_TYPES, QUOTE_CHARS
 from chat_app.log.signatures import signatures_of, stored_output_hashes
 from chat_app.models import EMOJI_CHARS, Message
 from chat_app.rest.paging import SEQ_MAX, SeqQuery
+from chat_app.rest.uamp_types import ErrorSerializer, ReferenceField, UampField
 from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
@@ -88,6 +89,16 @@ class ThreadSerializer(serializers.Serializer[Any]):
     read_seq = serializers.IntegerField(help_text="How far a follower has read it.")
 
 
+class FailedAnswerSerializer(serializers.Serializer[Any]):
+    """An answer that failed or was cancelled before its first word, and is not a message."""
+
+    response_id = serializers.CharField()
+    agent = serializers.CharField()
+    status = serializers.ChoiceField(choices=["failed", "cancelled"])
+    error = ErrorSerializer(allow_null=True)
+    ended_at = serializers.DateTimeField()
+
+
 class MessageSerializer(serializers.Serializer[Any]):
     """A message (UAMP §8.5); `html` is set with `render=html`."""
 
@@ -96,7 +107,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     seq = serializers.IntegerField()
     role = serializers.CharField()
     content = serializers.CharField()
-    content_items = serializers.ListField(child=serializers.DictField())
+    content_items = serializers.ListField(child=UampField("ContentItem"))
     name = serializers.CharField()
     sender_id = serializers.CharField()
     sender_kind = serializers.CharField(help_text="user or agent")
@@ -132,11 +143,12 @@ class MessageSerializer(serializers.Serializer[Any]):
     pinned = serializers.BooleanField()
     html = serializers.CharField(required=False)
     attachments = serializers.ListField(
-        child=serializers.DictField(),
+        child=ReferenceField("Content"),
         required=False,
         help_text="With `expand=attachments`: its stored files as `GET /contents/{id}` has them.",
     )
-    payment = serializers.DictField(
+    payment = ReferenceField(
+        "PaymentReceipt",
         required=False,
         allow_null=True,
         help_text="With `expand=payment`: what the answer cost, as `…/payments` has it.",
@@ -151,13 +163,14 @@ class MessageSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="With `expand=signature`: the `output_hash` of the stored response.",
     )
-    response = serializers.DictField(
+    response = ReferenceField(
+        "Response",
         required=False,
         allow_null=True,
         help_text="With `expand=response`: the response that produced it.",
     )
-    failed_answers = serializers.ListField(
-        child=serializers.DictField(),
+    failed_answers = FailedAnswerSerializer(
+        many=True,
         required=False,
         help_text="With `expand=failed_answers`: answers that failed before their first word.",
     )
@@ -180,7 +193,7 @@ class EventSerializer(serializers.Serializer[Any]):
     type = serializers.CharField()
     response_id = serializers.CharField(allow_null=True)
     created_at = serializers.DateTimeField()
-    payload = serializers.DictField()
+    payload = UampField("Event")
 
 
 class ReceiptSerializer(serializers.Serializer[Any]):

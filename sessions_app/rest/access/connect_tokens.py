@@ -113,7 +113,8 @@ class ConnectTokensView(RestView):
         except keys.ImpossibleKey as error:
             raise ValidationError({error.field: str(error)}) from error
         data = {**_data([made.key])[0], "secret": made.secret}
-        return Response(data, status=201, headers=SECRET)
+        location = f"/api/v1/connect-tokens/{made.key.pk}"
+        return Response(data, status=201, headers={**SECRET, "Location": location})
 
 
 class ConnectTokenView(RestView):

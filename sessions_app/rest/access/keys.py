@@ -14,8 +14,9 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from agents_app import selectors
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
-from agents_app.rest.rights import PROTOCOLS, Rights, unknown_scopes
+from agents_app.rest.rights import ANY, PROTOCOLS, Rights, unknown_scopes
 from agents_app.rest.strict import StrictSerializer
 from agents_app.rest.views import address_of, caller, rights_of
 from chat_app.rest.edge import RestView
@@ -156,6 +157,7 @@ class KeysView(RestView):
 
     @extend_schema(
         operation_id="create_key",
+        parameters=[LOCATION],
         request=NewKeySerializer,
         responses={201: KeySecretSerializer, **responses(400, 403, 409, 413, 415)},
     )
@@ -195,6 +197,28 @@ class KeyView(RestView):
         if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
             raise Http404
         return Response(status=204)
+
+
+class OwnKeyView(RestView):
+    """The key that a request is sent with."""
+
+    read_scope = ANY
+    takes_restricted_keys = True
+
+    @extend_schema(
+        operation_id="get_own_key", responses={200: KeySerializer, **responses(400, 404)}
+    )
+    def get(self, request: Request) -> Response:
+        """Return the key that the request is sent with: what it may do, and what is left of it.
+
+        A 404 for a request that is sent with something else.
+        """
+        read_query(request, NoQuery)
+        key_id = getattr(request.auth, "api_key_id", None)
+        key = None if key_id is None else keys.find_key(caller(request).pk, key_id)
+        if key is None:
+            raise Http404
+        return Response(keys_data([key])[0])
 
 
 class KeyRotationView(RestView):

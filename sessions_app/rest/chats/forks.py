@@ -10,6 +10,7 @@ from rest_framework.exceptions import Throttled
 from rest_framework.response import Response
 from rest_framework.serializers import ValidationError
 
+from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.views import caller, rights_of
 from chat_app.conversation.errors import MessageNotFound
@@ -36,7 +37,10 @@ class ForksView(RestView):
 
     @extend_schema(
         operation_id="fork_chat",
-        parameters=[OpenApiParameter("Idempotency-Key", location="header", required=False)],
+        parameters=[
+            OpenApiParameter("Idempotency-Key", location="header", required=False),
+            LOCATION,
+        ],
         request=NewForkSerializer,
         responses={201: ChatSerializer, **responses(400, 403, 404, 413, 415)},
     )

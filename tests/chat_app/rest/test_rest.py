@@ -861,6 +861,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "decide_tool_call": "/api/v1/tool-calls/{call_id}/decision",
         "give_tool_result": "/api/v1/tool-calls/{call_id}/result",
         "get_message": "/api/v1/messages/{message_id}",
+        "get_message_frames": "/api/v1/messages/{message_id}/frames",
         "edit_message": "/api/v1/messages/{message_id}",
         "delete_chat": "/api/v1/chats/{chat_id}",
         "delete_message": "/api/v1/messages/{message_id}",
@@ -879,6 +880,7 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "list_keys": "/api/v1/keys",
         "create_key": "/api/v1/keys",
         "get_key": "/api/v1/keys/{key_id}",
+        "get_own_key": "/api/v1/keys/self",
         "revoke_key": "/api/v1/keys/{key_id}",
         "rotate_key": "/api/v1/keys/{key_id}/rotate",
         "list_connect_tokens": "/api/v1/connect-tokens",
@@ -940,6 +942,28 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
         "create_top_up": "/api/payments/topups",
         "get_top_up": "/api/payments/topups/{request_id}",
     }
+
+
+def test_every_operation_names_the_scope_that_a_key_needs() -> None:
+    document = Client().get("/api/schema").json()
+    named = {
+        operation["operationId"]: (operation["security"][0]["apiKey"], operation["description"])
+        for methods in document["paths"].values()
+        for operation in methods.values()
+    }
+    assert named["create_message"][0] == ["messages:write"]
+    assert named["get_own_key"][0] == []
+    assert all(
+        scopes == [] or f"A key needs the scope `{scopes[0]}`." in words
+        for scopes, words in named.values()
+    )
+    refused = [
+        operation["operationId"]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        if "403" not in operation["responses"]
+    ]
+    assert refused == []
 
 
 def test_every_operation_has_examples_that_fit_its_schemas() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from agents_app.models import Agent
@@ -215,6 +216,30 @@ def test_a_key_pays_no_more_than_its_budget(dial: Dial, web: httpx.Client, alice
     assert output_text(own.answer("Hello")[-1]) == "Hello"
     assert web.put("/api/payments/limits", json={"limits": []}, headers=alice.headers).is_success
     assert keys.budgets_of(list(ApiKey.objects.all()))
+
+
+def test_a_key_reads_what_it_may_do(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice)
+    narrow = key_of(alice, "messages:write", chats={chat.pk})
+
+    own = web.get("/api/v1/keys/self", headers=narrow.headers)
+
+    assert (own.json()["scopes"], own.json()["chats"]) == (["messages:write"], [chat.pk])
+    assert web.get(f"/api/v1/keys/{own.json()['id']}", headers=narrow.headers).status_code == 403
+    # A person's cookie is no key.
+    browser = Client()
+    browser.force_login(alice.user)
+    assert browser.get("/api/v1/keys/self").status_code == 404
+
+
+def test_members_of_nested_objects_are_checked_too(web: httpx.Client, alice: Person) -> None:
+    budget = {"amount": "1", "period": "day", "curency": "USD"}
+    body = {"name": "bot", "scopes": ["chats:read"], "budget": budget}
+
+    refused = web.post("/api/v1/keys", json=body, headers=alice.headers)
+
+    assert refused.status_code == 400
+    assert refused.json()["errors"] == [{"pointer": "/budget/curency", "detail": "Unknown member."}]
 
 
 def test_a_key_with_a_budget_pays_for_answers_over_rest(web: httpx.Client, alice: Person) -> None:
