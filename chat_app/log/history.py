@@ -276,7 +276,7 @@ def _chat_message(row: Message) -> ChatMessage:
         content=row.content,
         content_items=msgspec.convert(row.content_items, tuple[uamp.ContentItem, ...]) or None,
         name=row.name or None,
-        sender_kind="agent" if row.sender_agent_id else "user",
+        sender_kind=row.sender_kind,
         created_at=int(row.created_at.timestamp() * 1000),
         response_id=row.response_id or None,
         status=None if row.status == "completed" else row.status,

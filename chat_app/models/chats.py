@@ -233,6 +233,18 @@ class Message(models.Model):
         # Not a word of the text: pages list messages for people who may not read them.
         return f"#{self.seq} {self.name or self.role}"
 
+    @property
+    def sender_id(self) -> str:
+        """The id of its sender on the wire; `anonymous` if the sender has no account or is gone."""
+        if self.sender_agent_id:
+            return str(self.sender_agent_id)
+        return "anonymous" if self.sender_user_id is None else str(self.sender_user_id)
+
+    @property
+    def sender_kind(self) -> str:
+        """The kind of its sender on the wire: `agent` or `user`."""
+        return "agent" if self.sender_agent_id else "user"
+
 
 class Content(models.Model):
     """A stored blob. Its id ends `/api/content/<uuid>` and is the `content_id` of UAMP §8.5.4.

@@ -274,9 +274,6 @@ def reactor_data(reaction: Reaction) -> dict[str, Any]:
 def _message_data(
     message: Message, *, html: bool, reader: int, until: float | None
 ) -> dict[str, Any]:
-    sender = message.sender_agent_id or (
-        "anonymous" if message.sender_user_id is None else str(message.sender_user_id)
-    )
     data = {
         "id": message.pk,
         "chat_id": message.chat_id,
@@ -285,8 +282,8 @@ def _message_data(
         "content": message.content,
         "content_items": message.content_items,
         "name": message.name,
-        "sender_id": sender,
-        "sender_kind": "agent" if message.sender_agent_id else "user",
+        "sender_id": message.sender_id,
+        "sender_kind": message.sender_kind,
         "digital_source_type": AI_MADE if message.sender_agent_id else None,
         "created_at": message.created_at,
         "response_id": message.response_id or None,

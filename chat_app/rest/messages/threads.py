@@ -84,7 +84,7 @@ def _thread_data(row: ThreadFollower, unread: int) -> dict[str, Any]:
         "chat_id": thread.chat_id,
         "chat_title": thread.chat.title,
         "name": root.name,
-        "sender_kind": "agent" if root.sender_agent_id else "user",
+        "sender_kind": root.sender_kind,
         "content": root.content[:PREVIEW_CHARS],
         "replies": thread.replies,
         "unread": unread,

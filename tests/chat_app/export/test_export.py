@@ -57,6 +57,7 @@ def test_a_member_exports_what_the_chat_shows_now(
     }
     messages = [json.loads(line) for line in lines]
     assert [message["id"] for message in messages] == ids
+    assert {message["sender_id"] for message in messages} == {str(alice.user.pk)}
     assert (messages[1]["content"], messages[1]["revision"]) == ("edited text", 1)
     assert (messages[2]["content"], messages[2]["content_items"]) == ("", [])
     assert messages[2]["deleted_at"] is not None
