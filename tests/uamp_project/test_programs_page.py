@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["data_dir"]
 
+# A program that starts again, and a server that takes over the answers of a killed one.
+SECONDS = 120
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
 (BOT, ARCHIVER) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
@@ -65,6 +67,7 @@ def new_chat(web: httpx.Client) -> str:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
     data_dir: Path, tmp_path: Path
 ) -> None:
@@ -103,19 +106,19 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
         ask("echo one", "missing two", "echo three")
         # Its answer asks, too, and begins no chain.
         ask("echo !ask echo !ask echo chained", "everyone")
-        wait_until(lambda: len(replies()) >= 1)
+        wait_until(lambda: len(replies()) >= 1, SECONDS)
         bot.end(signal.SIGKILL)
         ask("echo four")
         bot = start()
         ask("echo five", "paid-echo six")
-        wait_until(lambda: len(replies()) >= 6)
+        wait_until(lambda: len(replies()) >= 6, SECONDS)
         serving.process.end(signal.SIGKILL)
         serving = Serving(data_dir, port=port)
         ask("echo seven")
-        wait_until(lambda: len(replies()) >= 9)
+        wait_until(lambda: len(replies()) >= 9, SECONDS)
         # Whatever is written twice would have come by the time that this is answered.
         ask("echo last")
-        wait_until(lambda: len(replies()) >= 10)
+        wait_until(lambda: len(replies()) >= 10, SECONDS)
         assert [count for _, count in Counter(replies()).items()] == [1] * 10
         texts = [one["content"] for one in messages(bob, chat) if one["reply_to"]]
         for word in ("one", "three", "four", "five", "seven", "last"):
