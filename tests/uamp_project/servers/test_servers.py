@@ -301,6 +301,17 @@ TWO_WAYS = (
 
 
 @pytest.mark.parametrize("server", ["daphne", "uvicorn"])
+def test_the_body_of_a_form_is_left_to_the_application(
+    serve: Callable[..., Served], server: str
+) -> None:
+    # A server that parsed it, on its only thread, would find no boundary and refuse it.
+    head = b"Host: 127.0.0.1\r\nContent-Type: multipart/form-data\r\nContent-Length: 2\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", serve(server=server).port), timeout=20) as raw:
+        raw.sendall(b"POST /stream?200 HTTP/1.1\r\n" + head + b"--")
+        assert raw.recv(4096).startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("server", ["daphne", "uvicorn"])
 def test_headers_that_can_be_read_in_two_ways_are_refused(
     serve: Callable[..., Served], server: str
 ) -> None:
