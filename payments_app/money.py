@@ -14,7 +14,8 @@ from typing import Final
 MAX_DIGITS: Final = 18
 """Digits of an amount in smallest units: 18 always fit into a signed 64-bit column."""
 
-_LIMIT: Final = 10**MAX_DIGITS
+LARGEST: Final = 10**MAX_DIGITS - 1
+"""The largest amount and balance: two of them still add up within 64 bits."""
 # ASCII on purpose: \d would also take the digits of other scripts.
 _DECIMAL: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?", re.ASCII)
 
@@ -64,7 +65,7 @@ class Money:
     def __post_init__(self) -> None:
         if type(self.amount) is not int:
             raise InvalidAmount("An amount must be a whole number of smallest units.")
-        if not -_LIMIT < self.amount < _LIMIT:
+        if not -LARGEST <= self.amount <= LARGEST:
             raise InvalidAmount(f"An amount has at most {MAX_DIGITS} digits.")
         asset_named(self.asset)
 
@@ -72,6 +73,11 @@ class Money:
     def zero(cls, asset: str = DEFAULT_ASSET) -> Money:
         """Return a zero amount of an asset."""
         return cls(0, asset)
+
+    @classmethod
+    def capped(cls, amount: int, asset: str = DEFAULT_ASSET) -> Money:
+        """Return a sum over rows, or the largest amount if it exceeds that, for a report."""
+        return cls(max(-LARGEST, min(amount, LARGEST)), asset)
 
     @classmethod
     def parse(cls, text: str, asset: str = DEFAULT_ASSET, *, signed: bool = False) -> Money:

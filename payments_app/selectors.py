@@ -12,10 +12,11 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q
 from django.db.models.functions import TruncDate
 
 from payments_app.ledger.outcomes import UnknownAccount
+from payments_app.ledger.sums import Total
 from payments_app.models import Account, Entry, Hold, LedgerState, Transfer
 from payments_app.money import Money
 
@@ -212,10 +213,10 @@ def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[d
         .filter(account__owner_id=user_id, transfer__asset=asset)
         .annotate(day=TruncDate("transfer__created_at"))
         .values("day")
-        .annotate(total=Sum("amount"))
+        .annotate(total=Total("amount"))
         .order_by("day")
     )
-    return [(row["day"], Money(-row["total"], asset)) for row in rows]
+    return [(row["day"], Money.capped(-row["total"], asset)) for row in rows]
 
 
 def usage_by(
@@ -248,13 +249,13 @@ def usage_by(
         .filter(**{name: value for name, value in narrowed.items() if value is not None})
         .annotate(day=TruncDate("transfer__created_at", tzinfo=UTC))
         .values(column, "transfer__asset")
-        .annotate(total=Sum("amount"), transfers=Count("transfer_id", distinct=True))
+        .annotate(total=Total("amount"), transfers=Count("transfer_id", distinct=True))
         .order_by(*([column] if dimension == "day" else ["total", column]))
     )
     return [
         Spent(
             name="" if row[column] is None else str(row[column]),
-            amount=Money(-row["total"], row["transfer__asset"]),
+            amount=Money.capped(-row["total"], row["transfer__asset"]),
             transfers=row["transfers"],
         )
         for row in rows[:limit]

@@ -51,8 +51,11 @@ SCOPE: Final = "admin"
 
 
 def amount_of(units: int, asset: str) -> str:
-    """Return an amount as people write it, with its currency."""
-    return f"{Money(units, asset)} {asset}"
+    """Return an amount as people write it, with its currency; a damaged one as it is stored."""
+    try:
+        return f"{Money(units, asset)} {asset}"
+    except InvalidAmount:
+        return f"{units} (not an amount)"
 
 
 @admin.display(description="agent")

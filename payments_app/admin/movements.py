@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.db.models import Sum
 from django.utils.html import format_html_join
 
 from audit_app.admin.columns import (
@@ -37,6 +36,7 @@ from payments_app.admin.ledger import (
     filter_by,
     open_filter_by,
 )
+from payments_app.ledger.sums import Total
 from payments_app.models import (
     Entry,
     Hold,
@@ -79,7 +79,7 @@ class EntryInline(RecordInline):
 
 def left_of(transfer: Transfer) -> int:
     """Return how much of a transfer was not refunded yet, in units."""
-    back = transfer.reversals.aggregate(sum=Sum("amount"))["sum"] or 0
+    back = transfer.reversals.aggregate(sum=Total("amount"))["sum"] or 0
     return int(transfer.amount - back)
 
 

@@ -4,31 +4,29 @@ A statement sees a single moment, so an audit under load reports no false mismat
 waits for it. A clean audit records how far each account was checked, where the next one continues.
 Balances changed by hand are found within a minute, changes to rows checked earlier within
 WHOLE_SECONDS. A mismatch freezes payouts until an operator has looked (`freezing`), and is logged
-as an error.
+as an error. So does an audit that the database cannot run: what it would have found is unknown.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db import connection, transaction
+from django.db import Error, connection, transaction
 
 from payments_app.audit.recent import KEYS_BEHIND, recent_statement
-from payments_app.audit.sentences import read
-from payments_app.audit.whole import whole_statement
+from payments_app.audit.sentences import Findings, read
+from payments_app.audit.whole import range_statement, whole_statement
 from payments_app.ledger import sql
 from payments_app.ledger.freezing import freeze
-from payments_app.ledger.outcomes import AuditReport
+from payments_app.ledger.outcomes import AuditReport, Mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from payments_app.audit.sentences import Findings
-    from payments_app.ledger.outcomes import Mismatch
 
 logger = logging.getLogger(__name__)
 
@@ -38,22 +36,20 @@ AGAIN_SECONDS: Final = 900.0
 """How long until another process restarts an audit of the whole ledger that was cut short."""
 TIMEOUT_SECONDS: Final = 1800
 ROWS: Final = 500
+FAILED: Final = "the audit runs to its end"
+REASON_CHARS: Final = 200
 
 
 def audit() -> AuditReport:
     """Check the whole ledger, record the findings, and freeze payouts on a mismatch."""
-    with _patiently():
-        findings = read(whole_statement())
-    return _noted(findings, whole=True)
+    return _noted(_findings(whole_statement()), whole=True)
 
 
 def audit_recent() -> AuditReport:
     """Check all balances and the rows since the last clean audit; otherwise like `audit`."""
     found = sql.rows("SELECT verified_key FROM payments_app_ledgerstate WHERE id = 1")
     last_key = found[0][0] if found else 0
-    with _patiently():
-        findings = read(recent_statement(), [last_key - KEYS_BEHIND])
-    return _noted(findings, whole=False)
+    return _noted(_findings(recent_statement(), [last_key - KEYS_BEHIND]), whole=False)
 
 
 def audit_if_due(seconds: float = RECENT_SECONDS) -> AuditReport | None:
@@ -80,6 +76,20 @@ def audit_if_due(seconds: float = RECENT_SECONDS) -> AuditReport | None:
     if not mine:
         return None
     return audit() if whole else audit_recent()
+
+
+def _findings(query: str, params: Sequence[int] = ()) -> Findings:
+    """Run an audit; if that fails, find the failure, and any amounts that may have caused it."""
+    try:
+        with _patiently():
+            return read(query, params)
+    except (Error, ArithmeticError, ValueError) as error:
+        reason = " ".join(str(error).split())[:REASON_CHARS]
+    causes: Sequence[Mismatch] = ()
+    with suppress(Error, ArithmeticError, ValueError), _patiently():
+        causes = read(range_statement()).mismatches
+    failure = Mismatch(check=FAILED, subject=reason, off_by=1)
+    return Findings([*causes, failure], verified=(), last_key=0)
 
 
 @contextmanager

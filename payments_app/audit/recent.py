@@ -14,58 +14,20 @@ from typing import Final
 
 from django.db import connection
 
-from payments_app.audit.sentences import statement
-from payments_app.audit.whole import CHECKS
+from payments_app.audit.sentences import outside, statement
+from payments_app.audit.whole import balances_of_assets, balances_outside, checks
+from payments_app.ledger.sums import total
 
 KEYS_BEHIND: Final = 10_000
 """How many keys are checked again, as their transactions may have ended after later ones."""
 
-_HELD: Final = """
-    SELECT account.code AS subject, account.held - coalesce(reserved.amount, 0) AS off_by
-    FROM payments_app_account account
-    LEFT JOIN (
-        SELECT account_id, SUM(amount - captured) AS amount FROM payments_app_hold
-        WHERE state = 'active' GROUP BY account_id
-    ) reserved ON reserved.account_id = account.id
-    WHERE account.held <> coalesce(reserved.amount, 0)
-"""
 _POSTED: Final = """
-    SELECT account.code AS subject,
-        account.posted - coalesce(verified.posted, 0) - coalesce(sums.amount, 0) AS off_by
+    SELECT account.code AS subject, CAST(account.posted AS numeric)
+            - coalesce(verified.posted, 0) - coalesce(sums.amount, 0) AS off_by
     FROM payments_app_account account
     LEFT JOIN payments_app_verifiedaccount verified ON verified.account_id = account.id
     LEFT JOIN sums ON sums.account_id = account.id
     WHERE account.posted <> coalesce(verified.posted, 0) + coalesce(sums.amount, 0)
-"""
-_ENTRIES: Final = """
-    SELECT id AS subject, total AS off_by FROM (
-        SELECT moved.id, moved.amount,
-            (SELECT coalesce(SUM(amount), 0) FROM payments_app_entry
-                WHERE transfer_id = moved.id) AS total,
-            (SELECT COUNT(*) FROM payments_app_entry WHERE transfer_id = moved.id) AS sides,
-            (SELECT coalesce(SUM(amount), 0) FROM payments_app_entry
-                WHERE transfer_id = moved.id AND amount > 0) AS gets
-        FROM moved
-    ) AS transfers
-    WHERE total <> 0 OR sides < 2 OR gets <> amount
-"""
-_CAPTURED: Final = """
-    SELECT id AS subject, captured - total AS off_by FROM (
-        SELECT hold.id, hold.amount, hold.captured,
-            (SELECT coalesce(SUM(amount), 0) FROM payments_app_transfer
-                WHERE hold_id = hold.id AND reverses_id IS NULL) AS total
-        FROM ({holds}) hold
-    ) AS holds
-    WHERE captured <> total OR captured > amount
-"""
-_REFUNDED: Final = """
-    SELECT id AS subject, back - amount AS off_by FROM (
-        SELECT paid.id, paid.amount,
-            (SELECT coalesce(SUM(amount), 0) FROM payments_app_transfer
-                WHERE reverses_id = paid.id) AS back
-        FROM ({paid}) paid
-    ) AS refunds
-    WHERE back > amount
 """
 _ANSWERED: Final = """
     SELECT scope || ':' || key AS subject, 1 AS off_by
@@ -97,17 +59,19 @@ def recent_statement() -> str:
         f" FROM (SELECT DISTINCT reverses_id AS id FROM moved) AS named {of_paid}"
     )
     receipts = _each("payments_app_receipt", "receipt", "receipt.transfer_id = moved.id")
-    checks = dict(
+    all_checks = checks()
+    recent = dict(
         zip(
-            CHECKS,
+            all_checks,
             (
-                CHECKS["balances of an asset add up to zero"],
+                _outside(),
+                balances_of_assets(),
                 _POSTED,
-                _HELD,
-                _ENTRIES,
-                CHECKS["no account is overdrawn"],
-                _CAPTURED.format(holds=holds),
-                _REFUNDED.format(paid=paid),
+                _held(),
+                _entries(),
+                all_checks["no account is overdrawn"],
+                _captured(holds),
+                _refunded(paid),
                 _ANSWERED,
                 _CREDITED.format(receipts=receipts),
             ),
@@ -119,7 +83,68 @@ def recent_statement() -> str:
         FROM sums
         LEFT JOIN payments_app_verifiedaccount verified ON verified.account_id = sums.account_id
     """
-    return statement(checks, verified, _with_new_rows())
+    return statement(recent, verified, _with_new_rows())
+
+
+def _outside() -> str:
+    return f"""
+        {balances_outside()}
+        UNION ALL SELECT 'entry ' || id, amount FROM fresh WHERE {outside("amount")}
+        UNION ALL SELECT id, amount FROM moved WHERE {outside("amount")}
+        UNION ALL SELECT id, amount FROM payments_app_hold
+            WHERE state = 'active' AND ({outside("amount")} OR {outside("captured")})
+    """  # noqa: S608 constants
+
+
+def _held() -> str:
+    return f"""
+        SELECT account.code AS subject, account.held - coalesce(reserved.amount, 0) AS off_by
+        FROM payments_app_account account
+        LEFT JOIN (
+            SELECT account_id, {total("amount - captured")} AS amount FROM payments_app_hold
+            WHERE state = 'active' GROUP BY account_id
+        ) reserved ON reserved.account_id = account.id
+        WHERE account.held <> coalesce(reserved.amount, 0)
+    """  # noqa: S608 constants
+
+
+def _entries() -> str:
+    return f"""
+        SELECT id AS subject, total AS off_by FROM (
+            SELECT moved.id, moved.amount,
+                (SELECT coalesce({total("amount")}, 0) FROM payments_app_entry
+                    WHERE transfer_id = moved.id) AS total,
+                (SELECT COUNT(*) FROM payments_app_entry WHERE transfer_id = moved.id) AS sides,
+                (SELECT coalesce({total("amount")}, 0) FROM payments_app_entry
+                    WHERE transfer_id = moved.id AND amount > 0) AS gets
+            FROM moved
+        ) AS transfers
+        WHERE total <> 0 OR sides < 2 OR gets <> amount
+    """  # noqa: S608 constants
+
+
+def _captured(holds: str) -> str:
+    return f"""
+        SELECT id AS subject, captured - total AS off_by FROM (
+            SELECT hold.id, hold.amount, hold.captured,
+                (SELECT coalesce({total("amount")}, 0) FROM payments_app_transfer
+                    WHERE hold_id = hold.id AND reverses_id IS NULL) AS total
+            FROM ({holds}) hold
+        ) AS holds
+        WHERE captured <> total OR captured > amount
+    """  # noqa: S608 constants
+
+
+def _refunded(paid: str) -> str:
+    return f"""
+        SELECT id AS subject, back - amount AS off_by FROM (
+            SELECT paid.id, paid.amount,
+                (SELECT coalesce({total("amount")}, 0) FROM payments_app_transfer
+                    WHERE reverses_id = paid.id) AS back
+            FROM ({paid}) paid
+        ) AS refunds
+        WHERE back > amount
+    """  # noqa: S608 constants
 
 
 def _with_new_rows() -> str:
@@ -135,7 +160,7 @@ def _with_new_rows() -> str:
         ), fresh AS MATERIALIZED (
             SELECT entry.id, entry.account_id, entry.amount, entry.transfer_id FROM seen {entries}
         ), sums AS MATERIALIZED (
-            SELECT account_id, SUM(amount) AS amount, MAX(id) AS entry_id
+            SELECT account_id, {total("amount")} AS amount, MAX(id) AS entry_id
             FROM fresh GROUP BY account_id
         ), moved AS MATERIALIZED (
             SELECT transfer.id, transfer.amount, transfer.hold_id, transfer.reverses_id

@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from django.db import connection
+
 from payments_app.ledger import sql
 from payments_app.ledger.outcomes import Mismatch
+from payments_app.money import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +42,12 @@ class Findings:
     mismatches: Sequence[Mismatch]
     verified: Sequence[Verified]
     last_key: int
+
+
+def outside(amount: str) -> str:
+    """Return the condition that a column is no amount of the ledger; SQLite stores any value."""
+    is_other = "" if connection.vendor == "postgresql" else f"typeof({amount}) <> 'integer' OR "
+    return f"({is_other}{amount} NOT BETWEEN -{LARGEST} AND {LARGEST})"
 
 
 def statement(checks: Mapping[str, str], verified: str, first: str = "") -> str:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from payments_app.ledger.outcomes import (
+    BalanceOutOfRange,
     InsufficientFunds,
     UnknownAccount,
 )
 from payments_app.ledger.sql import row_lock, rows, run
-from payments_app.money import InvalidAmount, Money
+from payments_app.money import LARGEST, MAX_DIGITS, InvalidAmount, Money
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -72,6 +73,11 @@ def lock_found(
     return found, {account.code: account.id for account in found.values()}
 
 
+def _leaves_range(before: int, leg: int) -> bool:
+    # Without a leg nothing changes: the hold of an account whose balance is wrong can still end.
+    return leg != 0 and not -LARGEST <= before + leg <= LARGEST
+
+
 _listeners: Final[list[Callable[[Collection[str]], None]]] = []
 
 
@@ -84,9 +90,16 @@ def changes_to(notify: Callable[[Collection[str]], None]) -> None:
 
 
 def change(legs: Mapping[int, tuple[int, int]], accounts: Mapping[int, LockedAccount]) -> None:
-    """Change locked accounts by (posted, held) each; raise InsufficientFunds for an overdraft."""
+    """Change locked accounts by (posted, held) each.
+
+    Raises InsufficientFunds for an overdraft, BalanceOutOfRange for a balance of over 18 digits.
+    """
     for account_id, (posted, held) in legs.items():
         account = accounts[account_id]
+        if _leaves_range(account.posted, posted) or _leaves_range(account.held, held):
+            raise BalanceOutOfRange(
+                f"The balance of {account.code} would have more than {MAX_DIGITS} digits."
+            )
         before = account.posted - account.held
         if posted - held < 0 and before + posted - held < 0 and not account.overdraft:
             raise InsufficientFunds(

@@ -29,6 +29,10 @@ class InsufficientFunds(LedgerError):
         self.wanted = wanted
 
 
+class BalanceOutOfRange(LedgerError):
+    """A balance would have more than 18 digits."""
+
+
 class IdempotencyConflict(LedgerError):
     """The key was used for a different request."""
 

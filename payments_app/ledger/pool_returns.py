@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Sum
 
+from payments_app.ledger.sums import Total
 from payments_app.ledger.transfers import refund
 from payments_app.models import Account, AccountKind, Transfer
 from payments_app.money import Money
@@ -33,7 +33,7 @@ def _return(pool: Account, chat_id: str) -> None:
     deposits = Transfer.objects.filter(
         kind="pool", chat_id=chat_id, asset=pool.asset, reverses__isnull=True
     )
-    refunded = deposits.annotate(refunded=Sum("reversals__amount", default=0))
+    refunded = deposits.annotate(refunded=Total("reversals__amount", default=0))
     for deposit in refunded.order_by("-created_at", "-pk"):
         amount = min(left, deposit.amount - deposit.refunded)
         if amount <= 0:

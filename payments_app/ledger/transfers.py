@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import msgspec
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Sum
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from payments_app.ledger import balances, idempotency, sql
@@ -33,6 +33,7 @@ from payments_app.ledger.outcomes import (
     UnknownTransfer,
 )
 from payments_app.ledger.own_money import refuse_own
+from payments_app.ledger.sums import Total
 from payments_app.models import AdjustmentRequest, Transfer
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 from telemetry import log_fields
@@ -140,7 +141,7 @@ def exceeds_alone(amount: Money, by: int, alone: Money) -> bool:
     approved = AdjustmentRequest.objects.filter(transfer_id=OuterRef("pk"))
     own = Transfer.objects.filter(kind="adjust", by=by, asset=amount.asset)
     recent = own.filter(created_at__gt=Now() - ALONE_PERIOD).exclude(Exists(approved))
-    before = recent.aggregate(sum=Sum("amount"))["sum"] or 0
+    before = recent.aggregate(sum=Total("amount"))["sum"] or 0
     return before + abs(amount.amount) > alone.amount
 
 

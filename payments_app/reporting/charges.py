@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import F, Min, Sum
+from django.db.models import F, Min
 
+from payments_app.ledger.sums import Total
 from payments_app.models import (
     AdjustmentRequest,
     AdjustmentState,
@@ -44,14 +45,14 @@ def charges_between(start: datetime, end: datetime) -> list[Charges]:
             account_id=F("transfer__hold__account_id"),
         )
         .values("transfer__agent_id", "transfer__protocol", "transfer__asset")
-        .annotate(total=Sum("amount"))
+        .annotate(total=Total("amount"))
         .order_by()
     )
     return [
         Charges(
             agent_id=row["transfer__agent_id"],
             protocol=row["transfer__protocol"],
-            amount=Money(-row["total"], row["transfer__asset"]),
+            amount=Money.capped(-row["total"], row["transfer__asset"]),
         )
         for row in rows
     ]

@@ -12,8 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from django.core.cache import cache
-from django.db.models import Sum
 
+from payments_app.ledger.sums import Total
 from payments_app.models import Account, AccountKind, Entry
 from payments_app.money import DEFAULT_ASSET, Money
 from payments_app.selectors import usage_by
@@ -71,24 +71,24 @@ def _read(asset: str) -> Overview:
     totals = [
         KindTotal(
             kind=str(AccountKind(row["kind"]).label),
-            posted=Money(row["posted_sum"], asset),
-            held=Money(row["held_sum"], asset),
+            posted=Money.capped(row["posted_sum"], asset),
+            held=Money.capped(row["held_sum"], asset),
         )
         for row in Account.objects.filter(asset=asset)
         .values("kind")
-        .annotate(posted_sum=Sum("posted"), held_sum=Sum("held"))
+        .annotate(posted_sum=Total("posted"), held_sum=Total("held"))
         .order_by("kind")
     ]
     earned = Entry.objects.filter(
         account__kind=AccountKind.PLATFORM,
         account__asset=asset,
         transfer__created_at__gte=today,
-    ).aggregate(total=Sum("amount", default=0))["total"]
+    ).aggregate(total=Total("amount", default=0))["total"]
     return Overview(
         at=now,
         totals=totals,
-        held=sum((total.held for total in totals), Money.zero(asset)),
-        revenue_today=Money(earned, asset),
+        held=Money.capped(sum(total.held.amount for total in totals), asset),
+        revenue_today=Money.capped(earned, asset),
         days=[(first + timedelta(days=number)).date() for number in range(DAYS)],
         most=_most(asset, first),
     )

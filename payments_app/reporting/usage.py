@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import Case, Count, F, Q, Sum, When
+from django.db.models import Case, Count, F, Q, When
 from django.db.models.functions import TruncDate
 
+from payments_app.ledger.sums import Total
 from payments_app.money import Money
 from payments_app.selectors import COLUMNS, payer_entries
 from payments_app.spending.budgets import SPONSOR
@@ -66,13 +67,13 @@ def _usage(
         .filter(payer, transfer__asset=asset)
         .annotate(day=TruncDate("transfer__created_at", tzinfo=UTC), person=asker)
         .values(*columns)
-        .annotate(total=Sum("amount"), charges=Count("transfer_id", distinct=True))
+        .annotate(total=Total("amount"), charges=Count("transfer_id", distinct=True))
         .order_by(*(["day"] if "day" in by else []), "total", *columns)
     )
     return [
         Used(
             ids=tuple("" if row[name] is None else str(row[name]) for name in columns),
-            amount=Money(-row["total"], asset),
+            amount=Money.capped(-row["total"], asset),
             charges=row["charges"],
         )
         for row in rows[:limit]

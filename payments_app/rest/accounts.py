@@ -210,7 +210,7 @@ class SpendView(PaymentView):
         return Response(
             {
                 "currency": currency,
-                "total": str(sum(by_day.values(), nothing)),
+                "total": str(Money.capped(sum(day.amount for day in by_day.values()), currency)),
                 "days": [{"day": day, "amount": str(by_day.get(day, nothing))} for day in days],
                 "agents": [
                     {

@@ -23,6 +23,7 @@ from agents_app.rest.views import JsonView, json_object
 from payments_app.ledger.outcomes import LimitReached
 from payments_app.money import DEFAULT_ASSET, AssetMismatch, InvalidAmount, Money
 from payments_app.services import (
+    BalanceOutOfRange,
     HoldNotActive,
     IdempotencyConflict,
     InsufficientFunds,
@@ -128,7 +129,7 @@ def problem_of(error: Exception) -> Exception:
             answer = PaymentProblem("idempotency_conflict", str(error), status=409)
         case LedgerFrozen():
             answer = PaymentProblem("payment_failed", "Payouts are suspended at the moment.")
-        case InvalidAmount() | AssetMismatch() | ImpossibleToken():
+        case InvalidAmount() | AssetMismatch() | ImpossibleToken() | BalanceOutOfRange():
             answer = ValidationError(str(error))
         case UnknownToken() | UnknownHold() | UnknownAccount():
             answer = Http404()

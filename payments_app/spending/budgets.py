@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import F, Sum
+from django.db.models import F
 
 from agents_app.models import BudgetPeriod
 from agents_app.sponsorships import budgets_of
 from payments_app.ledger.accounts import account_of_user
 from payments_app.ledger.outcomes import Authorization, LimitReached
+from payments_app.ledger.sums import Total
 from payments_app.models import Entry, Hold, HoldState
 from payments_app.money import DEFAULT_ASSET, Money
 from payments_app.spending.periods import database_now, period_of
@@ -87,7 +88,7 @@ def states_of_account(
     mine = {"account_id": account_id, "account__asset": asset}
     held = Hold.objects.filter(
         **mine, state=HoldState.ACTIVE, purpose=SPONSOR, agent_id=agent_id
-    ).aggregate(total=Sum(F("amount") - F("captured"), default=0))["total"]
+    ).aggregate(total=Total(F("amount") - F("captured"), default=0))["total"]
     for period, amount in budgets_of(agent_id).items():
         begins, ends = (None, None) if period == BudgetPeriod.TOTAL else period_of(period, now)
         paid = Entry.objects.filter(
@@ -98,13 +99,13 @@ def states_of_account(
         )
         if begins is not None:
             paid = paid.filter(transfer__created_at__gte=begins)
-        spent = paid.aggregate(total=Sum("amount", default=0))["total"]
+        spent = paid.aggregate(total=Total("amount", default=0))["total"]
         states.append(
             BudgetState(
                 period=period,
                 amount=Money.parse(amount, asset),
-                spent=Money(-spent, asset),
-                held=Money(held, asset),
+                spent=Money.capped(-spent, asset),
+                held=Money.capped(held, asset),
                 resets_at=ends,
             )
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import F, Sum
+from django.db.models import F
 
+from payments_app.ledger.sums import Total
 from payments_app.models import Hold, HoldState, Transfer
 from payments_app.money import Money
 from payments_app.spending.periods import database_now, period_of
@@ -29,7 +30,7 @@ def charged(chat_id: str, agent_id: str, asset: str, *, since: datetime | None) 
         rows = rows.filter(agent_id=agent_id)
     if since is not None:
         rows = rows.filter(created_at__gte=since)
-    return Money(rows.aggregate(total=Sum("amount", default=0))["total"], asset)
+    return Money.capped(rows.aggregate(total=Total("amount", default=0))["total"], asset)
 
 
 def reserved(chat_id: str, agent_id: str, asset: str) -> Money:
@@ -37,5 +38,5 @@ def reserved(chat_id: str, agent_id: str, asset: str) -> Money:
     rows = Hold.objects.filter(chat_id=chat_id, state=HoldState.ACTIVE, account__asset=asset)
     if agent_id:
         rows = rows.filter(agent_id=agent_id)
-    total = rows.aggregate(total=Sum(F("amount") - F("captured"), default=0))["total"]
-    return Money(total, asset)
+    total = rows.aggregate(total=Total(F("amount") - F("captured"), default=0))["total"]
+    return Money.capped(total, asset)

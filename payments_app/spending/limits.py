@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import F, Q, Sum
+from django.db.models import F, Q
 
 from payments_app.ledger import balances
 from payments_app.ledger.accounts import account_of_user
+from payments_app.ledger.sums import Total
 from payments_app.models import Entry, Hold, HoldState, PaymentToken, SpendingLimit, SpendingPeriod
 from payments_app.money import Money
 from payments_app.spending.periods import PERIODS, database_now, period_of
@@ -112,9 +113,9 @@ def state_of(row: SpendingLimit, now: datetime) -> LimitState:
         transfer__created_at__gte=begins,
         **{f"transfer__{name}": value for name, value in narrowed.items()},
         **{f"transfer__hold__{name}": value for name, value in by_credential.items()},
-    ).aggregate(total=Sum("amount", default=0))["total"]
+    ).aggregate(total=Total("amount", default=0))["total"]
     held = Hold.objects.filter(mine, state=HoldState.ACTIVE, **narrowed, **by_credential).aggregate(
-        total=Sum(F("amount") - F("captured"), default=0)
+        total=Total(F("amount") - F("captured"), default=0)
     )["total"]
     return LimitState(
         limit=Limit(
@@ -124,8 +125,8 @@ def state_of(row: SpendingLimit, now: datetime) -> LimitState:
             token_id=row.token_id or "",
             credential=row.credential,
         ),
-        spent=Money(-spent, row.asset),
-        held=Money(held, row.asset),
+        spent=Money.capped(-spent, row.asset),
+        held=Money.capped(held, row.asset),
         resets_at=ends,
     )
 

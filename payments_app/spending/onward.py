@@ -2,8 +2,9 @@
 
 The money on the other server belongs to the agent's owner. Here an account holds their budget: they
 fill it, and each payment is reserved and captured from it, so that two answers never take the same
-part. Its counterpart is the mirror `external:onward`. Rows of a payment have an id derived from the
-response's, because the response's own id is used to find what the answer costs here.
+part. Its counterpart is a mirror of its own, so that no number of budgets adds up in one account.
+Rows of a payment have an id derived from the response's, because the response's own id is used to
+find what the answer costs here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
-from django.db.models import Sum
 
 from agents_app.models import Agent, AgentKind
 from agents_app.remote.onward import OverBudget
@@ -22,6 +22,7 @@ from payments_app.ledger import captures, holds
 from payments_app.ledger.accounts import ensure_account, external_account
 from payments_app.ledger.outcomes import Authorization, InsufficientFunds, Split
 from payments_app.ledger.plans import Capture
+from payments_app.ledger.sums import Total
 from payments_app.ledger.transfers import transfer
 from payments_app.models import Account, AccountKind, Entry, Hold, HoldState
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from payments_app.ledger.outcomes import AccountRef
 
 ONWARD: Final = "onward"
-"""The purpose of these holds, the kind of their transfers, and the name of the mirror."""
+"""The purpose of these holds, the kind of their transfers, and the first part of their accounts."""
+MAX_BUDGET: Final = "100000"
+"""The largest budget of an agent. Owners enter it freely: it is no money that they have here."""
 HELD_SECONDS: Final = 86_400.0
 """How long a payment stays held if its process died before counting it."""
 
@@ -59,14 +62,18 @@ def onward_id(response_id: str) -> str:
 def set_budget(agent_id: str, by: User, left: Money) -> OnwardBudget:
     """Set the amount that a person's remote agent may be paid from now on.
 
-    Raises NotTheOwner and NotRemote.
+    Raises NotTheOwner and NotRemote, and InvalidAmount above MAX_BUDGET.
     """
+    most = Money.parse(MAX_BUDGET, left.asset)
+    if left > most:
+        raise InvalidAmount(f"A budget is at most {most} {most.asset}.")
     agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id, owner=by).first()
     if agent is None:
         raise NotTheOwner(agent_id)
     if agent.kind != AgentKind.REMOTE:
         raise NotRemote(agent_id)
-    account, mirror = _account(agent_id, by.pk, left.asset), external_account(ONWARD, left.asset)
+    account = _account(agent_id, by.pk, left.asset)
+    mirror = _mirror(account.code, account.asset)
     more = left - _state(account).left
     if more.amount > 0:
         _move(mirror, account, more)
@@ -126,15 +133,14 @@ class BudgetLedger:
         `hold_id` is its first open hold, which makes the key of a repeat.
         """
         taken = Money.parse(amount, currency)
+        code = Hold.objects.values_list("account__code", flat=True).get(pk=hold_id)
         answer = captures.capture_many(
             [
                 Capture(
                     key=f"{ONWARD}:{hold_id}",
                     response_id=onward_id(response_id),
                     amount=taken if taken.amount else None,
-                    splits=[Split(external_account(ONWARD, currency).id, taken)]
-                    if taken.amount
-                    else (),
+                    splits=[Split(_mirror(code, currency).id, taken)] if taken.amount else (),
                     kind=ONWARD if taken.amount else "void",
                     release=True,
                 )
@@ -153,6 +159,11 @@ def _account(agent_id: str, owner_id: int, asset: str) -> AccountRef:
     )
 
 
+def _mirror(code: str, asset: str) -> AccountRef:
+    """Return the counterpart of the budget with this code."""
+    return external_account(code.removesuffix(f":{asset}"), asset)
+
+
 def _move(debit: AccountRef, credit: AccountRef, amount: Money) -> None:
     key = f"{ONWARD}:{uuid.uuid4().hex}"
     transfer(key=key, debit=debit.id, credit=credit.id, amount=amount, kind="onward_budget")
@@ -161,9 +172,9 @@ def _move(debit: AccountRef, credit: AccountRef, amount: Money) -> None:
 def _state(account: AccountRef) -> OnwardBudget:
     row = Account.objects.get(pk=account.id)
     taken = Entry.objects.filter(account=row, transfer__kind=ONWARD)
-    spent = taken.aggregate(total=Sum("amount", default=0))["total"]
+    spent = taken.aggregate(total=Total("amount", default=0))["total"]
     return OnwardBudget(
         left=Money(row.posted - row.held, account.asset),
         held=Money(row.held, account.asset),
-        spent=Money(-spent, account.asset),
+        spent=Money.capped(-spent, account.asset),
     )
