@@ -110,22 +110,28 @@ def revoke(*, token_id: str, user_id: int) -> Money:
     Revoking again is harmless. Raises UnknownToken.
     """
     with transaction.atomic():
-        owned(token_id, user_id)
-        ended: list[PaymentToken] = []
-        level = [token_id]
-        while level:
-            # Locked before its children are read: a concurrent delegation waits, or is found.
-            ended += _locked(Q(pk__in=level))
-            rows = PaymentToken.objects.filter(pk__in=level)
-            rows.filter(revoked_at__isnull=True).update(revoked_at=Now())
-            rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now())).update(
-                expires_at=Now()
-            )
-            level = list(
-                PaymentToken.objects.filter(parent_id__in=level).values_list("pk", flat=True)
-            )
         asset = owned(token_id, user_id).account.asset
-        return sum(_give_back(ended), Money.zero(asset))
+        return sum(_give_back(_revoked([token_id])), Money.zero(asset))
+
+
+def revoke_all(user_id: int) -> None:
+    """Revoke all tokens of a person and what was delegated from them; what is free returns."""
+    with transaction.atomic():
+        roots = PaymentToken.objects.filter(owner_id=user_id, parent__isnull=True)
+        _give_back(_revoked(list(roots.values_list("pk", flat=True))))
+
+
+def _revoked(level: list[str]) -> list[PaymentToken]:
+    """Mark tokens and all their descendants as revoked; return them locked."""
+    ended: list[PaymentToken] = []
+    while level:
+        # Locked before its children are read: a concurrent delegation waits, or is found.
+        ended += _locked(Q(pk__in=level))
+        rows = PaymentToken.objects.filter(pk__in=level)
+        rows.filter(revoked_at__isnull=True).update(revoked_at=Now())
+        rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=Now())).update(expires_at=Now())
+        level = list(PaymentToken.objects.filter(parent_id__in=level).values_list("pk", flat=True))
+    return ended
 
 
 def return_available(limit: int = BATCH, *, thorough: bool = False) -> int:

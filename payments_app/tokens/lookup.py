@@ -1,7 +1,8 @@
 """Looking up payment tokens and checking them before they are spent (UAMP §7.2).
 
-A token that was revoked, is foreign, unknown or meant for another payee is `token_invalid`, without
-distinction. An expired one refuses new holds; existing holds are still captured.
+A token that was revoked, is foreign, unknown, meant for another payee or of a deactivated person is
+`token_invalid`, without distinction. An expired one refuses new holds; existing holds are still
+captured.
 """
 
 from __future__ import annotations
@@ -78,8 +79,10 @@ def by_id(token_id: str, *, agent: str = "", agent_id: str = "") -> ResolvedToke
 
 
 def _usable(which: Q, agent: str, agent_id: str) -> ResolvedToken:
-    row = with_accounts(which).first()
+    row = with_accounts(which).select_related("owner").first()
     if row is None or row.revoked_at is not None or not _may_pay(row, agent, agent_id):
+        raise foreign()
+    if row.owner is not None and not row.owner.is_active:
         raise foreign()
     if over(row):
         raise TokenRefused("token_expired", "The payment token has expired. Use a new one.")

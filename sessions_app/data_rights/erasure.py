@@ -22,6 +22,7 @@ from django.utils import timezone
 from audit_app.record import AuditAction, record
 from chat_app import repeats
 from chat_app.conversation import erasure as chats
+from payments_app.tokens import endings
 from sessions_app.models import (
     ApiKey,
     FollowUp,
@@ -126,6 +127,7 @@ def _close(user: User) -> None:
         user.user_permissions.clear()
         ApiKey.objects.filter(user=user).delete()
         Ticket.objects.filter(user=user).delete()
+        endings.revoke_all(user.pk)
         repeats.forget_person(user.pk)
         Webhook.objects.filter(user=user).delete()
         EmailAddress.objects.filter(user=user).delete()
