@@ -276,6 +276,7 @@ class DelegateView(PaymentView):
         try:
             made = issuance.delegate(
                 key=key_of(request, values["idempotencyKey"]),
+                caller_id=caller(request).pk,
                 parent_secret=values["parentToken"],
                 amount=money(values),
                 delegate_to=values["delegateTo"],

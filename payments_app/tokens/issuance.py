@@ -102,6 +102,7 @@ def issue(
 def delegate(
     *,
     key: str,
+    caller_id: int,
     amount: Money,
     delegate_to: str,
     parent_secret: str = "",
@@ -112,9 +113,10 @@ def delegate(
     """Create a token for an agent with an amount of its parent's.
 
     The parent is given by its secret or its id. The child ends with its parent at the latest. It
-    may also pay others in `audience`, to whom the agent may pass it on. Raises TokenRefused, also
-    if the parent may not pay one of them or was already passed on five times, InsufficientFunds
-    with the parent's balance, and the errors of issue.
+    may also pay others in `audience`, to whom the agent may pass it on. The key belongs to the
+    caller: another holder of the parent who uses the same key gets a child of their own. Raises
+    TokenRefused, also if the parent may not pay one of them or was already passed on five times,
+    InsufficientFunds with the parent's balance, and the errors of issue.
     """
     names = _audience([delegate_to, *audience])
     with transaction.atomic():
@@ -139,7 +141,7 @@ def delegate(
         return _make(
             _Wanted(
                 key=key,
-                scope=f"token:parent:{parent.id}",
+                scope=f"token:parent:{parent.id}:{caller_id}",
                 payer_id=parent.account_id,
                 owner_id=parent.owner_id,
                 parent_id=parent.id,

@@ -121,7 +121,11 @@ def of_token_from_payment(owner: User) -> int:
     fund(account, "4")
     for amount in ("3", "1"):
         child = issuance.delegate(
-            key=new_key(), amount=usd(amount), delegate_to="echo", parent_id=token_id
+            key=new_key(),
+            caller_id=owner.pk,
+            amount=usd(amount),
+            delegate_to="echo",
+            parent_id=token_id,
         )
         token_id = child.id
     return child.account_id

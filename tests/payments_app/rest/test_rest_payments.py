@@ -660,3 +660,46 @@ def test_everybody_may_read_the_keys() -> None:
 
 def test_nothing_of_payments_is_kept_by_a_cache(ada: Caller) -> None:
     assert "no-store" in ada.send("GET", "balance")["Cache-Control"]
+
+
+def test_a_key_of_a_delegation_is_the_callers_own(ada: Caller, smith: Caller) -> None:
+    parent = token_of(ada, "1")
+    mallory = Caller(factories.user("mallory"))
+    body = {"parentToken": parent.token, "amount": "0.1", "delegateTo": "worker"}
+    key = {"Idempotency-Key": "1"}
+
+    first = smith.post("delegate", body, **key)
+    other = mallory.post("delegate", body, **key)
+
+    assert (first["replayed"], other["replayed"]) == (False, False)
+    assert len({first["tokenId"], other["tokenId"]}) == 2
+    again = smith.post("delegate", body, **key)
+    assert (again["token"], again["replayed"]) == (first["token"], True)
+    again = mallory.post("delegate", body, **key)
+    assert (again["token"], again["replayed"]) == (other["token"], True)
+    assert token_lookup.resolve(parent.token).available == usd("0.8")
+    different = {**body, "amount": "0.2"}
+    assert mallory.refused("POST", "delegate", different, **key)["code"] == "idempotency_conflict"
+
+
+def test_no_key_is_shared_by_two_callers(ada: Caller, smith: Caller) -> None:
+    eve = Caller(rich("eve"))
+    factories.agent("helper", owner=eve.person)
+    token = token_of(ada, "1").token
+    key = {"Idempotency-Key": "1"}
+    locked = [
+        caller.post("lock", {"token": token, "amount": "0.1"}, **key) for caller in (smith, eve)
+    ]
+    requests = [
+        ("settle", [{"token": token, "amount": "0.1"}] * 2),
+        ("settle", [{"lockId": one["lockId"], "amount": "0.1"} for one in locked]),
+        ("tokens", [{"amount": "0.1"}] * 2),
+    ]
+    made = [(one["lockId"], one["replayed"]) for one in locked]
+    for number, (path, bodies) in enumerate(requests):
+        for caller, body in zip((ada if path == "tokens" else smith, eve), bodies, strict=True):
+            answer = caller.post(path, body, **{"Idempotency-Key": f"k{number}"})
+            ids = answer.get("transferIds") or [answer["id"]]
+            made.append((ids[0], answer["replayed"]))
+    assert [replayed for _, replayed in made] == [False] * 8
+    assert len({name for name, _ in made}) == 8

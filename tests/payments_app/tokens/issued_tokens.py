@@ -52,11 +52,14 @@ def issue(person: User, amount: str = "1", **fields: Any) -> IssuedToken:
 
 def delegate(parent: IssuedToken, amount: str = "0.1", to: str = "helper", **more: Any) -> Any:
     return issuance.delegate(
-        key=new_key(),
-        parent_secret=parent.token,
-        amount=usd(amount),
-        delegate_to=to,
-        **more,
+        **{
+            "key": new_key(),
+            "caller_id": 0,
+            "parent_secret": parent.token,
+            "amount": usd(amount),
+            "delegate_to": to,
+            **more,
+        }
     )
 
 
