@@ -16,6 +16,7 @@ from payments_app.ledger.accounts import account_of_user
 from payments_app.ledger.outcomes import Authorization, HoldOutcome, LimitReached
 from payments_app.models import PaymentToken, SpendingLimit
 from payments_app.money import Money
+from payments_app.spending.audiences import Bindings, not_bound
 from payments_app.spending.budgets import SPONSOR, BudgetGuard
 from payments_app.spending.limits import state_of
 from payments_app.spending.periods import PERIODS, database_now, period_of
@@ -39,10 +40,23 @@ def authorize(asked: Authorization) -> HoldOutcome:
 def authorize_many(asked: Sequence[Authorization]) -> list[HoldOutcome | Refusal]:
     """Make many reservations within the limits of `limits_of`; see `holds.authorize_many`.
 
-    LimitReached is a refusal like the others. A limit counts reservations earlier in the list.
+    LimitReached is a refusal like the others, and so is NotForAgent for a token. A limit counts
+    reservations earlier in the list. What is reserved of a token binds its name of the agent.
     """
     limited = any(one.limits_of is not None or one.purpose == SPONSOR for one in asked)
-    return holds.authorize_many(asked, LimitGuard() if limited else None)
+    guard = LimitGuard() if limited else None
+    token_ids = not_bound(asked)
+    if not token_ids:
+        return holds.authorize_many(asked, guard)
+    with transaction.atomic():
+        bindings = Bindings(asked, token_ids)
+        refused = {place: bindings.refusal(one) for place, one in enumerate(asked)}
+        allowed = [one for place, one in enumerate(asked) if refused[place] is None]
+        answers = iter(holds.authorize_many(allowed, guard))
+        found = [refused[place] or next(answers) for place in range(len(asked))]
+        for one, answer in zip(asked, found, strict=True):
+            bindings.bind(one, answer)
+    return found
 
 
 def extend(

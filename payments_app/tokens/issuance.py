@@ -21,7 +21,8 @@ from payments_app.ledger.outcomes import IdempotencyConflict
 from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken, SpendingLimit, SpendingPeriod
 from payments_app.money import AssetMismatch, Money
-from payments_app.tokens import audiences, secret_forms
+from payments_app.spending import audiences
+from payments_app.tokens import secret_forms
 from payments_app.tokens.lookup import TokenRefused, by_id, foreign, resolve, with_accounts
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from payments_app.ledger.outcomes import (
 from payments_app.models import Hold, PaymentToken
 from payments_app.money import AssetMismatch, Money
 from payments_app.spending import authorizations
-from payments_app.tokens import audiences
+from payments_app.spending.audiences import NotForAgent
 from payments_app.tokens import lookup as token_lookup
 
 if TYPE_CHECKING:
@@ -110,14 +110,6 @@ def _meant(payee: Payee, token: ResolvedToken) -> list[str]:
     return [pk for pk, name in payee.agents if token.is_for(pk, name)]
 
 
-def _bind(payee: Payee, token: ResolvedToken, agent_id: str) -> None:
-    """Have the token mean this agent by its name from now on; raises TokenRefused."""
-    if agent_id and token.audience and agent_id not in token.audience_ids.values():
-        name = dict(payee.agents)[agent_id]
-        if not audiences.bind(token.id, agent_id=agent_id, name=name):
-            raise token_lookup.foreign()
-
-
 def agent_for(payee: Payee, token: ResolvedToken) -> str:
     """Return the id of the payee's only agent that a token may pay, or ""."""
     meant = _meant(payee, token)
@@ -136,20 +128,21 @@ def lock(
         token = spendable(payee, secret)
         check_audience(payee, token, agent_id)
         agent_id = agent_id or agent_for(payee, token)
-        _bind(payee, token, agent_id)
         _check(token, amount, amount)
-        hold = authorizations.authorize(
-            Authorization(
-                key=f"{token.id}:{key}",
-                scope=f"rest:lock:{payee.user_id}",
-                account_id=token.account_id,
-                amount=amount,
-                purpose=payee.mark,
-                agent_id=agent_id,
-                expires_in=seconds or LOCK_SECONDS,
-                limits_of=token.owner_id,
-            )
+        asked = Authorization(
+            key=f"{token.id}:{key}",
+            scope=f"rest:lock:{payee.user_id}",
+            account_id=token.account_id,
+            amount=amount,
+            purpose=payee.mark,
+            agent_id=agent_id,
+            expires_in=seconds or LOCK_SECONDS,
+            limits_of=token.owner_id,
         )
+        try:
+            hold = authorizations.authorize(asked)
+        except NotForAgent as error:
+            raise token_lookup.foreign() from error
     return {
         "lock_id": hold.hold_id,
         "token_id": token.id,

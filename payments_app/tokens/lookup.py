@@ -15,7 +15,8 @@ from django.db.models.functions import Now
 
 from payments_app.models import PaymentToken
 from payments_app.money import Money
-from payments_app.tokens import audiences, secret_forms
+from payments_app.spending import audiences
+from payments_app.tokens import secret_forms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -102,15 +103,11 @@ def _usable(which: Q, agent: str, agent_id: str) -> ResolvedToken:
 
 
 def _may_pay(row: PaymentToken, agent: str, agent_id: str) -> bool:
-    """Return whether an agent is in a token's audience, and bind its name if it is the first."""
+    """Return whether an agent is in a token's audience."""
     if not row.audience or not (agent or agent_id):
         return True
     payee = agent_id or audiences.ids_of([agent]).get(agent, "")
-    if not audiences.is_for(row.audience, row.audience_ids, agent_id=payee, name=agent):
-        return False
-    if not payee or payee in row.audience_ids.values():
-        return True
-    return audiences.bind(row.pk, agent_id=payee, name=agent)
+    return audiences.is_for(row.audience, row.audience_ids, agent_id=payee, name=agent)
 
 
 def foreign() -> TokenRefused:

@@ -70,13 +70,15 @@ def test_a_limit_counts_what_was_captured_and_what_is_held() -> None:
     assert left(ada, more="0.500000001") == "0.5"
 
 
-def within(person: User, amount: str, *, account_id: int = 0, key: str = "") -> Authorization:
+def within(
+    person: User, amount: str, *, account_id: int = 0, key: str = "", agent_id: str = "agent"
+) -> Authorization:
     """Return what is asked for when an answer is paid within a person's limits."""
     return Authorization(
         key=key or new_key(),
         account_id=account_id or services.account_of_user(person.pk).id,
         amount=usd(amount),
-        agent_id="agent",
+        agent_id=agent_id,
         limits_of=person.pk,
     )
 
@@ -133,16 +135,16 @@ def test_what_is_released_or_refunded_is_not_spent() -> None:
 
 
 def test_a_limit_of_a_token_counts_what_it_and_its_children_spend() -> None:
-    ada = rich()
+    ada, helper = rich(), factories.agent("helper").pk
     token, other = issue(ada, "5", limits={"day": usd("1")}), issue(ada, "4")
     child = delegate(token, "3")
     grandchild = delegate(child, "1")
     spend(ada, "0.3", account_id=token.account_id)
     hold(ada, "0.2", account_id=grandchild.account_id)
     asked = [
-        within(ada, "0.6", account_id=child.account_id),
-        within(ada, "0.4", account_id=child.account_id),
-        within(ada, "0.2", account_id=grandchild.account_id),
+        within(ada, "0.6", account_id=child.account_id, agent_id=helper),
+        within(ada, "0.4", account_id=child.account_id, agent_id=helper),
+        within(ada, "0.2", account_id=grandchild.account_id, agent_id=helper),
         within(ada, "0.1", account_id=token.account_id),
         within(ada, "4", account_id=other.account_id),
         within(ada, "0.01", account_id=token.account_id),

@@ -9,17 +9,22 @@ import pytest
 
 from agents_app.models import Agent
 from payments_app import services
-from payments_app.models import PaymentToken
+from payments_app.models import Hold, PaymentToken
+from payments_app.spending.audiences import NotForAgent
 from payments_app.tokens import issuance
 from payments_app.tokens import lookup as token_lookup
 from payments_app.tokens.lookup import TokenRefused
 from tests import factories
-from tests.payments_app.funded_accounts import available
+from tests.payments_app.funded_accounts import available, new_key, usd
 from tests.payments_app.rest.rest_caller import Caller
 from tests.payments_app.tokens.issued_tokens import delegate, issue, rich
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from payments_app.ledger.captures import Refusal
+    from payments_app.services import HoldOutcome
+    from payments_app.tokens.issuance import IssuedToken
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -44,13 +49,22 @@ def _delegated() -> str:
     return str(delegate(issue(rich()), to=MEANT).token)
 
 
-def _seen_first() -> str:
+def _reserve(account_id: int, agent_id: str, amount: str = "0.1") -> HoldOutcome | Refusal:
+    """Reserve for an answer, as the server does."""
+    asked = services.Authorization(
+        key=new_key(), account_id=account_id, amount=usd(amount), agent_id=agent_id
+    )
+    (answer,) = services.authorize_many([asked])
+    return answer
+
+
+def _paid_first() -> str:
     """Issue a token for an agent that is made later, and pay it once."""
     name = f"later-{uuid.uuid4().hex}"
     token = issue(rich(), audience=[name])
     Agent.objects.filter(name=MEANT).update(name=name)
     agent_id = Agent.objects.get(name=name).pk
-    token_lookup.by_id(token.id, agent=name, agent_id=agent_id)
+    _reserve(token.account_id, agent_id)
     Agent.objects.filter(pk=agent_id).update(name="renamed")
     Agent.objects.filter(name=TAKER).update(name=name)
     return token.token
@@ -67,7 +81,7 @@ TOKENS: Final[dict[str, Callable[[], str]]] = {
     "in capitals": _issued_in_capitals,
     "delegated": _delegated,
     "delegated after the change": _of_a_renamed_parent,
-    "bound when it was seen first": _seen_first,
+    "bound when it first paid": _paid_first,
     "a payment on a chain": _on_a_chain,
 }
 
@@ -122,3 +136,53 @@ def test_a_name_of_no_agent_means_the_first_one_that_is_paid(agents: dict[str, A
     Agent.objects.filter(name=TAKER).update(name="absent")
     with pytest.raises(TokenRefused):
         token_lookup.resolve(token.token, agent="absent")
+
+
+def _of_no_agent(agents: dict[str, Any]) -> tuple[IssuedToken, str]:
+    """Return a token for a name that an agent takes later, and that agent's id."""
+    token = issue(rich(), audience=["absent"])
+    Agent.objects.filter(name=MEANT).update(name="absent")
+    return token, agents[MEANT][0]
+
+
+def _bound(token: IssuedToken) -> dict[str, str]:
+    return dict(PaymentToken.objects.get(pk=token.id).audience_ids)
+
+
+def test_looking_at_a_token_binds_nothing(agents: dict[str, Any]) -> None:
+    token, agent_id = _of_no_agent(agents)
+    (_, taker) = agents[TAKER]
+
+    assert taker.post("verify", {"token": token.token, "expectedAudience": "absent"})["valid"]
+    for named in ({"agent": "absent"}, {"agent": "absent", "agent_id": agent_id}):
+        assert token_lookup.resolve(token.token, **named).id == token.id
+        assert token_lookup.by_id(token.id, **named).id == token.id
+
+    assert _bound(token) == {}
+
+
+def test_a_reservation_that_is_refused_binds_nothing(agents: dict[str, Any]) -> None:
+    token, agent_id = _of_no_agent(agents)
+
+    assert isinstance(_reserve(token.account_id, agent_id, "5"), services.InsufficientFunds)
+    agents[MEANT][1].refused("POST", "lock", {"token": token.token, "amount": "5"})
+    assert _bound(token) == {}
+
+    assert isinstance(_reserve(token.account_id, agent_id), services.HoldOutcome)
+    assert _bound(token) == {"absent": agent_id}
+
+
+@pytest.mark.parametrize("audience", [["absent"], ["absent", "other"]])
+def test_a_name_that_was_bound_after_the_check_is_refused(
+    agents: dict[str, Any], audience: list[str]
+) -> None:
+    token = issue(rich(), audience=audience)
+    PaymentToken.objects.filter(pk=token.id).update(audience_ids={"absent": agents[MEANT][0]})
+
+    # The agent that has the name now was checked before the other one was paid.
+    Agent.objects.filter(name=TAKER).update(name="absent")
+    answer = _reserve(token.account_id, agents[TAKER][0])
+
+    assert isinstance(answer, NotForAgent)
+    assert not Hold.objects.exists()
+    assert _bound(token) == {"absent": agents[MEANT][0]}
