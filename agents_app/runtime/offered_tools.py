@@ -27,6 +27,9 @@ from uamp.types.session import ToolDefinition
 
 logger = logging.getLogger(__name__)
 
+NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+"""The parameters of a tool that was declared without any."""
+
 
 def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
     """Return an agent's tools from this server and from MCP servers, by name."""
@@ -55,7 +58,7 @@ def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mappin
         (tool.name, tool.description, tool.parameters) for tool in served_here.values()
     ]
     tools += [
-        (tool.name, said.description or "", said.parameters or {})
+        (tool.name, said.description or "", said.parameters or NO_PARAMETERS)
         for tool in tools_of_client(request.tools, served_here).values()
         if (said := tool.function) is not None
     ]

@@ -11,6 +11,7 @@ from agents_app.conversation.presentation import ContentPresenter
 from agents_app.conversation.state_changes import SharedStateStore
 from agents_app.remote.tasks import TaskHandle
 from agents_app.tools.registry import ServerTool, ToolOutcome
+from uamp.shared_state import VersionedState
 from uamp.types.content import ContentItem, Message, ToolCallData
 from uamp.types.session import ResponseFormat, ToolDefinition, UsageStats
 
@@ -26,7 +27,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     a remote agent that is still in progress on its own server. `written` are the tokens that
     the response has used so far. With `ends_at_tools`, the run ends after a step that calls the
     client's tools. `asker` is the key by which limits count a client's requests, and `servers` the
-    number of servers that passed this request on.
+    number of servers that passed this request on. `shared_state` is the chat's state for which
+    the answer is paid; None if it was not read.
     """
 
     response_id: str
@@ -42,6 +44,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     ends_at_tools: bool = False
     asker: str = ""
     servers: int = 0
+    shared_state: VersionedState | None = None
 
 
 class ToolBroker(ContentPresenter, Delegator, SharedStateStore, Protocol):

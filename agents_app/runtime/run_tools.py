@@ -26,7 +26,7 @@ from agents_app.conversation.state_changes import (
 from agents_app.runtime.client_parts import ClientParts
 from agents_app.runtime.failures import AgentError
 from agents_app.runtime.model_calls import CALLS_AT_ONCE
-from agents_app.runtime.offered_tools import tools_of_agent, tools_of_client
+from agents_app.runtime.offered_tools import NO_PARAMETERS, tools_of_agent, tools_of_client
 from agents_app.runtime.run_request import RunRequest, ToolBroker
 from agents_app.runtime.short_tools import run_here
 from agents_app.selectors import AgentSpec
@@ -41,8 +41,6 @@ from upp import ErrorCode as ProviderErrorCode
 from upp import LLMRequest, Tool, UPPError, current_tool_call
 
 logger = logging.getLogger(__name__)
-
-_NO_PARAMETERS = {"type": "object", "properties": {}}
 
 
 class HandedOver(Exception):
@@ -140,7 +138,7 @@ class RunTools:
         return Tool(
             name=definition.name,
             description=(function.description if function else None) or "",
-            parameters=(function.parameters if function else None) or _NO_PARAMETERS,
+            parameters=(function.parameters if function else None) or NO_PARAMETERS,
             run=run,
         )
 

@@ -41,6 +41,8 @@ _QUICK = ThreadPoolExecutor(2, thread_name_prefix="response_format")
 QUEUE_SECONDS = 30.0
 """A check that has not begun by then is abandoned, so that one client cannot hang another."""
 _PROMPT_CHARS = 20_000
+PROBLEM_CHARS = 1_500
+"""More than a description of what does not fit has (`schema_checks`)."""
 _MARK = {"uap": {"synthetic": True, "phase": "form"}}
 
 
@@ -102,11 +104,26 @@ def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Fo
 
     Scripts are not asked again, since they would repeat themselves.
     """
+    schema = schema_of_form(wanted)
+    if schema is None:
+        return None
+    repeats = 0 if spec.provider == "scripted" else 1
+    return Form(spec.name, schema, asker=asker, repeats=repeats)
+
+
+def schema_of_form(wanted: ResponseFormat | None) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of a requested form, or None for plain text."""
     if wanted is None or wanted.type == "text":
         return None
     schema = wanted.json_schema.schema if wanted.json_schema is not None else None
-    repeats = 0 if spec.provider == "scripted" else 1
-    return Form(spec.name, schema or {"type": "object"}, asker=asker, repeats=repeats)
+    return schema or {"type": "object"}
+
+
+def repeat_prompt(said: str, schema: Mapping[str, Any]) -> str:
+    """Return the prompt for an answer in a form, after `said`."""
+    text = msgspec.json.encode(schema).decode()
+    known = f"\nThe JSON Schema of the answer: {text}" if len(text) <= _PROMPT_CHARS else ""
+    return f"{said} Write JSON and nothing else: no prose and no code fence.{known}"
 
 
 @dataclass(frozen=True)
@@ -225,10 +242,7 @@ class Formed:
     async def _ask(
         self, context: ExecutionContext, so_far: ExecutionResult, emit: Emit | None, said: str
     ) -> ExecutionResult:
-        schema = msgspec.json.encode(self.form.schema).decode()
-        known = f"\nThe JSON Schema of the answer: {schema}" if len(schema) <= _PROMPT_CHARS else ""
-        prompt = f"{said} Write JSON and nothing else: no prose and no code fence.{known}"
-        asked = UserMessage(content=prompt, metadata=_MARK)
+        asked = UserMessage(content=repeat_prompt(said, self.form.schema), metadata=_MARK)
         again = replace(context, state=so_far.state, input=asked)
         result = await _executed(loop(max_iterations=0), again, emit)
         before, turn = so_far.turn, result.turn

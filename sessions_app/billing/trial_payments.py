@@ -17,10 +17,11 @@ from payments_app import services as ledger
 from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import reservations
+from sessions_app.billing.meter import Meter
 from sessions_app.billing.payers import Source
 from sessions_app.billing.unfinished import of_failed, of_stopped
-from sessions_app.billing.usage import CAUSES, Cause, Meter, reservation
-from sessions_app.billing.weights import step_usage
+from sessions_app.billing.usage import CAUSES, Cause, reservation
+from sessions_app.billing.weights import later_prompts, step_usage
 from uamp import ErrorCode
 from uamp import events as ev
 
@@ -39,7 +40,11 @@ class TrialPayment:
         self._user_id = user_id
         self._spec = spec
         self._step = step_usage(spec, request)
-        self._meter = Meter(spec, first_input=self._step.input_tokens or 0)
+        self._meter = Meter(
+            spec,
+            prompts=later_prompts(spec, request),
+            first_input=self._step.input_tokens or 0,
+        )
         self._held = Money.zero(spec.pricing.currency)
         self._covered = 0
         self._holds = 0

@@ -7,6 +7,7 @@ quarter of a token.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ from agents_app.conversation.history import DOCUMENT_CHARS
 from agents_app.providers.clients import output_bound
 from agents_app.providers.options import speech_formats
 from agents_app.runtime.offered_tools import offered
+from agents_app.runtime.prompt_texts import first_texts, kept_texts, later_texts
 from sessions_app.billing.media_weights import (
     MEDIUM_TOKENS,
     MOST,
@@ -45,6 +47,16 @@ Text is weighed in quarters of a token: ASCII characters weigh one, all others f
 """
 LABEL_WEIGHT: Final = 200
 """The weight of the label of a medium in a model's input, without the name of its file."""
+_LABEL_FRAME: Final = 100
+"""The part of it that is not the client's."""
+SPEAKER_WEIGHT: Final = len("[agent ]")
+INTERRUPTED_WEIGHT: Final = len("The call was interrupted and has no result.")
+CUT_WEIGHT: Final = 150
+"""More than the notes on a document that was cut off or is not UTF-8."""
+_EXPONENT_WEIGHT: Final = 16
+"""How much longer a number may be that was written with an exponent, such as 1e15."""
+_EXPONENT: Final = re.compile(r"\d[eE]")
+_LABEL_FIELDS: Final = ("content_id", "description", "format", "mime_type")
 DOCUMENT_WEIGHT: Final = DOCUMENT_CHARS * CHARS_PER_TOKEN
 """The maximum weight of a text document, in which every character may be a token."""
 SOUND_MS_PER_TOKEN: Final = 50
@@ -111,6 +123,11 @@ def usual_input(
     )
 
 
+def later_prompts(spec: AgentSpec, request: RunRequest) -> int:
+    """Return how many tokens of prompts a later step adds to what was read and written."""
+    return tokens_of(sum(map(weight, later_texts(spec, request))))
+
+
 @dataclass(frozen=True, slots=True)
 class _MediaReading:
     """The input of an agent's model, at its vendor's rates."""
@@ -138,15 +155,25 @@ class _MediaReading:
         """Return the approximate weight of the input that a request's first step sends."""
         spec = self.spec
         total = weight(spec.instructions) + weight(request.instructions or "")
+        total += sum(map(weight, first_texts(spec, request)))
         total += sum(map(self._message_weight, request.history))
-        total += sum(map(self._item_weight, request.resume))
-        return total + _offered_weight(spec, request)
+        return total + self._resumed_weight(request) + _offered_weight(spec, request)
+
+    def _resumed_weight(self, request: RunRequest) -> int:
+        """Return the weight of the answer so far, of which a checkpoint may have more."""
+        total, kept = sum(map(self._item_weight, request.resume)), request.checkpoint
+        if kept is None:
+            return total
+        since = sum(map(self._item_weight, kept.shown_after(request.resume)))
+        return max(total, sum(map(weight, kept_texts(kept))) + since)
 
     def _message_weight(self, message: uamp.Message) -> int:
         # A message with media is sent as its items, any other as its content.
         items = sum(map(self._item_weight, message.content_items or ()))
         calls = sum(map(_call_weight, message.tool_calls or ()))
-        return max(weight(message.content or ""), items) + calls + weight(message.name or "")
+        named = (SPEAKER_WEIGHT + weight(message.name)) if message.name else 0
+        answered = weight(message.tool_call_id or "")
+        return max(weight(message.content or ""), items) + calls + named + answered
 
     def _item_weight(self, item: uamp.ContentItem) -> int:
         match item:
@@ -177,7 +204,7 @@ class _MediaReading:
         elif isinstance(item, uamp.VideoContent) or not texts:
             # Models do not receive films, only their names.
             texts = [MEDIUM_TOKENS * CHARS_PER_TOKEN]
-        return min(max(texts), DOCUMENT_WEIGHT)
+        return min(max(texts), DOCUMENT_WEIGHT) + CUT_WEIGHT
 
 
 def _offered_weight(spec: AgentSpec, request: RunRequest) -> int:
@@ -194,7 +221,10 @@ def _json_weight(value: object) -> int:
 
 
 def _call_weight(call: uamp.ToolCallData) -> int:
-    return weight(call.id) + weight(call.name) + weight(call.arguments)
+    """Return the weight of a call, as which its result may be named, or that it has none."""
+    longer = _EXPONENT_WEIGHT * len(_EXPONENT.findall(call.arguments))
+    named = weight(call.id) + 2 * weight(call.name)
+    return named + weight(call.arguments) + longer + INTERRUPTED_WEIGHT
 
 
 def result_weight(result: str, items: Sequence[uamp.ContentItem] | None) -> int:
@@ -203,7 +233,10 @@ def result_weight(result: str, items: Sequence[uamp.ContentItem] | None) -> int:
 
 
 def _label_weight(item: uamp.ContentItem) -> int:
-    return LABEL_WEIGHT + (weight(item.filename) if isinstance(item, uamp.FileContent) else 0)
+    # The name of a file is also the title of its document.
+    filename = 2 * weight(item.filename) if isinstance(item, uamp.FileContent) else 0
+    fields = (getattr(item, name, None) for name in _LABEL_FIELDS)
+    return max(LABEL_WEIGHT, _LABEL_FRAME + sum(weight(text) for text in fields if text)) + filename
 
 
 def _document_weight(item: uamp.FileContent) -> int:

@@ -26,6 +26,7 @@ from agents_app.remote import models as remote
 from agents_app.remote import tasks
 from agents_app.runtime.agent_run import RunRequest
 from chat_app.log import history as chat_history
+from chat_app.log.shared_state import read_state
 from chat_app.members.agents.triggers import shown_to
 from chat_app.members.membership import agent_members
 from sessions_app import database
@@ -316,6 +317,7 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
         remote_task=handle,
         written=(usage.output_tokens or 0) if usage else 0,
         asker=_counted_as(session),
+        shared_state=read_state(row.chat_id),
     )
     asked = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
     return _context(row, request, asked=asked)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agents_app.checkpoints import ResponseCheckpoint
     from agents_app.remote.tasks import TaskHandle
     from agents_app.selectors import AgentSpec
+    from uamp.shared_state import VersionedState
 
 _OPTIONS: Final = ("model", *uamp.GenerationOptions.__struct_fields__)
 
@@ -78,6 +79,7 @@ def run_request(
     remote_task: TaskHandle | None = None,
     written: int = 0,
     asker: str = "",
+    shared_state: VersionedState | None = None,
 ) -> RunRequest:
     """Build the request to an agent from its session and the response's overrides."""
     return RunRequest(
@@ -94,6 +96,7 @@ def run_request(
         written=written,
         asker=asker,
         servers=overrides.servers,
+        shared_state=shared_state,
     )
 
 

@@ -14,8 +14,10 @@ import msgspec
 from django.utils import timezone
 
 import uamp
+from agents_app.conversation.state_changes import described
 from agents_app.tools.registry import ServerTool, ToolError, ToolOutcome
 from sessions_app import database
+from sessions_app.billing.weights import weight
 from sessions_app.models import ToolCall, ToolCallKind
 from sessions_app.records import CallAnswer
 from sessions_app.response.client_time import ClientTime
@@ -246,8 +248,13 @@ class ResponseToolBroker:
         return await database.run(presentable, context.response_id, context.chat_id, content_ids)
 
     async def shared_state(self) -> VersionedState:
-        """Return the state of the response's chat."""
-        return await database.run(read_for_response, self._context.chat_id)
+        """Return the state of the response's chat, or the one that was paid for if it has grown."""
+        context = self._context
+        state = await database.run(read_for_response, context.chat_id)
+        paid = context.request.shared_state
+        if paid is None or context.spec.pricing.reads_free:
+            return state
+        return state if weight(described(state)) <= weight(described(paid)) else paid
 
     async def change_state(
         self, patch: Sequence[PatchOperation], *, version: int

@@ -35,6 +35,7 @@ from sessions_app.turn.threads import thread_of
 from sessions_app.turn.versions import ReplacedAnswer, replaced_answer
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.shared_state import VersionedState
 
 if TYPE_CHECKING:
     from sessions_app.records import OpenSession
@@ -54,6 +55,8 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     replaced: ReplacedAnswer | None = None
     # The call of a client tool whose result this turn brings, without a message.
     answered_call: str = ""
+    # The chat's state that agents with a price are shown, and pay for (`holds.with_state`).
+    shared_state: VersionedState | None = None
 
 
 async def assemble(request: TurnRequest) -> AssembledTurn:

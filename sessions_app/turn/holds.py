@@ -6,6 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from agents_app.conversation.state_changes import SET_STATE
+from chat_app.log.shared_state import read_state
 from chat_app.members.agents.triggers import shown_to
 from payments_app.money import InvalidAmount
 from sessions_app import database, selectors
@@ -72,7 +76,9 @@ async def reservations_of(
                     messages = shown_to(target, [*known, *messages])
             new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in messages)
             given = (*(given or ()), *turn.overrides.before, *new_ones)
-        asked = run_request(new.id, session.config, turn.overrides, given)
+        asked = run_request(
+            new.id, session.config, turn.overrides, given, shared_state=turn.shared_state
+        )
         wanted = Reservation(
             response_id=new.id,
             purchase=payers.purchase_of(session, spec),
@@ -81,6 +87,20 @@ async def reservations_of(
         )
         found.append(await _paid_first(request, spec, wanted))
     return found
+
+
+async def with_state(
+    request: TurnRequest, turn: AssembledTurn, targets: Sequence[AgentMember]
+) -> AssembledTurn:
+    """Return a turn with the chat's state, if an agent whose input has a price is shown it.
+
+    It is read once: the amount that is reserved and the run go by the same state.
+    """
+    specs = [await agent_spec(target.agent_id) for target in targets]
+    if not any(SET_STATE in spec.tools and not spec.pricing.reads_free for spec in specs):
+        return turn
+    state = await database.run(read_state, request.session.chat_id)
+    return msgspec.structs.replace(turn, shared_state=state)
 
 
 async def continuing(

@@ -126,7 +126,14 @@ async def _context_of(
         spec=at_its_prices(
             await database.insist(partial(agent_spec, new.agent_id)), new.request.get("pricing")
         ),
-        request=run_request(new.id, session.config, turn.overrides, history, asker=request.person),
+        request=run_request(
+            new.id,
+            session.config,
+            turn.overrides,
+            history,
+            asker=request.person,
+            shared_state=turn.shared_state,
+        ),
         fence=1,
         fan_out=fan_out,
         origin=request.origin,

@@ -36,7 +36,7 @@ from sessions_app.store.records import (
 )
 from sessions_app.turn.assembly import assemble
 from sessions_app.turn.emptiness import check_content
-from sessions_app.turn.holds import beyond_budgets, continuing, reservations_of
+from sessions_app.turn.holds import beyond_budgets, continuing, reservations_of, with_state
 from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
 from sessions_app.turn.queueing import queued
@@ -139,6 +139,7 @@ async def _write(
     if continued is not None:
         overrides = msgspec.structs.replace(turn.overrides, rounds=continued.rounds)
         turn = msgspec.structs.replace(turn, overrides=overrides)
+    turn = await with_state(request, turn, targets)
     start = _start_of(process, request, turn, targets, continued)
     responses = start.responses
     if reservations := await reservations_of(

@@ -16,7 +16,7 @@ REASONING_PROMPT = (
     "thoughts now; call no tool and give no answer yet."
 )
 
-_ACTING_PROMPT = (
+ACTING_PROMPT = (
     "Now do what you have concluded: call the tools that are needed, or give the answer if "
     "nothing is missing."
 )
@@ -57,7 +57,7 @@ class _React:
             await steps.begin(phase="reasoning")
             thought = await steps.consult(self.reasoning_prompt, phase="reason")
             await steps.reason(_reasoning(thought.response))
-            steps.say(_ACTING_PROMPT, phase="act")
+            steps.say(ACTING_PROMPT, phase="act")
             acted = await steps.act()
             if await steps.end() or not acted or steps.number >= self.max_steps:
                 return

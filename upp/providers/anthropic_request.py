@@ -37,6 +37,8 @@ ANSWER_TOOL = "json_answer"
 NAMESPACE = "anthropic"
 _ANSWER_DESCRIPTION = "Gives the final answer. Call it once, with the whole answer."
 _ANY_OBJECT = "Answer with one valid JSON object and nothing else: no prose and no code fence."
+STRUCTURE_TEXTS = (ANSWER_TOOL, _ANSWER_DESCRIPTION, _ANY_OBJECT)
+"""The words that a request with a schema may contain besides the schema."""
 
 
 def request_body(model_id: str, request: LLMRequest, *, provider: str) -> dict[str, Any]:

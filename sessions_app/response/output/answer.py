@@ -10,7 +10,8 @@ import msgspec
 import uamp
 from agents_app.inferences import InferenceLog
 from agents_app.runtime.offered_tools import run_by_client
-from sessions_app.billing.usage import Meter
+from sessions_app.billing.meter import Meter
+from sessions_app.billing.weights import later_prompts
 from sessions_app.store.responses import Flush
 from uamp import events as ev
 
@@ -39,7 +40,12 @@ class RunningAnswer:
         self.builder = uamp.OutputBuilder()
         if context.request.resume:
             self.builder.add(_kept_output(context))
-        self.meter = Meter(context.spec, client_tools=run_by_client(context.spec, context.request))
+        about = context.spec, context.request
+        self.meter = Meter(
+            context.spec,
+            client_tools=run_by_client(*about),
+            prompts=0 if context.spec.pricing.is_free else later_prompts(*about),
+        )
         self.meter.resume(context.usage_before, context.request.resume)
         self.inferences = InferenceLog(context.inferences_before)
         self._is_flushed = True

@@ -11,7 +11,7 @@ from agents_app.providers import scripts
 from agents_app.runtime.agent_run import RunRequest
 from agents_app.runtime.offered_tools import run_by_client
 from agents_app.selectors import get_spec
-from sessions_app.billing.usage import Meter
+from sessions_app.billing.meter import Meter
 from tests.client import TERMINAL, Frame, UampClient
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich
 from uamp import ToolCallContent, ToolCallData, ToolDefinition, ToolResultContent, ToolResultData
