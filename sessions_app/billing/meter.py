@@ -73,7 +73,9 @@ class Meter:
                 self.usage, self.written = added(self.usage, usage), 0
                 self.spoken_ms = 0
                 self._is_sent = False
-                self.first_input = sum(map(token_count, (usage.input_tokens, usage.output_tokens)))
+                self.first_input = token_count(usage.input_tokens) + token_count(
+                    usage.output_tokens
+                )
                 self.first_sound = token_count(usage.audio.input_tokens) if usage.audio else 0
                 if self.spec.provider == "anthropic":
                     self.first_input += token_count(usage.cached_tokens)
@@ -179,13 +181,17 @@ class Meter:
 
         `ahead` is the weight of the next output.
         """
-        if not self._has_output(ahead) and not (self._is_sent and self.first_input):
-            return self.usage
-        return added(self.usage, self._under_way(ahead))
+        return added(self.usage, self._expected(ahead))
 
     def under_way(self) -> uamp.UsageStats | None:
         """Return the estimated usage of a step that has output but has not been counted."""
         return self._under_way() if self._has_output() else None
+
+    def _expected(self, ahead: int = 0) -> uamp.UsageStats | None:
+        """Return the estimated usage of a step that was sent and has not been counted."""
+        if not self._has_output(ahead) and not (self._is_sent and self.first_input):
+            return None
+        return self._under_way(ahead)
 
     @property
     def has_spoken(self) -> bool:
@@ -222,14 +228,19 @@ class Meter:
         more: uamp.UsageStats | None = None,
         tools: Counter[str] | None = None,
     ) -> Bill:
-        """Return the cost of the answer so far.
+        """Return the most that the answer may cost so far, which has to be reserved.
 
-        `ahead` is the weight of the next output; `more` usage and additional calls of `tools` are
-        added.
+        `ahead` is the weight of the next output; `more` expected usage and additional calls of
+        `tools` are added.
         """
         return bill(
             self.spec.pricing,
-            added(self.used(ahead), more),
+            self.usage,
             self.tools + (tools or Counter()),
             provider=self.spec.provider,
+            expected=added(self._expected(ahead), more),
         )
+
+    def due(self) -> Bill:
+        """Return the cost of the answer so far; what is not counted is plain input and output."""
+        return bill(self.spec.pricing, self.used(), self.tools, provider=self.spec.provider)

@@ -107,22 +107,22 @@ class TrialPayment:
 
     def _due(self, code: str | None) -> Bill:
         if code is None:
-            return self._bill(tools=Counter())
+            return self._meter.due()
         # A timeout of a trial is the operator's own.
         is_stopped = code == ErrorCode.TIMEOUT or CAUSES.get(code) is Cause.ASKER
         if is_stopped:
             self._meter.count_begun({})
         else:
             self._meter.unsent()
-        bill = self._bill(tools=Counter())
+        bill = self._meter.due()
         pricing, tokens = self._spec.pricing, self._meter.tokens_written()
         if is_stopped:
             return of_stopped(bill, pricing, has_begun=bool(tokens), tokens=tokens)
         policy = settings.UAMP_CHARGE_UNFINISHED
         return of_failed(bill, pricing, policy, is_delivered=bool(tokens), tokens=tokens)
 
-    def _bill(self, *, more: bool = False, tools: Counter[str] | None = None) -> Bill:
-        open_tools = self._begun - self._meter.tools if tools is None else tools
+    def _bill(self, *, more: bool = False) -> Bill:
+        open_tools = self._begun - self._meter.tools
         step = self._meter.next_step(self._step) if more else None
         return self._meter.bill(more=step, tools=open_tools)
 

@@ -65,11 +65,18 @@ class Bill:
 
 
 def bill(
-    pricing: Pricing, usage: uamp.UsageStats | None, tools: Mapping[str, int], *, provider: str
+    pricing: Pricing,
+    usage: uamp.UsageStats | None,
+    tools: Mapping[str, int],
+    *,
+    provider: str,
+    expected: uamp.UsageStats | None = None,
 ) -> Bill:
     """Return the cost of usage and tool calls.
 
-    Anthropic does not count cached tokens as input; other providers do (UAMP §8.7).
+    Anthropic does not count cached tokens as input; other providers do (UAMP §8.7). `expected` is
+    usage that no provider has counted yet: how it will be counted is not known, so it costs the
+    most that it may.
     """
     usage = usage or uamp.UsageStats()
     asset = pricing.currency
@@ -93,6 +100,9 @@ def bill(
         of_input += min(received, plain) * extra
         extra = _extra(pricing.audio_output_per_1k, pricing.output_per_1k, asset)
         of_output += min(spoken, token_count(usage.output_tokens)) * extra
+    if expected is not None:
+        of_input += _most_of_input(pricing, expected)
+        of_output += _most_of_output(pricing, expected)
     called = sum(_units(pricing.tools.get(name, "0"), asset) * n for name, n in tools.items())
     return Bill(
         input=Money(of_input, asset).share(1, 1000),
@@ -100,6 +110,29 @@ def bill(
         tools=Money(called, asset),
         answer=Money.parse(pricing.per_answer, asset),
     )
+
+
+def _most_of_input(pricing: Pricing, expected: uamp.UsageStats) -> int:
+    """Return the cost of input that may be read from a cache, written to it, or neither."""
+    base, asset = pricing.input_per_1k, pricing.currency
+    of_text = max(
+        _units(price or base, asset)
+        for price in (base, pricing.cache_read_per_1k, pricing.cache_write_per_1k)
+    )
+    of_sound = max(of_text, _units(pricing.audio_input_per_1k or base, asset))
+    read = token_count(expected.input_tokens)
+    sound = min(token_count(expected.audio.input_tokens), read) if expected.audio else 0
+    return (read - sound) * of_text + sound * of_sound
+
+
+def _most_of_output(pricing: Pricing, expected: uamp.UsageStats) -> int:
+    """Return the cost of output whose sound may be counted as sound or as text."""
+    base, asset = pricing.output_per_1k, pricing.currency
+    of_text = _units(base, asset)
+    of_sound = max(of_text, _units(pricing.audio_output_per_1k or base, asset))
+    wrote = token_count(expected.output_tokens)
+    spoke = min(token_count(expected.audio.output_tokens), wrote) if expected.audio else 0
+    return (wrote - spoke) * of_text + spoke * of_sound
 
 
 def _extra(price: str | None, base: str, asset: str) -> int:
@@ -117,7 +150,7 @@ def reservation(spec: AgentSpec, step: uamp.UsageStats) -> Money:
 
     Raises InvalidAmount beyond the ledger's range.
     """
-    whole = bill(spec.pricing, step, {}, provider=spec.provider)
+    whole = bill(spec.pricing, None, {}, provider=spec.provider, expected=step)
     return max(whole.total, whole.answer + whole.input, whole.answer)
 
 

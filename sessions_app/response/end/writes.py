@@ -121,7 +121,7 @@ def _used(
         return meter.usage if status == "completed" else meter.used(), None
     usage = meter.used()
     try:
-        bill = meter.bill()
+        bill = meter.due()
     except InvalidAmount:
         # A provider's count exceeds the ledger's range. Take all that is held and no more.
         logger.exception("the usage of %s is beyond the ledger: %s", context.response_id, usage)
