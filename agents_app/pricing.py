@@ -83,6 +83,12 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return not any(price is not None and _is_something(price) for price in of_input)
 
     @property
+    def writes_free(self) -> bool:
+        """Whether all output of a model is free."""
+        of_output = (self.output_per_1k, self.audio_output_per_1k)
+        return not any(price is not None and _is_something(price) for price in of_output)
+
+    @property
     def amounts(self) -> list[str]:
         """All prices that are set."""
         single = (

@@ -198,44 +198,6 @@ def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     return bounded
 
 
-def output_bound(spec: AgentSpec, overrides: Mapping[str, Any], *, most: int, hidden: int) -> int:
-    """Return the most output tokens one inference may bill, including hidden reasoning.
-
-    A vendor's limit includes reasoning. Without a limit, the bound is `most` tokens of text plus
-    reasoning: the budget in the agent's `thinking` or `thinkingConfig`, or `hidden` if reasoning is
-    on without a budget. The option `reasoning_tokens` is always added.
-    """
-    if problem_of(spec.provider, spec.options) is not None:
-        # Such an agent cannot answer: see build_model.
-        return most
-    params = vendor_params(spec, overrides)
-    config = params.get("generationConfig", {}) if spec.provider == "google" else {}
-    limits = [
-        params.get("max_tokens"),
-        params.get("max_completion_tokens"),
-        config.get("maxOutputTokens"),
-    ]
-    named = [limit for limit in limits if limit is not None]
-    if spec.provider == "scripted":
-        wanted = overrides.get("max_tokens") or spec.max_output_tokens
-        named = [wanted] if wanted else []
-    bound = max(named) if named else most + _reasoning(params, config, hidden)
-    return bound + int(spec.options.get("reasoning_tokens") or 0)
-
-
-def _reasoning(params: Mapping[str, Any], config: Mapping[str, Any], hidden: int) -> int:
-    """Return how many tokens a model may use for reasoning, if its parameters turn it on."""
-    for owner, name, budget in (
-        (params, "thinking", "budget_tokens"),
-        (config, "thinkingConfig", "thinkingBudget"),
-    ):
-        said = owner.get(name)
-        if isinstance(said, dict):
-            tokens = said.get(budget)
-            return tokens if isinstance(tokens, int) and tokens > 0 else hidden
-    return hidden if params.get("reasoning_effort") or params.get("reasoning") else 0
-
-
 async def close_providers() -> None:
     """Close the running loop's connections to models, at the end of the process."""
     for provider in _providers.values():

@@ -12,6 +12,7 @@ from agents_app.conversation.state_changes import SET_STATE, STATE, described
 from agents_app.inferences import InferenceLog
 from agents_app.providers.clients import build_model, vendor_params
 from agents_app.providers.options import audio_formats, speech_formats
+from agents_app.providers.output_limits import with_reserved_limit
 from agents_app.remote import health
 from agents_app.remote.models import Give, remote_model
 from agents_app.remote.parameters import params_of
@@ -311,7 +312,7 @@ def build_agent(
         model = build_model(
             spec, model=request.params.get("model"), extensions=request.params.get("extensions")
         )
-        params = vendor_params(spec, request.params)
+        params = with_reserved_limit(spec, vendor_params(spec, request.params))
     orderly: Model = OrderlyModel(
         choosing(model, spec.provider, request),
         tokens,

@@ -16,8 +16,8 @@ from django.conf import settings
 
 import uamp
 from agents_app.conversation.history import DOCUMENT_CHARS
-from agents_app.providers.clients import output_bound
 from agents_app.providers.options import speech_formats
+from agents_app.providers.output_limits import output_bound
 from agents_app.runtime.offered_tools import offered
 from agents_app.runtime.prompt_texts import first_texts, kept_texts, later_texts
 from sessions_app.billing.media_weights import (

@@ -42,7 +42,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     }
 )
 _ABOUT_TOOLS: Final = frozenset({"tool_choice", "parallel_tool_calls"})
-_BUDGETS: Final[Mapping[str, int]] = MappingProxyType(
+BUDGETS: Final[Mapping[str, int]] = MappingProxyType(
     {"minimal": 1024, "low": 2048, "medium": 4096, "high": 16_384, "xhigh": 32_768}
 )
 """The thinking budget per effort, for vendors that count tokens."""
@@ -80,7 +80,7 @@ def vendor_parameters(provider: str, parameters: Mapping[str, Any]) -> dict[str,
     if isinstance(translated.get(stops), str):
         translated[stops] = [translated[stops]]
     effort = translated.pop("reasoning_effort", None)
-    return translated | ({} if effort is None else _thinking(provider, _BUDGETS.get(effort, 0)))
+    return translated | ({} if effort is None else _thinking(provider, BUDGETS.get(effort, 0)))
 
 
 def _int32(seed: int) -> int:

@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents_app.pricing import Pricing
 from agents_app.providers import scripts
-from agents_app.providers.clients import output_bound
+from agents_app.providers.clients import close_providers
+from agents_app.providers.output_limits import output_bound
+from agents_app.runtime.agent_run import AgentError, RunRequest, run_agent
 from agents_app.selectors import AgentSpec
 from payments_app.models import Transfer
+from sessions_app.billing.weights import step_usage
 from sessions_app.models import Response
+from tests.agents_app.run_context import Broker, Media
 from tests.client import TERMINAL
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
+from tests.upp.wire_server import Exchange, serve
+from uamp.types.content import Message
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Step, Text, Usage
 
@@ -103,13 +110,26 @@ def test_who_does_not_pay_the_rest_has_paid_what_was_held(
         ("openai_compat", {"max_completion_tokens": 9_000}, {}, 9_000),
         # The vendor is asked for the larger one.
         ("openai_compat", {"max_completion_tokens": 9_000}, {"max_tokens": 1}, 9_000),
-        ("openai_compat", {"reasoning_effort": "high"}, {}, 512 + 4_096),
+        ("openai_compat", {"reasoning_effort": "high"}, {}, 512 + 32_768),
+        ("openai_compat", {"reasoning_effort": "high"}, {"reasoning_effort": "low"}, 512 + 4_096),
+        ("openai_compat", {}, {"reasoning_effort": "xhigh"}, 512 + 65_536),
+        ("openai_compat", {}, {"reasoning_effort": "medium"}, 512 + 8_192),
+        ("openai_compat", {}, {"reasoning_effort": "none"}, 512),
+        ("openai_compat", {"reasoning": {"effort": "high"}}, {}, 512 + 32_768),
+        ("openai_compat", {"reasoning": {"max_tokens": 2_000}}, {}, 2_512),
+        ("openai_compat", {"reasoning": {"enabled": False}}, {}, 512),
+        ("openai_compat", {"thinking": {"type": "enabled"}}, {}, 512 + 8_192),
         ("openai_compat", {"reasoning_effort": "high"}, {"max_tokens": 700}, 700),
         ("anthropic", {"thinking": {"type": "enabled", "budget_tokens": 8_000}}, {}, 8_512),
-        ("anthropic", {"thinking": {"type": "adaptive"}}, {}, 512 + 4_096),
+        ("anthropic", {"thinking": {"type": "adaptive"}}, {}, 512 + 8_192),
+        ("anthropic", {"thinking": {"type": "disabled"}}, {}, 512),
+        ("anthropic", {}, {"reasoning_effort": "high"}, 512 + 16_384),
         ("google", {"generationConfig": {"maxOutputTokens": 2_000}}, {}, 2_000),
         ("google", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 64}}}, {}, 576),
-        ("google", {"generationConfig": {"thinkingConfig": {"thinkingBudget": -1}}}, {}, 4_608),
+        ("google", {"generationConfig": {"thinkingConfig": {"thinkingBudget": -1}}}, {}, 8_704),
+        ("google", {"generationConfig": {"thinkingConfig": {"thinkingLevel": "high"}}}, {}, 8_704),
+        ("google", {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}}, {}, 512),
+        ("google", {}, {"reasoning_effort": "high"}, 512 + 16_384),
         ("google", {}, {"max_tokens": 30}, 30),
     ],
 )
@@ -123,3 +143,91 @@ def test_a_step_is_bounded_by_what_its_vendor_is_asked_for(
         id="a", name="a", provider=provider, model="m", options={**options, "reasoning_tokens": 5}
     )
     assert output_bound(more, overrides, most=512, hidden=4_096) == bound + 5
+
+
+@pytest.mark.parametrize(
+    ("provider", "params", "overrides"),
+    [
+        ("openai_compat", {}, {"reasoning_effort": "low"}),
+        ("openai_compat", {}, {"reasoning_effort": "xhigh"}),
+        ("openai_compat", {}, {"extensions": {"openai": {"reasoning_effort": "high"}}}),
+        ("openai_compat", {"reasoning_effort": "medium"}, {}),
+        ("openai_compat", {"reasoning": {"effort": "high"}}, {}),
+        ("anthropic", {"thinking": {"type": "adaptive"}}, {}),
+        ("anthropic", {}, {"extensions": {"anthropic": {"thinking": {"type": "adaptive"}}}}),
+        ("google", {"generationConfig": {"thinkingConfig": {"thinkingBudget": -1}}}, {}),
+    ],
+)
+async def test_a_vendor_is_sent_what_is_reserved_for_reasoning_as_its_limit(
+    provider: str, params: dict[str, Any], overrides: dict[str, Any]
+) -> None:
+    body, reserved = await _sent(provider, params, overrides, output_per_1k="0.1")
+    assert _limits_in(body) == [reserved]
+    more = {"reasoning_tokens": 9_000}
+    body, with_more = await _sent(provider, params, overrides, more, output_per_1k="0.1")
+    assert _limits_in(body) == [with_more] == [reserved + 9_000]
+    body, _ = await _sent(provider, params, overrides, input_per_1k="0.1")
+    # Anthropic's API requires a limit.
+    assert _limits_in(body) == ([8_192] if provider == "anthropic" else [])
+
+
+@pytest.mark.parametrize(
+    ("provider", "params", "overrides", "limits"),
+    [
+        ("openai_compat", {}, {}, []),
+        ("openai_compat", {}, {"reasoning_effort": "none"}, []),
+        ("openai_compat", {}, {"reasoning_effort": "high", "max_tokens": 700}, [700]),
+        ("openai_compat", {"max_completion_tokens": 900}, {"reasoning_effort": "high"}, [900]),
+        ("anthropic", {}, {"reasoning_effort": "low"}, [8_192 + 2_048]),
+        ("google", {}, {"reasoning_effort": "low"}, []),
+    ],
+)
+async def test_a_model_that_cannot_reason_beyond_a_budget_gets_no_other_limit(
+    provider: str, params: dict[str, Any], overrides: dict[str, Any], limits: list[int]
+) -> None:
+    """What it shows is paid before it is shown, so its answers may become long."""
+    body, _ = await _sent(provider, params, overrides, output_per_1k="0.1")
+    assert _limits_in(body) == limits
+
+
+async def _sent(
+    provider: str,
+    params: dict[str, Any],
+    overrides: dict[str, Any],
+    more: dict[str, Any] | None = None,
+    **pricing: Any,
+) -> tuple[dict[str, Any], int]:
+    """Return what a vendor is sent for an answer, and the output that is reserved for it."""
+    bodies: list[dict[str, Any]] = []
+
+    async def refuse(exchange: Exchange) -> None:
+        bodies.append(exchange.body)
+        await exchange.refuse("400 Bad Request", b'{"error": {"message": "no"}}')
+
+    async with serve(refuse) as wire:
+        spec = AgentSpec(
+            id="a",
+            name="a",
+            provider=provider,
+            model="m",
+            options={"base_url": wire.url, "params": params, **(more or {})},
+            pricing=Pricing(**pricing),
+        )
+        history = [Message(role="user", content="Prove it")]
+        request = RunRequest(response_id="r1", history=history, params=overrides)
+        try:
+            with pytest.raises(AgentError):
+                await run_agent(spec, request, lambda _: None, broker=Broker(), media=Media())
+        finally:
+            await close_providers()
+    return bodies[0], step_usage(spec, request).output_tokens or 0
+
+
+def _limits_in(body: dict[str, Any]) -> list[int]:
+    config = body.get("generationConfig", {})
+    limits = (
+        body.get("max_tokens"),
+        body.get("max_completion_tokens"),
+        config.get("maxOutputTokens"),
+    )
+    return [limit for limit in limits if limit is not None]
