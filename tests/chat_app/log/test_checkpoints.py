@@ -19,6 +19,7 @@ from django.utils import timezone
 from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.erasure import erase_in_chat
 from chat_app.conversation.revisions import edit_message
+from chat_app.export.formats import json as json_format
 from chat_app.export.formats import ndjson
 from chat_app.export.log_lines import log_lines
 from chat_app.export.pages import pages_for_staff
@@ -226,6 +227,19 @@ def test_an_export_proves_its_messages(chat: Chat, ada: User) -> None:
     erased = whole(exported(chat)).log
     assert erased is not None
     assert erased.summary.is_intact
+
+
+def test_an_export_as_json_proves_its_messages(chat: Chat, ada: User) -> None:
+    """Line separators are written as escapes, which the checksum covers."""
+    factories.message(chat, ada, "one\x85two\u2028three\u2029four")
+    chat.refresh_from_db()
+    text = b"".join(json_format(chat, pages_for_staff(chat), log_lines(chat.pk, None)))
+    reformatted = json.dumps(json.loads(text), indent=1).encode()
+    for form in (text, reformatted):
+        found = whole(form.splitlines(keepends=True))
+        assert found.count == 4
+        assert found.log is not None
+        assert found.log.is_signed
 
 
 def test_one_byte_changed_in_the_database_shows_in_the_export(chat: Chat) -> None:

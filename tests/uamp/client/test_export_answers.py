@@ -80,6 +80,13 @@ def test_one_changed_byte_shows_though_the_checksum_was_made_anew(
     assert (code, reason in said) == (8, True)
 
 
+def test_two_messages_with_one_id_are_refused(tmp_path: Path) -> None:
+    """Another reader may show the first text, where this one verifies the second."""
+    forged = {**ANSWER, "content": "forged"}
+    code, said = verified(tmp_path, export(QUESTION, forged, ANSWER, keys=KEYS))
+    assert (code, "Two messages have the same id" in said) == (8, True)
+
+
 def test_another_question_and_an_unknown_key_show(tmp_path: Path) -> None:
     other = {**QUESTION, "content": "Wie spat?"}
     code, said = verified(tmp_path, export(other, ANSWER, keys=KEYS))

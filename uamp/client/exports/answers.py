@@ -65,6 +65,11 @@ class ExportedAnswersCheck:
         self._messages[str(message.get("id", ""))] = signed
         self._is_signed = self._is_signed or "signature" in signed or "receipt" in signed
 
+    @property
+    def message_count(self) -> int:
+        """The number of messages with different ids."""
+        return len(self._messages)
+
     def finish(self, own_keys: Any = None) -> ExportedAnswers | None:
         """Return the result, using the file's keys if needed; None if nothing is signed."""
         if not self._is_signed:

@@ -10,6 +10,7 @@ from uamp.client.errors import ExportCutError
 from uamp.client.exports.answers import ExportedAnswers, ExportedAnswersCheck
 from uamp.client.exports.log import ExportedLog, ExportedLogCheck
 from uamp.client.exports.reading import object_of, objects_of
+from uamp.codec.single_lines import single_lines
 from uamp.log_check import SENTENCES
 from uamp.transparency.notes import Witness
 
@@ -122,6 +123,9 @@ class ExportCheck:
                 "The messages do not match the checksum: the file was changed.",
                 code="export_changed",
             )
+        if self._answers.message_count != self._count:
+            # Another reader may show the first of them, where the last one is verified.
+            raise ExportCutError("Two messages have the same id.", code="export_changed")
         return ExportSummary(
             chat_id=str(self._chat.get("id", "")),
             title=str(self._chat.get("title", "")),
@@ -187,7 +191,7 @@ def _check_json(text: bytes, check: ExportCheck) -> ExportSummary:
         raise ExportCutError("The file is not an export of a chat.", code="no_export")
     check.add_chat(chat)
     for message in objects_of(value.get("messages"), "messages"):
-        check.add_message(message, msgspec.json.encode(message) + b"\n")
+        check.add_message(message, single_lines(msgspec.json.encode(message)) + b"\n")
     for line_of_log in objects_of(value.get("log", []), "log"):
         check.add_log(line_of_log)
     check.add_end(value)
