@@ -4,14 +4,16 @@ The server checks its rows with it, and `uamp verify` the lines of an export.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from uamp.log_chain import canonical, chain_hash, chain_start, entry_digest, payload_digest
+
+Row = TypeVar("Row")
 
 PROBLEMS_MAX: Final = 100
 """The maximum number of problems listed; `problem_count` counts all of them."""
@@ -122,11 +124,41 @@ class LogSummary(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problem_count
 
 
+class CheckTable(Protocol[Row]):
+    """The methods of a dictionary that a check needs."""
+
+    def get(self, key: str, /) -> Row | None:
+        """Return the row of a key, or None."""
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+    def __setitem__(self, key: str, row: Row, /) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def items(self) -> Iterable[tuple[str, Row]]:
+        """Return keys and rows in the order in which the keys were added."""
+
+
+class CheckTables(Protocol):
+    """A function that makes tables."""
+
+    def __call__(self, kind: type[Row], /) -> CheckTable[Row]:
+        """Return an empty table for rows of a type."""
+
+
+def in_memory(kind: type[Row], /) -> CheckTable[Row]:
+    """Return a dictionary."""
+    del kind
+    return {}
+
+
 class LogCheck:
     """Checks the entries of one log in order. For use by one task or thread.
 
     ``after`` and ``previous`` are the place and chain hash of the entry before the first one, for
     checking only the end of a log. ``heads`` maps places to the chain hashes that checkpoints name.
+    What the log has about its messages is kept in ``tables``.
     """
 
     def __init__(
@@ -136,6 +168,7 @@ class LogCheck:
         after: int = 0,
         previous: bytes | None = None,
         heads: Mapping[int, bytes] | None = None,
+        tables: CheckTables = in_memory,
     ) -> None:
         self._chat_id = chat_id
         self._heads = {} if heads is None else heads
@@ -143,14 +176,15 @@ class LogCheck:
         self._previous = previous
         self._entries = self._unchained = self._erased = 0
         self._chained_from: int | None = None
-        # The texts of each message by revision; None for one that was erased or is withheld.
-        self._texts: dict[str, dict[int, bytes | None]] = {}
-        self._places: dict[str, int] = {}
-        self._announced: dict[str, Announced] = {}
+        # The texts of revisions (`_text_key`); empty for one that was erased or is withheld.
+        self._texts = tables(bytes)
+        # The last revision of each edited message.
+        self._edits = tables(int)
+        self._announced = tables(Announced)
         # The deleted messages, and whether the entry has more than a digest.
-        self._deleted: dict[str, bool] = {}
+        self._deleted = tables(bool)
         # The signatures of answers by response id, as far as the chain covers them.
-        self._signatures: dict[str, object] = {}
+        self._signatures = tables(object)
         self._problems: list[LogProblem] = []
         self._problem_count = 0
 
@@ -181,10 +215,9 @@ class LogCheck:
         """
         if self._chained_from is None:
             return True
-        if message_id not in self._places and 0 < seq < self._chained_from:
+        if message_id not in self._announced and 0 < seq < self._chained_from:
             return True
-        revisions = self._texts.get(message_id, {})
-        return revision in revisions and revisions[revision] in {None, text}
+        return self._texts.get(_text_key(message_id, revision)) in {b"", text}
 
     def vouches_for(self, message_id: str, *, seq: int, revision: int) -> bool:
         """Return whether the chain covers the text that `has_text` compares, not just a digest.
@@ -193,17 +226,19 @@ class LogCheck:
         """
         if self._chained_from is None:
             return True
-        if message_id not in self._places and 0 < seq < self._chained_from:
+        if message_id not in self._announced and 0 < seq < self._chained_from:
             return True
-        return self._texts.get(message_id, {}).get(revision) is not None
+        return bool(self._texts.get(_text_key(message_id, revision)))
 
     def vouches_for_deletion(self, message_id: str) -> bool:
         """Return whether the chain covers which message a deletion refers to."""
-        return self._deleted.get(message_id, False)
+        return bool(self._deleted.get(message_id))
 
     def last_revision(self, message_id: str) -> int | None:
         """Return the last revision of a message in the log, or None if the message is not there."""
-        return max(self._texts.get(message_id, {}), default=None)
+        first = 0 if _text_key(message_id, 0) in self._texts else None
+        edit = self._edits.get(message_id)
+        return max((number for number in (first, edit) if number is not None), default=None)
 
     def is_deleted(self, message_id: str) -> bool:
         """Return whether the log contains the deletion of a message."""
@@ -212,15 +247,15 @@ class LogCheck:
     @property
     def places(self) -> Mapping[str, int]:
         """The messages announced in the chain, with the places of their entries."""
-        return self._places
+        return {message_id: entry.seq for message_id, entry in self._announced.items()}
 
     @property
-    def announced(self) -> Mapping[str, Announced]:
+    def announced(self) -> CheckTable[Announced]:
         """The same messages with the facts in their entries."""
         return self._announced
 
     @property
-    def signatures(self) -> Mapping[str, object]:
+    def signatures(self) -> CheckTable[object]:
         """The signatures of answers from the ends of responses, or None if unsigned.
 
         Keyed by response id; signatures that the chain does not cover are left out.
@@ -274,7 +309,6 @@ class LogCheck:
             payload = payload["message"]
             message_id = payload.get("id")
             if isinstance(message_id, str) and entry.chain_hash is not None:
-                self._places[message_id] = entry.seq
                 self._announced[message_id] = Announced(
                     seq=entry.seq,
                     role=payload.get("role"),
@@ -288,7 +322,7 @@ class LogCheck:
                 )
         elif entry.type == "message.deleted":
             deleted_id = str(payload.get("message_id"))
-            self._deleted[deleted_id] = self._deleted.get(deleted_id, False) or not entry.digest
+            self._deleted[deleted_id] = bool(self._deleted.get(deleted_id)) or not entry.digest
             return
         elif entry.type in {"response.done", "response.cancelled", "response.error"}:
             if entry.chain_hash is not None and entry.digest is None:
@@ -297,13 +331,20 @@ class LogCheck:
         elif entry.type == "message.edited":
             message_id, revision = payload.get("message_id"), payload.get("revision", 0)
         if isinstance(message_id, str) and isinstance(revision, int):
-            text = None if entry.digest else text_digest(payload)
-            self._texts.setdefault(message_id, {})[revision] = text
+            revision = int(revision)  # `true` is an integer, too
+            text = b"" if entry.digest else text_digest(payload)
+            self._texts[_text_key(message_id, revision)] = text
+            if revision:
+                self._edits[message_id] = max(revision, self._edits.get(message_id) or revision)
 
     def _add(self, kind: LogProblemKind, seq: int) -> None:
         self._problem_count += 1
         if len(self._problems) < PROBLEMS_MAX:
             self._problems.append(LogProblem(kind=kind, seq=seq))
+
+
+def _text_key(message_id: str, revision: int) -> str:
+    return f"{revision} {message_id}"
 
 
 def text_digest(message: Mapping[str, Any]) -> bytes:

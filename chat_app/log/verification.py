@@ -174,9 +174,10 @@ def _was_erased_meanwhile(check: LogCheck, row: Message) -> bool:
 
 def _missing(check: LogCheck, chat_id: str) -> list[int]:
     """Return the places of messages that the log announced but that have no row."""
-    ids = list(check.places)
+    places = check.places
+    ids = list(places)
     present: set[str] = set()
     for start in range(0, len(ids), PAGE):
         rows = Message.objects.filter(chat_id=chat_id, pk__in=ids[start : start + PAGE])
         present.update(rows.values_list("pk", flat=True))
-    return [seq for message_id, seq in check.places.items() if message_id not in present]
+    return [seq for message_id, seq in places.items() if message_id not in present]

@@ -229,14 +229,16 @@ class ServerApi:
 
         Raises ExportCutError if the transfer was cut, or if the count or SHA-256 does not match.
         """
-        check = ExportCheck()
         partial = Path(f"{path}.part")
         try:
-            with partial.open("wb") as file:  # noqa: ASYNC230 a local file, line by line
+            with (
+                ExportCheck() as check,
+                partial.open("wb") as file,  # noqa: ASYNC230 a local file, line by line
+            ):
                 async for line in self.export_lines(chat_id):
                     check.add(line)
                     file.write(line)
-            summary = check.finish()
+                summary = check.finish()
             await asyncio.to_thread(os.replace, partial, path)
         finally:
             await asyncio.to_thread(partial.unlink, missing_ok=True)

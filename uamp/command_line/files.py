@@ -38,13 +38,13 @@ async def export(
     async with client_of(url, server) as client:
         target = await client.find_chat(chat)
         if output == "-":
-            check = ExportCheck()
             out = sys.stdout.buffer
-            async for line in client.export_lines(target.id):
-                check.add(line)
-                out.write(line)
-            out.flush()
-            check.finish()
+            with ExportCheck() as check:
+                async for line in client.export_lines(target.id):
+                    check.add(line)
+                    out.write(line)
+                out.flush()
+                check.finish()
             return
         name = _NOT_IN_NAMES.sub("_", target.title).strip(" .") or target.id
         path = Path(output or f"{name}.ndjson")

@@ -23,7 +23,7 @@ from uamp.signatures.claims import (
 from uamp.signatures.jws import ALGORITHMS, BadSignature, UnknownKey, open_signature
 from uamp.signatures.receipts import ReceiptCheck, check_receipt
 from uamp.signatures.trust import SignatureState, distrust
-from uamp.signatures.verification import SignatureCheck, check_answer
+from uamp.signatures.verification import SignatureCheck, check_answer, with_question
 
 __all__ = [
     "ALGORITHMS",
@@ -51,4 +51,5 @@ __all__ = [
     "request_of",
     "sha256_of",
     "text_sha256",
+    "with_question",
 ]

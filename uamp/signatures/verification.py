@@ -99,6 +99,13 @@ def check_answer(
     )
 
 
+def with_question(check: SignatureCheck, question: Mapping[str, Any]) -> SignatureCheck:
+    """Return the check of an answer with the state of the message that it answers."""
+    if check.claims is None:
+        return check
+    return msgspec.structs.replace(check, request=_request(check.claims, question))
+
+
 def _state(claims: AnswerClaims, message: Mapping[str, Any], chat_id: str | None) -> SignatureState:
     """Compare a message with the claims of a signature that is good."""
     if _is_of_another(claims, message, chat_id):

@@ -10,6 +10,7 @@ import pytest
 from tests.live_server import alice, bob, demo, impatience, mallory
 from tests.uamp.client.installed import Installed
 from tests.wheels import build_wheels, environment
+from uamp.client.exports import spool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,3 +33,10 @@ def installed(client_python: Path, tmp_path: Path) -> Installed:
     """Give the installed client, with nothing saved."""
     assert "UAMP_KEY" not in os.environ
     return Installed(client_python, tmp_path)
+
+
+@pytest.fixture(params=["memory", "file"])
+def spooled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what a check compares at the end in memory, as it does for a short chat, or in files."""
+    if request.param == "file":
+        monkeypatch.setattr(spool, "BYTES_IN_MEMORY", 0)

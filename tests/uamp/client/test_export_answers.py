@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from uamp.command_line.verifying import verify
 
-pytestmark = pytest.mark.any_database
+pytestmark = [pytest.mark.any_database, pytest.mark.usefixtures("spooled")]
 
 VECTORS = json.loads(
     (Path(__file__).parents[1] / "signatures" / "vectors.json").read_text(encoding="utf-8")

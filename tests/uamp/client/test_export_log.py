@@ -20,7 +20,7 @@ from uamp.log_checkpoint import LogHead, sign_checkpoint
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.any_database
+pytestmark = [pytest.mark.any_database, pytest.mark.usefixtures("spooled")]
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 KEY = Ed25519PrivateKey.from_private_bytes(b"\1" * 32)

@@ -11,7 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from uamp.signatures import SignatureCheck, check_answer, check_receipt
+from uamp.log_check import CheckTable, CheckTables, in_memory
+from uamp.signatures import SignatureCheck, check_answer, check_receipt, with_question
+
+PROBLEMS_MAX: Final = 100
+"""The maximum number of problems listed; `problem_count` counts all of them."""
 
 _KEPT: Final = (
     "id",
@@ -46,17 +50,24 @@ class ExportedAnswers(msgspec.Struct, frozen=True, kw_only=True):
 
     states: dict[str, int]
     receipts: dict[str, int]
+    problem_count: int
     problems: tuple[AnswerProblem, ...]
     keys_given: bool
 
 
 class ExportedAnswersCheck:
-    """Collects the messages of an export and verifies their signatures at the end."""
+    """Collects the messages of an export in ``tables`` and verifies their signatures at the end."""
 
-    def __init__(self, chat_id: str, keys: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        chat_id: str,
+        keys: Iterable[Mapping[str, Any]] = (),
+        *,
+        tables: CheckTables = in_memory,
+    ) -> None:
         self._chat_id = chat_id
         self._keys = tuple(keys)
-        self._messages: dict[str, dict[str, Any]] = {}
+        self._messages: CheckTable[dict[str, Any]] = tables(dict[str, Any])
         self._is_signed = False
 
     def add_message(self, message: Mapping[str, Any]) -> None:
@@ -77,24 +88,30 @@ class ExportedAnswersCheck:
         keys = self._keys or _objects(own_keys)
         states: Counter[str] = Counter()
         receipts: Counter[str] = Counter()
-        problems = []
+        problem_count = 0
+        problems: list[AnswerProblem] = []
         for message_id, message in self._messages.items():
+            details = []
             for receipt, answer in _receipts(message):
                 check = check_receipt(receipt, keys, chat_id=self._chat_id, message=answer)
                 receipts[check.state] += 1
                 if not check.is_good:
-                    detail = f"Its receipt: {check.detail}"
-                    problems.append(AnswerProblem(message_id=message_id, detail=detail))
-            if not _is_answer(message):
-                continue
-            verdict = self._verdict(message, keys)
-            states[verdict.state] += 1
-            if not verdict.is_good:
-                problems.append(AnswerProblem(message_id=message_id, detail=_detail_of(verdict)))
+                    details.append(f"Its receipt: {check.detail}")
+            if _is_answer(message):
+                verdict = self._verdict(message, keys)
+                states[verdict.state] += 1
+                if not verdict.is_good:
+                    details.append(_detail_of(verdict))
+            problem_count += len(details)
+            if len(problems) < PROBLEMS_MAX:
+                problems += [
+                    AnswerProblem(message_id=message_id, detail=detail) for detail in details
+                ]
         return ExportedAnswers(
             states=dict(states),
             receipts=dict(receipts),
-            problems=tuple(problems),
+            problem_count=problem_count,
+            problems=tuple(problems[:PROBLEMS_MAX]),
             keys_given=bool(self._keys),
         )
 
@@ -102,12 +119,9 @@ class ExportedAnswersCheck:
         self, message: Mapping[str, Any], keys: Iterable[Mapping[str, Any]]
     ) -> SignatureCheck:
         verdict = check_answer(message, keys, chat_id=self._chat_id)
-        question = (
-            None if verdict.claims is None else self._messages.get(verdict.claims.request_id or "")
-        )
-        if question is None:
-            return verdict
-        return check_answer(message, keys, chat_id=self._chat_id, question=question)
+        request_id = None if verdict.claims is None else verdict.claims.request_id
+        question = None if request_id is None else self._messages.get(request_id)
+        return verdict if question is None else with_question(verdict, question)
 
 
 def _is_answer(message: Mapping[str, Any]) -> bool:

@@ -2,15 +2,18 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from itertools import chain
+from types import TracebackType
+from typing import Any, Self
 
 import msgspec
 
 from uamp.client.errors import ExportCutError
 from uamp.client.exports.answers import ExportedAnswers, ExportedAnswersCheck
+from uamp.client.exports.json_form import ExportPart, begins_json, parts_of
 from uamp.client.exports.log import ExportedLog, ExportedLogCheck
-from uamp.client.exports.reading import object_of, objects_of
-from uamp.codec.single_lines import single_lines
+from uamp.client.exports.reading import object_of
+from uamp.client.exports.spool import Spool
 from uamp.log_check import SENTENCES
 from uamp.transparency.notes import Witness
 
@@ -37,6 +40,10 @@ class ExportCheck:
     for. The checksum is not a signature: an author of a changed file can change it too. A file with
     the chat's log has a signed head, for which ``keys`` are the server's (JSON Web Keys);
     ``witnesses`` are those whose cosignatures of the server's tree are checked.
+
+    The log comes after the messages, and the keys of the answers come last. What is compared with
+    them is kept in a spool, so that memory does not grow with the chat; a ``with`` block removes
+    its files.
     """
 
     def __init__(
@@ -44,6 +51,7 @@ class ExportCheck:
     ) -> None:
         self._keys = tuple(keys)
         self._witnesses = tuple(witnesses)
+        self._spool = Spool()
         self._log = ExportedLogCheck("")
         self._answers = ExportedAnswersCheck("")
         self._log_lines = 0
@@ -51,6 +59,17 @@ class ExportCheck:
         self._end: dict[str, Any] | None = None
         self._count = 0
         self._digest = hashlib.sha256()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._spool.close()
 
     def add(self, line: bytes) -> None:
         """Add a line with its line feed. Raises ExportCutError if it is not a line of an export."""
@@ -60,45 +79,48 @@ class ExportCheck:
         kind = value.get("type")
         if self._end is not None:
             raise ExportCutError("The file continues after its last line.", code="export_changed")
+        if self._chat is None and kind != "chat":
+            raise ExportCutError("The file is not an NDJSON export of a chat.", code="no_export")
         if self._chat is None:
-            if kind != "chat":
-                raise ExportCutError(
-                    "The file is not an NDJSON export of a chat.", code="no_export"
-                )
-            self.add_chat(value)
+            self._add_chat(value)
         elif kind == "end":
-            self.add_end(value)
+            self._end = value
         elif kind == "message" and not self._log_lines:
-            self.add_message(value, line)
+            self._add_message(value, line)
         elif kind in ("entry", "checkpoint"):
-            self.add_log(value)
+            self._add_log(value)
         else:
             raise ExportCutError(f"Line {self._lines + 1} is not a message.", code="export_changed")
 
-    def add_chat(self, chat: dict[str, Any]) -> None:
-        """Add the file's facts about its chat, which come before everything else."""
-        self._chat = chat
-        self._log = ExportedLogCheck(str(chat.get("id", "")), self._keys, self._witnesses)
-        self._answers = ExportedAnswersCheck(str(chat.get("id", "")), self._keys)
+    def add_part(self, part: ExportPart) -> None:
+        """Add a part of a JSON export. Raises ExportCutError, as ``add`` does."""
+        if part.kind == "chat":
+            self._add_chat(part.value)
+        elif part.kind == "message":
+            self._add_message(part.value, part.line)
+        elif part.kind == "log":
+            self._add_log(part.value)
+        else:
+            self._end = part.value
 
-    def add_message(self, message: dict[str, Any], line: bytes) -> None:
-        """Add a message, and its line for the checksum."""
+    def _add_chat(self, chat: dict[str, Any]) -> None:
+        self._chat = chat
+        chat_id, tables = str(chat.get("id", "")), self._spool.table
+        self._log = ExportedLogCheck(chat_id, self._keys, self._witnesses, tables=tables)
+        self._answers = ExportedAnswersCheck(chat_id, self._keys, tables=tables)
+
+    def _add_message(self, message: dict[str, Any], line: bytes) -> None:
         self._count += 1
         self._digest.update(line)
         self._log.add_message(message)
         self._answers.add_message(message)
 
-    def add_log(self, line: dict[str, Any]) -> None:
-        """Add the signed head, or an entry of the log."""
+    def _add_log(self, line: dict[str, Any]) -> None:
         self._log_lines += 1
         if line.get("type") == "entry":
             self._log.add_entry(line)
         else:
             self._log.add_checkpoint(line.get("note"), line.get("tree"))
-
-    def add_end(self, end: dict[str, Any]) -> None:
-        """Add the count, the checksum and the keys, which come last."""
-        self._end = end
 
     @property
     def _lines(self) -> int:
@@ -149,7 +171,7 @@ class ExportCheck:
     def _checked_answers(self, own_keys: Any) -> ExportedAnswers | None:
         answers = self._answers.finish(own_keys)
         if answers is not None and answers.problems:
-            answer, count = answers.problems[0], len(answers.problems)
+            answer, count = answers.problems[0], answers.problem_count
             raise ExportCutError(
                 f"The answer {answer.message_id}: {answer.detail} ({count} in all).",
                 code="export_changed",
@@ -164,35 +186,15 @@ def check_export(
 ) -> ExportSummary:
     """Check an export, NDJSON or JSON, line by line with line feeds, as ``ExportCheck`` does.
 
-    A JSON export is read as a whole.
+    A JSON export that was reformatted is read as a whole.
     """
     remaining = iter(lines)
     first = next(remaining, None)
-    if first is not None and _begins_json(first):
-        return _check_json(b"".join([first, *remaining]), ExportCheck(keys, witnesses))
-    check = ExportCheck(keys, witnesses)
-    if first is not None:
-        check.add(first)
-    for line in remaining:
-        check.add(line)
-    return check.finish()
-
-
-def _begins_json(line: bytes) -> bool:
-    """Return whether a first line starts a JSON export; each line of NDJSON names its type."""
-    return line.lstrip()[:1] == b"{" and not line.startswith(b'{"type":')
-
-
-def _check_json(text: bytes, check: ExportCheck) -> ExportSummary:
-    """Check a JSON export. Its checksum covers the messages as the server writes them."""
-    value = object_of(text, "The file")
-    chat = value.get("chat")
-    if not isinstance(chat, dict):
-        raise ExportCutError("The file is not an export of a chat.", code="no_export")
-    check.add_chat(chat)
-    for message in objects_of(value.get("messages"), "messages"):
-        check.add_message(message, single_lines(msgspec.json.encode(message)) + b"\n")
-    for line_of_log in objects_of(value.get("log", []), "log"):
-        check.add_log(line_of_log)
-    check.add_end(value)
-    return check.finish()
+    with ExportCheck(keys, witnesses) as check:
+        if first is not None and begins_json(first):
+            for part in parts_of(first, remaining):
+                check.add_part(part)
+        elif first is not None:
+            for line in chain([first], remaining):
+                check.add(line)
+        return check.finish()

@@ -11,7 +11,16 @@ import msgspec
 
 from uamp.client.errors import ExportCutError
 from uamp.log_chain import hash_of, time_of
-from uamp.log_check import LogCheck, LoggedEntry, LogProblemKind, LogSummary, text_digest
+from uamp.log_check import (
+    CheckTable,
+    CheckTables,
+    LogCheck,
+    LoggedEntry,
+    LogProblemKind,
+    LogSummary,
+    in_memory,
+    text_digest,
+)
 from uamp.log_checkpoint import (
     BadCheckpoint,
     LogHead,
@@ -58,7 +67,6 @@ class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
 class _ExportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message of the file, with its text as a digest."""
 
-    id: str
     seq: int
     role: str | None
     name: str | None
@@ -69,6 +77,13 @@ class _ExportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
     text: bytes
     is_deleted: bool
+
+
+class _Versions(msgspec.Struct, frozen=True, kw_only=True):
+    """The places of the last versions of an answer: in any entry, and in one the chain covers."""
+
+    current: int
+    covered: int = 0
 
 
 class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,18 +123,26 @@ class ExportedLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedLogCheck:
-    """Checks the messages of an export, then the signed head of its log, then the entries."""
+    """Checks the messages of an export, then the signed head of its log, then the entries.
+
+    What it compares at the end is kept in ``tables``. The ids of the messages must be different.
+    """
 
     def __init__(
         self,
         chat_id: str,
         keys: Iterable[Mapping[str, Any]] = (),
         witnesses: Iterable[Witness] = (),
+        *,
+        tables: CheckTables = in_memory,
     ) -> None:
         self._chat_id = chat_id
         self._keys = tuple(keys)
         self._witnesses = tuple(witnesses)
-        self._messages: list[_ExportedMessage] = []
+        self._tables = tables
+        self._messages = tables(_ExportedMessage)
+        self._first: int | None = None
+        self._final = 0
         self._entries: LogCheck | None = None
         self._head: LogHead | None = None
         self._is_signed: bool | None = None
@@ -129,20 +152,19 @@ class ExportedLogCheck:
         """Add the line of a message. Raises ExportCutError for a malformed line."""
         message = _parsed(line, _MessageLine)
         content = {"content": message.content, "content_items": message.content_items}
-        self._messages.append(
-            _ExportedMessage(
-                id=message.id,
-                seq=message.seq,
-                role=message.role,
-                name=message.name,
-                sender_kind=message.sender_kind,
-                response_id=message.response_id,
-                status=message.status,
-                signature=_digest(message.signature),
-                revision=message.revision,
-                text=text_digest(content),
-                is_deleted=message.deleted_at is not None,
-            )
+        self._first = message.seq if self._first is None else min(self._first, message.seq)
+        self._final = max(self._final, message.seq)
+        self._messages[message.id] = _ExportedMessage(
+            seq=message.seq,
+            role=message.role,
+            name=message.name,
+            sender_kind=message.sender_kind,
+            response_id=message.response_id,
+            status=message.status,
+            signature=_digest(message.signature),
+            revision=message.revision,
+            text=text_digest(content),
+            is_deleted=message.deleted_at is not None,
         )
 
     def add_entry(self, line: Mapping[str, Any]) -> None:
@@ -158,7 +180,7 @@ class ExportedLogCheck:
         except OverflowError:
             raise ExportCutError("An entry has no time.", code="export_changed") from None
         if self._entries is None:
-            self._entries = LogCheck(self._chat_id, heads=self._heads())
+            self._entries = LogCheck(self._chat_id, heads=self._heads(), tables=self._tables)
         self._entries.add_entry(
             LoggedEntry(
                 seq=entry.seq,
@@ -205,10 +227,10 @@ class ExportedLogCheck:
                 return None
             check = LogCheck(self._chat_id)
         unverified = 0
-        for message in self._messages:
-            if not _is_logged(check, message):
+        for message_id, message in self._messages.items():
+            if not _is_logged(check, message_id, message):
                 check.add_problem(LogProblemKind.MESSAGE_CHANGED, message.seq)
-            elif not _is_verified(check, message):
+            elif not _is_verified(check, message_id, message):
                 unverified += 1
         absent = self._add_missing(check)
         head = self._head
@@ -230,33 +252,42 @@ class ExportedLogCheck:
         An export does not contain earlier versions of answers. Messages after the last one may have
         arrived while the file was written, and a file may start at a later message.
         """
-        exported = {message.id for message in self._messages}
-        places = [message.seq for message in self._messages]
-        first, final = min(places, default=0), max(places, default=0)
-        # The current version of each answer: according to the chain, and according to any entry.
-        covered: dict[str, int] = {}
-        current: dict[str, int] = {}
-        for entry in check.announced.values():
-            current[entry.first_id] = entry.seq
-            if entry.is_whole:
-                covered[entry.first_id] = entry.seq
+        versions = self._versions(check)
         absent = 0
         for message_id, entry in check.announced.items():
-            if message_id in exported or entry.seq < covered.get(entry.first_id, 0):
+            last = versions.get(entry.first_id) or _Versions(current=entry.seq)
+            if message_id in self._messages or entry.seq < last.covered:
                 continue
-            if first < entry.seq < final and entry.seq == current[entry.first_id]:
+            if (self._first or 0) < entry.seq < self._final and entry.seq == last.current:
                 check.add_problem(LogProblemKind.MESSAGE_MISSING, entry.seq)
             else:
                 absent += 1
         return absent
 
+    def _versions(self, check: LogCheck) -> CheckTable[_Versions]:
+        """Return the last versions of each answer that has more than one, by its first id."""
+        versions = self._tables(_Versions)
+        for message_id, entry in check.announced.items():
+            last = versions.get(entry.first_id)
+            if last is None:
+                if message_id == entry.first_id:
+                    continue
+                first = check.announced.get(entry.first_id)
+                covered = first.seq if first is not None and first.is_whole else 0
+            else:
+                covered = last.covered
+            if entry.is_whole:
+                covered = entry.seq
+            versions[entry.first_id] = _Versions(current=entry.seq, covered=covered)
+        return versions
+
     def _heads(self) -> dict[int, bytes]:
         return {} if self._head is None else {self._head.seq: self._head.chain_hash}
 
 
-def _is_logged(check: LogCheck, message: _ExportedMessage) -> bool:
+def _is_logged(check: LogCheck, message_id: str, message: _ExportedMessage) -> bool:
     """Return whether the log contradicts nothing in the line of a message."""
-    entry = check.announced.get(message.id)
+    entry = check.announced.get(message_id)
     if entry is not None and not entry.agrees(
         seq=message.seq,
         role=message.role,
@@ -271,29 +302,29 @@ def _is_logged(check: LogCheck, message: _ExportedMessage) -> bool:
         return False
     response_id = message.response_id or ""
     if response_id in check.signatures and message.signature != _digest(
-        check.signatures[response_id]
+        check.signatures.get(response_id)
     ):
         return False
     if message.is_deleted:
-        return check.is_deleted(message.id) and message.text == _NOTHING
-    return check.has_text(message.id, seq=message.seq, revision=message.revision, text=message.text)
+        return check.is_deleted(message_id) and message.text == _NOTHING
+    return check.has_text(message_id, seq=message.seq, revision=message.revision, text=message.text)
 
 
-def _is_verified(check: LogCheck, message: _ExportedMessage) -> bool:
+def _is_verified(check: LogCheck, message_id: str, message: _ExportedMessage) -> bool:
     """Return whether the log confirms a message that it does not contradict."""
-    entry = check.announced.get(message.id)
+    entry = check.announced.get(message_id)
     if message.is_deleted:
-        return entry is None or check.vouches_for_deletion(message.id)
+        return entry is None or check.vouches_for_deletion(message_id)
     if entry is not None and not entry.is_whole:
         # An erased message has no text.
         return message.text == _NOTHING
     if entry is not None and entry.sender_kind not in (None, message.sender_kind):
         return False
-    is_last = check.last_revision(message.id) in {None, message.revision}
+    is_last = check.last_revision(message_id) in {None, message.revision}
     return (
         is_last
-        and not check.is_deleted(message.id)
-        and check.vouches_for(message.id, seq=message.seq, revision=message.revision)
+        and not check.is_deleted(message_id)
+        and check.vouches_for(message_id, seq=message.seq, revision=message.revision)
     )
 
 
