@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
-from django.db.models import BooleanField, Q
+from django.db.models import BooleanField, Q, TextField
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Substr
+from django.db.models.functions import Cast, Substr
 
 import uamp
 from agents_app.conversation.history import RememberedMessage
@@ -135,7 +135,10 @@ IS_END: Final = RawSQL(  # noqa: S611 constants
 
 def ends(chat_id: str, response_ids: Iterable[str]) -> QuerySet[ChatEvent]:
     """Return the terminal events of responses that have ended, as a query."""
-    return ChatEvent.objects.filter(IS_END, chat_id=chat_id, response_id__in=list(response_ids))
+    # SQLite has no statistics and would read the whole chat for more than ten responses. A cast
+    # column has no index.
+    rows = ChatEvent.objects.alias(of_chat=Cast("chat_id", TextField()))
+    return rows.filter(IS_END, of_chat=chat_id, response_id__in=list(response_ids))
 
 
 def ends_of_responses(chat_id: str, response_ids: Iterable[str]) -> list[LoggedEvent]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Subquery, TextField
+from django.db.models.functions import Cast
 
 from chat_app.log.history import IS_END, ends
 from chat_app.models import Chat, ChatEvent, Message
@@ -38,7 +39,9 @@ def stored_output_hashes(chat_id: str, response_ids: Collection[str]) -> dict[st
     if not response_ids:
         return {}
     # The rows of sessions_app are reached through the chat, because imports point down.
-    rows = Chat.objects.filter(pk=chat_id, responses__pk__in=response_ids)
+    # The cast keeps SQLite from reading all responses of the chat, as in `ends`.
+    chats = Chat.objects.alias(of_chat=Cast("pk", TextField()))
+    rows = chats.filter(of_chat=chat_id, responses__pk__in=response_ids)
     found = rows.values_list("responses__pk", "responses__output")
     return {response_id: _hash_of(output) for response_id, output in found if output}
 

@@ -19,6 +19,7 @@ from chat_app.calls.change import NotInCall
 from chat_app.calls.changes import renew_participants, sweep_calls
 from chat_app.calls.reading import current_call
 from chat_app.log import history as chat_history
+from chat_app.log import signatures as log_signatures
 from chat_app.members import membership
 from chat_app.search.search import WINDOW, search_messages
 from payments_app import services as ledger_services
@@ -57,6 +58,8 @@ pytestmark = [
 
 # A reading of 100,000 rows is at least so many; one by an index is a few hundred.
 FEW = 5_000
+# The answers of a page of an export.
+PAGE_OF_RESPONSES = [f"resp_{number}" for number in range(0, 100, 2)]
 
 
 def session_of(filled: FilledTables) -> Any:
@@ -100,6 +103,10 @@ def _standing(w: FilledTables) -> object:
 HOT: dict[str, Callable[[FilledTables], Any]] = {
     "running_responses": lambda w: selectors.running_responses(w.chat.pk),
     "ends_of_responses": lambda w: chat_history.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
+    "signatures_of_a_page": lambda w: log_signatures.signatures_of(w.chat.pk, PAGE_OF_RESPONSES),
+    "stored_outputs_of_a_page": lambda w: log_signatures.stored_output_hashes(
+        w.chat.pk, PAGE_OF_RESPONSES
+    ),
     "claim_orphans": lambda _: leases.claim_orphans("here", running=["resp_x"]),
     "expire_calls": lambda _: calls.expire_calls(),
     "requeue_lost_calls": lambda _: tasks.requeue_lost_calls(),
