@@ -100,8 +100,10 @@ def _verify(
         runs = measure(cells, rounds)
         for count, seconds in sorted(runs.items()):
             megabytes = spread(memory[name, count])
+            rate = count / spread(seconds).median
             print(
-                f"{database}: {name} of {count:,} messages: {spread(seconds)} s, {megabytes} MiB",
+                f"{database}: {name} of {count:,} messages: {spread(seconds)} s,"
+                f" {rate:,.0f} messages a second, {megabytes} MiB",
                 flush=True,
             )
             kept.add(f"verify.{database}.{name}.{count}.seconds", spread(seconds), "s")
