@@ -32,7 +32,7 @@ from chat_app.models import Chat, ContentUse, Message, MessageDeletion, Pin, Rea
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 
 COPIES_AFTER: Final = timedelta(minutes=1)
@@ -175,6 +175,20 @@ def delete_copies(message_id: str) -> int:
                 _withhold(copy, None)
                 count += 1
     return count
+
+
+def finish_copies(chat_ids: Collection[str]) -> None:
+    """Delete the copies of messages that were deleted in chats whose rows are about to go.
+
+    Needs their transaction: no row would tell a later sweep of these deletions. A copy's chat is
+    locked together with chats that no one can use any more.
+    """
+    deleted = Message.objects.filter(chat_id__in=chat_ids, deleted_at__isnull=False)
+    left = Message.objects.filter(
+        copied_from__isnull=False, copied_from__in=deleted.values("pk"), deleted_at__isnull=True
+    ).exclude(chat_id__in=chat_ids)
+    for message_id in {str(one) for one in left.values_list("copied_from", flat=True)}:
+        delete_copies(message_id)
 
 
 def delete_left_copies(limit: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from chat_app.log.lineage import close_gaps
 from chat_app.models import (
     AgentMention,
     Chat,
@@ -77,8 +78,12 @@ def deleted() -> QuerySet[Chat]:
 
 
 def empty_chats(chat_ids: Collection[str]) -> None:
-    """Delete the contents and members of chats; the rows stay, because others refer to them."""
+    """Delete the contents and members of chats; the rows stay, because others refer to them.
+
+    Forks no longer name them as their source, as if the rows were gone.
+    """
     with transaction.atomic():
+        close_gaps(chat_ids)
         shown = _shown_in(chat_ids)
         Message.objects.filter(chat_id__in=chat_ids).delete()
         ChatEvent.objects.filter(chat_id__in=chat_ids).delete()
@@ -99,6 +104,7 @@ def delete_chats(chat_ids: Collection[str]) -> int:
     if not chat_ids:
         return 0
     with transaction.atomic():
+        close_gaps(chat_ids)
         shown = _shown_in(chat_ids)
         _, deleted = Chat.objects.filter(pk__in=chat_ids).delete()
         delete_unused(shown)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from django.db.models import Exists, OuterRef
+
 from chat_app.members.rights import RIGHTS, NotAllowed
 from chat_app.models import ChatOrigin, Message, Participant
 
@@ -23,19 +25,18 @@ GENERATIONS: Final = 64
 def may_in_sources(chat_id: str, user_id: int, rights: Collection[Right]) -> bool:
     """Return whether a person has rights in every chat from which a chat was copied.
 
-    A deleted source grants them if the person wrote everything that was copied, apart from the
-    answers of agents.
+    What was copied from a deleted chat must be the person's own, apart from the answers of agents;
+    the chats that it was forked from count as before.
     """
     roles = [role for role, theirs in RIGHTS.items() if set(rights) <= theirs]
     for _ in range(GENERATIONS):
         origin = ChatOrigin.objects.filter(pk=chat_id).first()
         if origin is None:
             return True
+        if _has_left_words_of_others(chat_id, user_id):
+            return False
         if origin.source_id is None:
-            of_others = Message.objects.filter(
-                chat_id=chat_id, copied_from__isnull=False, sender_user__isnull=False
-            ).exclude(sender_user=user_id)
-            return not of_others.exists()
+            return True
         allowed = Participant.objects.filter(
             chat_id=origin.source_id, user_id=user_id, left_at__isnull=True, role__in=roles
         )
@@ -43,6 +44,15 @@ def may_in_sources(chat_id: str, user_id: int, rights: Collection[Right]) -> boo
             return False
         chat_id = origin.source_id
     return False
+
+
+def _has_left_words_of_others(chat_id: str, user_id: int) -> bool:
+    """Return whether a fork has words of others whose original is gone, with its chat."""
+    original = Message.objects.filter(pk=OuterRef("copied_from"))
+    copies = Message.objects.filter(
+        chat_id=chat_id, copied_from__isnull=False, sender_user__isnull=False
+    )
+    return copies.exclude(sender_user=user_id).exclude(Exists(original)).exists()
 
 
 def check_right_in_sources(chat_id: str, user_id: int, right: Right) -> None:

@@ -167,5 +167,6 @@ def delete_private(found: QuerySet[Any], *, keeps_pools: bool = True) -> int:
         Webhook.objects.filter(chat_id__in=charged).delete()
         Response.objects.filter(pk__in=paid).update(text="", output=[], request={})
         Session.objects.filter(chat_id__in=charged).delete()
+        deletion.finish_copies(chosen)
         chats.empty_chats(charged)
         return len(charged) + chats.delete_chats(sorted(chosen - charged))

@@ -12,6 +12,7 @@ from chat_app.models import Chat, ChatEvent, Message, Participant, ShareLink
 from sessions_app.data_rights.deleted_chats import delete_rows
 from sessions_app.models import QueuedTurn, Response, Session
 from tests import factories
+from tests.chat_app.forks.test_what_leaves import fork
 from tests.client import wait_until
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import clean, priced, rich, wallet
@@ -93,3 +94,18 @@ def test_the_rows_of_a_deleted_chat_wait_for_its_answers() -> None:
     Response.objects.update(status="completed", finished_at=timezone.now())
     assert delete_rows(10) == 1
     assert list(Chat.objects.values_list("pk", flat=True)) == [stays.pk]
+
+
+def test_copies_of_a_deleted_message_go_at_the_latest_with_its_chat() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    chat = factories.chat(ada, bob)
+    said = factories.message(chat, ada, "between us")
+    copy = Message.objects.get(copied_from=said.pk, chat=fork(said, bob))
+    # The process that deleted it died before it looked for copies.
+    Message.objects.filter(pk=said.pk).update(content="", deleted_at=timezone.now())
+    Chat.objects.filter(pk=chat.pk).update(deleted_at=timezone.now())
+
+    assert delete_rows(10) == 1
+
+    copy.refresh_from_db()
+    assert (copy.content, copy.deleted_at is None) == ("", False)
