@@ -161,9 +161,21 @@ def limited_to(rights: Rights) -> tuple[str, ...] | None:
     return None if rights.agents is None else tuple(sorted(rights.agents))
 
 
-def asking_only(agent_ids: Iterable[str] | None) -> Rights:
-    """Return all rights of a person, but to ask other agents than those of `limited_to`."""
-    return ALL if agent_ids is None else replace(ALL, agents=frozenset(agent_ids))
+def limited_to_chats(rights: Rights) -> tuple[str, ...] | None:
+    """Return the ids of the only chats that a credential is for, for a row; None for all."""
+    return None if rights.chats is None else tuple(sorted(rights.chats))
+
+
+def asking_only(agent_ids: Iterable[str] | None, chat_ids: Iterable[str] | None = None) -> Rights:
+    """Return all rights of a person, within the agents of `limited_to` and the chats.
+
+    The chats are those of `limited_to_chats`.
+    """
+    return replace(
+        ALL,
+        agents=None if agent_ids is None else frozenset(agent_ids),
+        chats=None if chat_ids is None else frozenset(chat_ids),
+    )
 
 
 def unknown_scopes(scopes: Iterable[str]) -> list[str]:

@@ -37,10 +37,13 @@ class QueuedTurn(models.Model):
     # The client's events: its inputs and the `response.create`.
     inputs = models.JSONField(default=list)
     create = models.JSONField(default=dict)
-    # The parts of the sender's credential that apply when the turn starts: its budget, and the
-    # agents that it may ask.
+    # The parts of the sender's credential that apply when the turn starts: its budget, which secret
+    # of the key it was (Principal.key_version), the agents that it may ask and the chats whose
+    # files it may show.
     credential = models.CharField(max_length=40, blank=True, default="", db_default="")
+    key_version = models.PositiveIntegerField(null=True, blank=True)
     agents = models.JSONField(null=True, blank=True)
+    chats = models.JSONField(null=True, blank=True)
     # Who passed the sender's token on (Principal.actors).
     actors = models.JSONField(default=list, db_default=[], blank=True)
     # How many servers had forwarded the request; an answer that starts later counts them too.

@@ -38,8 +38,10 @@ def named_contents(inputs: Sequence[dict[str, Any]]) -> Iterator[tuple[str | Non
 
 
 def files_of(row: QueuedTurn) -> list[QueuedFile]:
-    """Return the files of a queued message that its sender may still read, in their order."""
-    owner = ContentOwner(user_id=row.user_id)
+    """Return the files of a queued message that its credential may still read, in order."""
+    owner = ContentOwner(
+        user_id=row.user_id, chats=None if row.chats is None else frozenset(row.chats)
+    )
     found = []
     for content_id, description in named_contents(row.inputs):
         if content_id is None:

@@ -5,7 +5,7 @@ After each change the members receive the new state of the queue (`queue.updated
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,13 +15,14 @@ from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 import uamp
+from agents_app.rest.rights import asking_only
 from chat_app.log import fanout
 from chat_app.log.entries import lock_chats
 from chat_app.members.membership import has_left_freely, is_member, is_owner
 from sessions_app.access import keys
 from sessions_app.access.stored_keys import ended_actors
 from sessions_app.inputs.rows import consume_inputs
-from sessions_app.models import InboundEvent, QueuedTurn, Response, Session
+from sessions_app.models import KEY_CREDENTIAL, InboundEvent, QueuedTurn, Response, Session
 from sessions_app.queue.reading import queue_of
 from sessions_app.session_states import session_like
 from sessions_app.states import QueuedTurnState, QueuedTurnTrigger
@@ -33,11 +34,21 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
+    from agents_app.rest.rights import Rights
+    from sessions_app.access.principal import Principal
+
 CLAIM_SECONDS: Final = 60
 """A process that has not started its claim within this time is presumed dead."""
 ATTEMPTS: Final = 40
 """How often a message is tried whose turn is refused for a temporary reason."""
-_KEY_ENDED: Final = "The key that sent this message was revoked or has expired. Send it again."
+_KEY_ENDED: Final = (
+    "The key that sent this message was revoked or has expired, or its secret was replaced."
+    " Send it again."
+)
+MORE_RIGHTS: Final = (
+    "The message was queued with a credential that may do more than this one, or has another"
+    " budget. Use that one."
+)
 _SENDER_GONE: Final = "The sender was removed from the chat, or deactivated."
 _NEVER_STARTED: Final = "The server could not send this message. Send it again."
 CHATS_AT_ONCE: Final = 50
@@ -54,6 +65,10 @@ class NoSuchQueuedTurn(LookupError):
 
 class NotTheirs(PermissionError):
     """The message is another person's."""
+
+
+class MoreRights(PermissionError):
+    """The message was queued with a credential that may do more than the one that starts it."""
 
 
 class OtherEvent(ValueError):
@@ -74,9 +89,11 @@ class NewQueuedTurn:
     text: str
     files: int
     credential: str = ""
+    key_version: int = 0
     actors: Sequence[tuple[str, int]] = ()
     servers: int = 0
     agents: Sequence[str] | None = None
+    chats: Sequence[str] | None = None
     pending_input_ids: Sequence[int] = ()
     # Whether the chat is a mirror: messages wait until its home has ordered them (ADR 66).
     is_elsewhere: bool = False
@@ -85,6 +102,22 @@ class NewQueuedTurn:
 def actors_of(row: QueuedTurn) -> tuple[tuple[str, int], ...]:
     """Return who passed the sender's token on (Principal.actors)."""
     return tuple((str(credential), int(version)) for credential, version in row.actors)
+
+
+def rights_of(row: QueuedTurn) -> Rights:
+    """Return the rights with which a queued message is sent."""
+    return asking_only(row.agents, row.chats)
+
+
+def has_ended(row: QueuedTurn) -> bool:
+    """Return whether a credential with which a message was queued is no longer valid.
+
+    These are the key, its secret of then, and the credentials that passed its token on.
+    """
+    secrets = set(actors_of(row))
+    if row.key_version is not None and row.credential.startswith(KEY_CREDENTIAL):
+        secrets.add((row.credential, row.key_version))
+    return not keys.is_in_force(row.credential) or bool(ended_actors(secrets))
 
 
 def is_busy(chat_id: str) -> bool:
@@ -127,9 +160,11 @@ def add(new: NewQueuedTurn) -> bool:
             text=new.text,
             files=new.files,
             credential=new.credential,
+            key_version=new.key_version,
             actors=list(new.actors),
             servers=new.servers,
             agents=None if new.agents is None else list(new.agents),
+            chats=None if new.chats is None else list(new.chats),
         )
         if new.pending_input_ids:
             led_to: dict[str, Any] = {"message_id": None, "response_ids": [], "first_seq": 0}
@@ -138,14 +173,14 @@ def add(new: NewQueuedTurn) -> bool:
     return True
 
 
-def remove(chat_id: str, item_id: str, user_id: int | None) -> None:
+def remove(chat_id: str, item_id: str, by: Principal) -> None:
     """Remove the person's own message or, as an owner of the chat, any message.
 
     Raises NotTheirs, and NoSuchQueuedTurn also if it is already being started.
     """
     with transaction.atomic():
-        row = _row(chat_id, item_id, user_id)
-        if row.user_id != user_id and not is_owner(chat_id, user_id):
+        row = _row(chat_id, item_id, by.user_id)
+        if row.user_id != by.user_id and not is_owner(chat_id, by.user_id):
             raise NotTheirs
         if row.status == QueuedTurnState.STARTING:
             raise NoSuchQueuedTurn
@@ -153,15 +188,17 @@ def remove(chat_id: str, item_id: str, user_id: int | None) -> None:
         _publish(chat_id)
 
 
-def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
+def start_now(chat_id: str, item_id: str, by: Principal) -> None:
     """Send the person's own message alongside running answers, or retry a failed one.
 
-    Raises NoSuchQueuedTurn and NotTheirs.
+    Raises NoSuchQueuedTurn, NotTheirs, and MoreRights if the credential `by` could not send it.
     """
     with transaction.atomic():
-        row = _row(chat_id, item_id, user_id)
-        if row.user_id != user_id:
+        row = _row(chat_id, item_id, by.user_id)
+        if row.user_id != by.user_id:
             raise NotTheirs
+        if not _may_send(by, row):
+            raise MoreRights
         now = timezone.now()
         rows = QueuedTurn.objects.filter(pk=row.pk)
         if move(
@@ -170,12 +207,32 @@ def start_now(chat_id: str, item_id: str, user_id: int | None) -> None:
             _publish(chat_id)
 
 
+def _may_send(by: Principal, row: QueuedTurn) -> bool:
+    """Return whether a credential covers the agents, chats and budget of a queued message.
+
+    One with a budget sends only what counts against it.
+    """
+    sent_with = replace(
+        rights_of(row),
+        scopes=by.rights.scopes,
+        protocols=by.rights.protocols,
+        has_budget=row.credential == by.credential,
+    )
+    return by.rights.includes(sent_with)
+
+
 def waiting_elsewhere(chat_ids: Collection[str]) -> dict[str, QueuedTurn]:
-    """Return the next message of each mirror that its home has not accepted yet."""
+    """Return the next message of each mirror that its home has not accepted yet.
+
+    Those whose credential has ended fail instead.
+    """
     waiting = QueuedTurn.objects.filter(chat_id__in=chat_ids, status=QueuedTurnState.QUEUED)
     firsts = waiting.values("chat_id").annotate(first=Min("pk")).values("first")
-    rows = QueuedTurn.objects.filter(pk__in=firsts).select_related("user")
-    return {row.chat_id: row for row in rows}
+    rows = list(QueuedTurn.objects.filter(pk__in=firsts).select_related("user"))
+    ended = [row for row in rows if has_ended(row)]
+    for row in ended:
+        refuse_elsewhere(row, "unauthorized", _KEY_ENDED)
+    return {row.chat_id: row for row in rows if row not in ended}
 
 
 def accepted_elsewhere(row: QueuedTurn) -> None:
@@ -252,7 +309,7 @@ def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
                 _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _SENDER_GONE)
             _publish(chat_id)
             return None
-        if not keys.is_in_force(row.credential) or ended_actors(actors_of(row)):
+        if has_ended(row):
             _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _KEY_ENDED)
             _publish(chat_id)
             return None

@@ -14,7 +14,6 @@ import msgspec
 from django.utils import timezone
 
 import uamp
-from agents_app.rest.rights import asking_only
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
@@ -73,9 +72,10 @@ def _request(row: QueuedTurn) -> TurnRequest:
         user_id=row.user_id,
         username=row.user.get_username(),
         credential=row.credential,
+        key_version=row.key_version or 0,
         actors=rows.actors_of(row),
         servers=row.servers,
-        rights=asking_only(row.agents),
+        rights=rows.rights_of(row),
     )
     create = uamp.decode(msgspec.json.encode(row.create))
     if not isinstance(create, ev.ResponseCreate):

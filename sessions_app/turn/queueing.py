@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 import uamp
-from agents_app.rest.rights import limited_to
+from agents_app.rest.rights import limited_to, limited_to_chats
 from sessions_app import database, services
 from sessions_app.inputs.media import check_readable
 from sessions_app.queue import rows
@@ -63,16 +63,20 @@ async def queued(request: TurnRequest) -> bool:
         text=text,
         files=sum(isinstance(given, _MEDIA) for given in request.inputs),
         credential=session.principal.credential,
+        key_version=session.principal.key_version,
         actors=session.principal.actors,
         agents=limited_to(session.principal.rights),
+        chats=limited_to_chats(session.principal.rights),
         servers=session.principal.servers,
         pending_input_ids=request.pending_input_ids,
         is_elsewhere=session.home is not None,
     )
     if new.is_elsewhere:
-        await _check_travels(request, inputs)
+        _check_travels(request, inputs)
     elif not await database.run(rows.is_busy, session.chat_id):
         return False
+    named = [content_id for content_id, _ in named_contents(inputs) if content_id is not None]
+    await database.run(check_readable, named, session.principal)
     if request.admit is not None:
         # The text counts on queueing; answers after the first count on starting.
         await request.admit(1, size)
@@ -86,7 +90,7 @@ async def queued(request: TurnRequest) -> bool:
         ) from None
 
 
-async def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> None:
+def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> None:
     """Raise RemoteProtocolError unless a message can be sent to the home of its chat."""
     in_thread = any(given.thread is not None for given in request.inputs)
     if request.attachments or in_thread or request.create.replaces is not None:
@@ -95,11 +99,9 @@ async def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]])
             "The chat belongs to another server, to which threads and new versions are not sent.",
         )
     ids = [content_id for content_id, _ in named_contents(inputs)]
-    named = [content_id for content_id in ids if content_id is not None]
-    if len(named) < len(ids) or len(ids) > FILES_MOST:
+    if None in ids or len(ids) > FILES_MOST:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
             "The chat belongs to another server. Upload the files of a message first, at most"
             f" {FILES_MOST}.",
         )
-    await database.run(check_readable, named, request.session.principal)

@@ -27,11 +27,13 @@ async def take_queue_event(
     await check_rate(connection, session.principal, "writes", session.wire_id)
     act = rows.remove if isinstance(event, ev.QueueRemove) else rows.start_now
     try:
-        await database.run(act, session.chat_id, event.item_id, session.principal.user_id)
+        await database.run(act, session.chat_id, event.item_id, session.principal)
     except rows.NoSuchQueuedTurn:
         raise RemoteProtocolError(
             ErrorCode.MESSAGE_NOT_FOUND, "There is no such queued message; it may have been sent."
         ) from None
+    except rows.MoreRights:
+        raise RemoteProtocolError(ErrorCode.FORBIDDEN, rows.MORE_RIGHTS) from None
     except rows.NotTheirs:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,

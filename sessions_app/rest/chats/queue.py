@@ -12,10 +12,13 @@ from rest_framework.response import Response
 
 import uamp
 from agents_app.rest.problems import responses
+from agents_app.rest.rights import MissingRight
 from agents_app.rest.views import caller
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import read_query
 from chat_app.rest.serializers import NoQuery
+from sessions_app.access import auth
+from sessions_app.access.principal import Principal
 from sessions_app.queue import rows
 from sessions_app.queue.reading import queue_of
 
@@ -93,13 +96,18 @@ class QueueStartView(RestView):
 
 
 def _act(
-    act: Callable[[str, str, int], None], request: Request, chat_id: str, item_id: str
+    act: Callable[[str, str, Principal], None], request: Request, chat_id: str, item_id: str
 ) -> None:
     check_member(request, chat_id)
+    principal = request.auth
+    if not isinstance(principal, Principal):
+        principal = auth.of_user(caller(request))
     try:
-        act(chat_id, item_id, caller(request).pk)
+        act(chat_id, item_id, principal)
     except rows.NoSuchQueuedTurn as error:
         raise Http404 from error
+    except rows.MoreRights as error:
+        raise MissingRight(rows.MORE_RIGHTS) from error
     except rows.NotTheirs as error:
         raise PermissionDenied(
             "Only its author may send a queued message; an owner may remove it, too."
