@@ -56,6 +56,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     actors: tuple[tuple[str, int], ...] = ()
     # The ids of the agents that the asker's credential may ask; None restricts nothing.
     agents: tuple[str, ...] | None = None
+    # The ids of the chats that the asker's credential is for; None restricts nothing.
+    chats: tuple[str, ...] | None = None
     # How many servers forwarded the request (docs/agents.md#remote-agents).
     servers: int = 0
     # What its asker agreed to: later prices of the agent do not apply. None if it is free.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agents_app.tools.registry import ToolError
 from chat_app.contents import quota, reading_rights, references
-from sessions_app.models import Session
+from sessions_app.models import Response
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,15 +24,19 @@ def chat_owner(chat_id: str) -> quota.ContentOwner:
     return quota.ContentOwner(key=f"chat:{chat_id}")
 
 
-def asker_of(session: Session | None) -> quota.ContentOwner:
-    """Return the owner whose contents an answer in a session may read, within its key's chats."""
+def asker_of(response: Response) -> quota.ContentOwner:
+    """Return the owner whose contents an answer may read, within the chats of its credential.
+
+    That is the credential that asked for it; others of the same person may use the same session.
+    """
+    session = response.session
     if session is None:
         return quota.ContentOwner()
-    key = session.api_key
+    chats = response.request.get("chats")
     return quota.ContentOwner(
         user_id=session.user_id,
         key=session.principal,
-        chats=None if key is None else key.rights.chats,
+        chats=None if chats is None else frozenset(chats),
     )
 
 
@@ -59,8 +63,7 @@ def presentable(
     response_id: str, chat_id: str, content_ids: Sequence[str]
 ) -> tuple[uamp.ContentItem, ...]:
     """Return the items of contents that a response shows, and let its chat read them."""
-    session = Session.objects.filter(responses=response_id).first()
-    asker = asker_of(session)
+    asker = asker_of(Response.objects.select_related("session").get(pk=response_id))
     found = [readable(content_id, chat_id=chat_id, asker=asker) for content_id in content_ids]
     reading_rights.use(chat_id, [str(content.pk) for content in found])
     return tuple(references.item_of(content) for content in found)

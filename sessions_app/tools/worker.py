@@ -116,7 +116,6 @@ def claim_call(pk: int) -> CallClaim | None:
     )
     if not won:
         return None
-    session = row.response.session
     return CallClaim(
         pk=pk,
         attempt=row.attempts + 1,
@@ -126,7 +125,7 @@ def claim_call(pk: int) -> CallClaim | None:
         response_id=row.response_id,
         chat_id=row.response.chat_id,
         message_id=row.response.message_id,
-        asker=asker_of(session),
+        asker=asker_of(row.response),
         deadline=deadline,
         percent=(row.progress or {}).get("percent") or 0,
         agent=row.response.agent.name,

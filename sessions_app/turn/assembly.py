@@ -16,7 +16,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.providers.options import audio_formats
-from agents_app.rest.rights import limited_to
+from agents_app.rest.rights import limited_to, limited_to_chats
 from chat_app.contents import references, storage
 from chat_app.conversation.threads import followers_of
 from chat_app.ids import new_hex
@@ -188,6 +188,7 @@ def _overrides(
         credential=request.session.principal.credential,
         actors=request.session.principal.actors,
         agents=limited_to(request.session.principal.rights),
+        chats=limited_to_chats(request.session.principal.rights),
         servers=request.session.principal.servers,
         payment_token=request.session.payment_token_id,
     )

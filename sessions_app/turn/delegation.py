@@ -17,6 +17,7 @@ from django.db import transaction
 
 import uamp
 from agents_app import selectors as agents
+from agents_app.rest.rights import asking_only
 from agents_app.tools.registry import ToolError
 from chat_app.contents import references
 from chat_app.members import chats
@@ -84,22 +85,26 @@ def _open(
         user_id=asker.user_id,
         username=asker.user.get_username() if asker.user else "",
         credential=str(asking.request.get("credential", "")),
+        # Which agents work is the decision of their owner; which files they see is not.
+        rights=asking_only(None, asking.request.get("chats")),
         servers=int(asking.request.get("servers", 0)),
     )
     row = Session.objects.filter(parent_call_id=pk).first()
     if row is None:
         target = _target(spec, order, asker)
         _check_chain(response_id, spec, target)
-        items = _attached(order, chat_id, asker)
+        items = _attached(order, chat_id, asking)
         row = _new_session(asker, target, pk)
     else:
         # A process died after creating the session; the permission was checked then.
-        items = _attached(order, chat_id, asker)
+        items = _attached(order, chat_id, asking)
     return session_on_behalf(asking, row, principal), items
 
 
-def _attached(order: DelegationOrder, chat_id: str, asker: Session) -> tuple[uamp.ContentItem, ...]:
-    owner = asker_of(asker)
+def _attached(
+    order: DelegationOrder, chat_id: str, asking: Response
+) -> tuple[uamp.ContentItem, ...]:
+    owner = asker_of(asking)
     return tuple(
         references.item_of(readable(content_id, chat_id=chat_id, asker=owner))
         for content_id in order.attachments

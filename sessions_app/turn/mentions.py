@@ -101,7 +101,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         username=session.user.get_username() if session.user else "",
         credential=str(row.request.get("credential", "")),
         actors=context.actors,
-        rights=asking_only(row.request.get("agents")),
+        rights=asking_only(row.request.get("agents"), row.request.get("chats")),
         servers=int(row.request.get("servers", 0)),
     )
     return TurnRequest(

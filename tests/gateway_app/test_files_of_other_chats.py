@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from agents_app.models import Agent
 from agents_app.tools.registry import ToolError
 from chat_app.contents import reading_rights
+from chat_app.members.participants import add_participant
 from chat_app.models import Chat, Content, ContentUse
-from sessions_app.models import Session
+from sessions_app.models import Response, Session
 from sessions_app.tools import contents
 from tests import factories
-from tests.client import new_event
-from tests.live_server import shared_chat
+from tests.client import new_event, wait_until
+from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +83,68 @@ def tool(_web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str) -> 
     client.create_session(chat=chat.pk)
     client.ask("@echo x")
     client.until("response.done")
-    session = Session.objects.get(chat=chat, user=who.user)
+    present(chat, file)
+
+
+def tool_in_a_session_of_rest(
+    web: httpx.Client, _dial: Dial, who: Person, chat: Chat, file: str
+) -> None:
+    """Do so in the session of the chat that a key of all rights has opened over REST."""
+    for one in (key_of(who), who):
+        body = {"content": "@echo x", "wait": 20}
+        answer = web.post(f"/api/v1/chats/{chat.pk}/messages", json=body, headers=one.headers)
+        assert answer.is_success
+    assert Session.objects.filter(chat=chat).count() == 1
+    present(chat, file)
+
+
+def tool_in_a_resumed_session(
+    _web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str
+) -> None:
+    """Do so in a session that a key of all rights has opened on a socket."""
+    opened = dial(key_of(who)).create_session(chat=chat.pk)["session_id"]
+    client = dial(who)
+    client.create_session(chat=chat.pk, resume={"session_id": opened})
+    client.ask("@echo x")
+    client.until("response.done")
+    assert Session.objects.filter(chat=chat).count() == 1
+    present(chat, file)
+
+
+def tool_of_a_mentioned_agent(
+    _web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str
+) -> None:
+    """Do so as an agent that the agent mentions which was asked."""
+    quick_agent("curious", "asker", asks=["echo"], says="what do you think?")
+    add_participant(
+        chat_id=chat.pk, added_by=who.user, agent_id=Agent.objects.get(name="curious").pk
+    )
+    client = dial(who)
+    client.create_session(chat=chat.pk)
+    client.ask("@curious x")
+    wait_until(
+        lambda: Response.objects.filter(agent__name="echo", finished_at__isnull=False).exists()
+    )
+    present(chat, file)
+
+
+def tool_of_a_delegate(_web: httpx.Client, dial: Dial, who: Person, chat: Chat, file: str) -> None:
+    """Do so as the agent to which the one that was asked gives work."""
+    doer("boss", "worker")
+    doer("worker")
+    add_participant(chat_id=chat.pk, added_by=who.user, agent_id=Agent.objects.get(name="boss").pk)
+    client = dial(who)
+    client.create_session(chat=chat.pk)
+    client.ask(f"@boss {to('worker', order(say='done'))}")
+    client.until("response.done")
+    present(chat, file, agent="worker")
+
+
+def present(chat: Chat, file: str, agent: str = "echo") -> None:
+    """Let the answer of an agent show a file in a chat, as its tool `present` does."""
+    response = Response.objects.filter(agent__name=agent).latest("created_at")
     try:
-        asker = contents.asker_of(session)
+        asker = contents.asker_of(response)
         found = contents.readable(file, chat_id=chat.pk, asker=asker)
     except ToolError:
         return
@@ -97,9 +160,13 @@ DOORS: Final[dict[str, Door]] = {
     "UAMP batch": batch,
     "Responses": responses,
     "tool": tool,
+    "tool in REST's session": tool_in_a_session_of_rest,
+    "tool in a resumed session": tool_in_a_resumed_session,
+    "tool of a mentioned agent": tool_of_a_mentioned_agent,
+    "tool of a delegate": tool_of_a_delegate,
 }
 # An agent carries no file between the chats of its asker, even for the same asker.
-OF_OTHERS: Final = sorted(DOORS.keys() - {"tool"})
+OF_OTHERS: Final = sorted(name for name in DOORS if not name.startswith("tool"))
 
 
 def file_of(owner: Person, chat: Chat | None) -> str:
