@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from agents_app.admin.agent_form import offered_tools
 from agents_app.admin.trial import may_look
+from agents_app.delegates import unknown_to_owner
 from agents_app.models import Agent, AgentKind, ModelProvider, RemoteProtocol
 from agents_app.models.agents import AgentReplyTrigger, StrategyName
 from agents_app.outbound.rules import Unreachable
@@ -30,7 +31,7 @@ from agents_app.remote.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from django.contrib.auth.models import User
     from django.db.models import TextChoices
@@ -116,7 +117,7 @@ def make(values: Mapping[str, Any], *, owner: User) -> Agent:
     values, key = dict(values), values.get("key")
     values.pop("key", None)
     agent = Agent(owner=owner, **values)
-    _check(agent, key)
+    _check(agent, key, agent.delegates)
     _look(agent)
     agent.save(force_insert=True)
     return agent
@@ -130,7 +131,7 @@ def change(agent: Agent, values: Mapping[str, Any]) -> Agent:
     for name, value in values.items():
         if name != "key":
             setattr(agent, name, value)
-    _check(agent, values.get("key"))
+    _check(agent, values.get("key"), values.get("delegates", ()))
     if {"url", "key", "kind"} & {*values}:
         _look(agent)
     agent.save()
@@ -144,20 +145,23 @@ def _look(agent: Agent) -> None:
         agent.found, agent.probed_at = facts_of(agent), timezone.now()
 
 
-def _check(agent: Agent, key: str | None) -> None:
+def _check(agent: Agent, key: str | None, delegates: Collection[str]) -> None:
+    """Raise ValidationError for what cannot be saved; `delegates` are those that the caller names.
+
+    Those that were named before may have become private, and are not asked then.
+    """
     size = len(msgspec.json.encode({name: getattr(agent, name) for name in FIELDS}))
     if size > CONFIGURATION_BYTES:
         raise ValidationError(f"All fields have at most {CONFIGURATION_BYTES} bytes together.")
-    if problems := _problems(agent, key):
+    if problems := _problems(agent, key, delegates):
         raise ValidationError(problems)
     agent.full_clean()
     complete(agent, key)
 
 
-def _problems(agent: Agent, key: str | None) -> dict[str, str]:
+def _problems(agent: Agent, key: str | None, delegates: Collection[str]) -> dict[str, str]:
     """Return the problems with the fields, in the words of the admin's form."""
     known = {name for group in offered_tools().values() for name in group}
-    agents = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
     if agent.kind == AgentKind.REMOTE:
         values = {name: getattr(agent, name) for name in FIELDS}
         found = dict(problems_of({**values, "key": key}))
@@ -174,7 +178,7 @@ def _problems(agent: Agent, key: str | None) -> dict[str, str]:
             found["key"] = problem
     if missing := [name for name in agent.tools if name not in known]:
         found["tools"] = f"No such tool: {', '.join(missing)}."
-    if missing := [name for name in agent.delegates if name.casefold() not in agents]:
+    if missing := unknown_to_owner(delegates, agent.owner_id):
         found["delegates"] = f"No such agent: {', '.join(missing)}."
     return found
 

@@ -55,7 +55,7 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     approvals: tuple[str, ...] = ()
     """The tools that a person has to approve each time."""
     delegates: tuple[tuple[str, str], ...] = ()
-    """Names and descriptions of the agents that it may delegate work to."""
+    """Names and descriptions of the agents that it may delegate work to (`is_for_owner`)."""
     pricing: Pricing = FREE
     strategy: str = "loop"
     strategy_options: dict[str, Any] = {}
@@ -187,6 +187,14 @@ def usable_by(user_id: int | None, path: str = "") -> Q:
         return usable
     staff = get_user_model().objects.filter(pk=user_id, is_staff=True, is_active=True)
     return usable | Q(**{f"{path}owner": user_id}) | Q(Exists(staff))
+
+
+def is_for_owner(owner_id: int | None) -> Q:
+    """Match the agents that an agent of this owner may involve in its answers.
+
+    Operators make agents without an owner, and they may use every agent.
+    """
+    return Q() if owner_id is None else usable_by(owner_id)
 
 
 def any_agent_takes_calls() -> bool:
@@ -332,7 +340,7 @@ def spec_of(agent: Agent) -> AgentSpec:
         tools=resolved_names(agent.tools, found),
         source_tools=found,
         approvals=tuple(agent.approvals),
-        delegates=_delegates(agent.delegates),
+        delegates=_delegates(agent.delegates, agent.owner_id),
         pricing=read_pricing(agent.pricing),
         strategy=agent.strategy,
         strategy_options=agent.strategy_options,
@@ -362,13 +370,13 @@ def _provider(agent: Agent) -> str:
     return f"remote_{agent.protocol}"
 
 
-def _delegates(names: list[str]) -> tuple[tuple[str, str], ...]:
-    """Return the names and descriptions of those of these agents that are enabled."""
+def _delegates(names: list[str], owner_id: int | None) -> tuple[tuple[str, str], ...]:
+    """Return the names and descriptions of those of these agents that an owner's agent may ask."""
     if not names:
         return ()
     wanted = [_folded(name) for name in names]
     rows = Agent.objects.annotate(folded_name=Lower("name")).filter(
-        folded_name__in=wanted, is_enabled=True
+        is_for_owner(owner_id), folded_name__in=wanted, is_enabled=True
     )
     return tuple(rows.order_by("name").values_list("name", "description"))
 

@@ -10,6 +10,7 @@ from django import forms
 from agents_app.admin.form_fields import FormPart, ListField, NamesField, PartsField
 from agents_app.conversation.presentation import PRESENT
 from agents_app.conversation.state_changes import SET_STATE
+from agents_app.delegates import unknown_to_owner
 from agents_app.mcp.listing import all_of, listed_tools
 from agents_app.models import Agent, AgentKind, ModelProvider
 from agents_app.outbound.keys import KEY_CHARS
@@ -241,9 +242,7 @@ class AgentForm(_AgentForm):
     def clean_delegates(self) -> Any:
         """Reject unknown agents."""
         delegates = self.cleaned_data["delegates"]
-        known = {name.casefold() for name in Agent.objects.values_list("name", flat=True)}
-        missing = [name for name in delegates if name.casefold() not in known]
-        if missing:
+        if missing := unknown_to_owner(delegates, None):
             raise forms.ValidationError(f"No such agent: {', '.join(missing)}.")
         return delegates
 
@@ -265,6 +264,7 @@ class AgentForm(_AgentForm):
     def clean(self) -> dict[str, Any]:
         """Check that something can answer for the agent."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
+        self._check_delegates(values)
         if values.get("kind") == AgentKind.REMOTE:
             for field, words in problems_of(values).items():
                 self.add_error(field, words)
@@ -281,6 +281,16 @@ class AgentForm(_AgentForm):
         elif values.get("owner") is None:
             self.add_error("owner", "A connected agent needs an owner, whose daemon registers it.")
         return values
+
+    def _check_delegates(self, values: dict[str, Any]) -> None:
+        """Refuse delegates that the agent's owner may not use, unless they were stored before."""
+        owner = values.get("owner")
+        if owner is None or not {"delegates", "owner"} & {*self.changed_data}:
+            return
+        if private := unknown_to_owner(values.get("delegates", ()), owner.pk):
+            self.add_error(
+                "delegates", f"The owner may not use these agents: {', '.join(private)}."
+            )
 
     def _may_make(self, kind: str, protocol: str) -> bool:
         if self.operator is None or not is_of_peer(kind, protocol):

@@ -134,21 +134,22 @@ def _new_session(asker: Session, target: AgentSpec, pk: int) -> Session:
 
 
 def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpec:
-    """Return the agent to delegate to, which must be declared and usable by the asker or owner.
+    """Return the agent to delegate to: declared, and usable by the owner of the agent of `spec`.
 
-    An owner who declares a private agent lets everyone who may ask `spec` have it work. Visitors
-    reach only models that the operator lets them use.
+    An owner who declares a private agent lets everyone who may ask `spec` have it work. The agent
+    of operators, without an owner, reaches what its asker may use. Visitors reach only models that
+    the operator lets them use.
     """
     known = [name for name, _ in spec.delegates]
     if order.agent.casefold() not in {name.casefold() for name in known}:
         raise ToolError(f"There is no agent {order.agent[:80]!r} to give work to: {known}.")
-    for viewer in (asker.user_id, spec.owner_id):
-        target = agents.get_agent(order.agent, viewer=viewer)
-        if target is None:
-            continue
-        if asker.user_id is not None or agents.may_answer_visitors(target.id):
-            return target
-    raise ToolError(f"{order.agent} is not available to the person who asks.")
+    delegating = agents.standing_of([spec.id]).get(spec.id)
+    owner_id = None if delegating is None else delegating.owner_id
+    target = agents.get_agent(order.agent, viewer=asker.user_id if owner_id is None else owner_id)
+    if target is None or (asker.user_id is None and not agents.may_answer_visitors(target.id)):
+        whom = "the person who asks" if owner_id is None else f"the owner of {spec.name}"
+        raise ToolError(f"{order.agent} is not available to {whom}.")
+    return target
 
 
 def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:

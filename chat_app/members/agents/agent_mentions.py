@@ -2,8 +2,8 @@
 
 Guards decide, based on rows alone: how many times in a row agents asked each other (hops), how
 often these two did so recently (the pair window), whether agents are silenced, and whether the one
-asked is enabled and the asker may use it. A mention that a guard stops becomes a log entry with
-the reason.
+asked is enabled and both the asker and the owner of the agent that asks may use it. A mention that
+a guard stops becomes a log entry with the reason.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import uamp
+from agents_app import selectors as agents
 from chat_app.folding import folded
 from chat_app.ids import new_event_id
 from chat_app.log.entries import NewEvent, append, lock_chats, milliseconds
@@ -39,7 +40,7 @@ _QUOTED: Final = re.compile(r"^ {0,3}>.*$|^(`{3,}|~{3,}).*?^\1|`[^`\n]*`", re.MU
 DISABLED: Final = "disabled"
 """The reason given for an agent that is switched off."""
 PRIVATE: Final = "private"
-"""The reason given for an agent that the asker may not use."""
+"""The reason given for an agent that the asker, or the owner of the asking one, may not use."""
 
 
 class MentionStop(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +124,7 @@ def agents_asked(
         ]
         if not most or not meant:
             return []
+        meant = _usable_by_owner_of(by, meant, chat_id)
         stops = [_stop(chat, member, by=by, hops=hops, most=most) for member in meant]
         asked = [member for member, stop in zip(meant, stops, strict=True) if stop is None]
         AgentMention.objects.bulk_create(
@@ -131,6 +133,21 @@ def agents_asked(
         stopped = [stop for stop in stops if stop is not None]
         append_stops(chat_id, stopped, message_id=message_id, thread=thread)
     return asked
+
+
+def _usable_by_owner_of(
+    by: AgentMember, meant: Sequence[AgentMember], chat_id: str
+) -> list[AgentMember]:
+    """Return these members; those that the owner of `by` may not use are not usable."""
+    standing = agents.standing_of([by.agent_id]).get(by.agent_id)
+    if standing is None or standing.owner_id is None:
+        return list(meant)
+    theirs = all_agent_members(chat_id, asker=standing.owner_id)
+    usable = {member.agent_id for member in theirs if member.is_usable}
+    return [
+        msgspec.structs.replace(member, is_usable=member.is_usable and member.agent_id in usable)
+        for member in meant
+    ]
 
 
 def _stop(

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
+from agents_app import selectors
 from agents_app.models import Agent
 from agents_app.remote import health
 from chat_app.rest.members import agents
@@ -98,6 +99,30 @@ def test_an_agent_that_could_not_answer_is_refused(change: dict[str, Any], point
     problem = check_problem(post(client, "/api/v1/agents", {**NEW, **change}), 400, "invalid")
     assert pointer in [error["pointer"] for error in problem["errors"]]
     assert not Agent.objects.exists()
+
+
+def test_an_agent_delegates_to_those_that_its_owner_may_use() -> None:
+    ada, bob = allowed(factories.user("ada")), factories.user("bob")
+    client, path = bearer(ada), "/api/v1/agents/helper"
+    for name, owner, is_public in (("hers", ada, False), ("his", bob, False), ("open", bob, True)):
+        Agent.objects.create(name=name, owner=owner, is_public=is_public)
+    texts = []
+    for name in ("his", "none"):
+        problem = check_problem(
+            post(client, "/api/v1/agents", {**NEW, "delegates": [name]}), 400, "invalid"
+        )
+        texts.append(str(problem["errors"]).replace(name, "NAME"))
+    assert texts[0] == texts[1]
+    assert not Agent.objects.filter(name="helper").exists()
+    made = post(client, "/api/v1/agents", {**NEW, "delegates": ["hers", "open"]})
+    assert made.status_code == 201
+    check_problem(patch(client, path, {"delegates": ["his"]}), 400, "invalid")
+    agent = Agent.objects.get(name="helper")
+    assert agent.delegates == ["hers", "open"]
+    # One that becomes private is not asked, and leaves the agent editable.
+    Agent.objects.filter(name="open").update(is_public=False)
+    assert patch(client, path, {"description": "mine"}).status_code == 200
+    assert selectors.get_spec(agent.pk).delegates == (("hers", ""),)
 
 
 def test_an_agent_whose_address_became_forbidden_can_be_switched_off(settings: Settings) -> None:
