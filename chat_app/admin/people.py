@@ -2,7 +2,8 @@
 
 Operators cannot change their own rights, and only superusers can grant rights that they do not
 have: other operators change only people and roles with no more rights than theirs. A password lets
-one sign in as that person, so only operators who may act as them set it.
+one sign in as that person, so only operators who may act as them set it, or change what identifies
+them when they sign in.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ else:
     _UserAdmin = UserAdmin
 
 RIGHTS: Final = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
+SIGN_IN: Final = ("username", "email", "last_login")
+"""What signs a person in: the name, the address that gets links, and what those links end with."""
 
 
 admin.site.unregister([User, Group])
@@ -44,8 +47,15 @@ class PersonAdmin(ColumnSearch, AuditedAdmin, _UserAdmin):
     paginator = CappedPaginator
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Make an operator's own rights read-only, and superuser status for all but superusers."""
+        """Make read-only what an operator may not change.
+
+        Those are their own rights, superuser status for all but superusers, and what signs a person
+        in for those who may not act as them.
+        """
         shown = tuple(super().get_readonly_fields(request, obj))
+        operator: Any = request.user
+        if obj is not None and not may_act_as(operator, obj):
+            shown = (*shown, *SIGN_IN)
         if obj is not None and obj.pk == request.user.pk:
             return (*shown, *RIGHTS)
         return shown if request.user.is_superuser else (*shown, "is_superuser")

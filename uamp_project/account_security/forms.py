@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from allauth.account.fields import EmailField
 from allauth.account.forms import AddEmailForm, ResetPasswordForm, ResetPasswordKeyForm
+from allauth.account.models import EmailAddress
 from allauth.core import context
 from django import forms
 from django.utils.translation import gettext as _
@@ -49,12 +50,15 @@ class ForgottenPasswordForm(ResetPasswordForm):
     email = EmailField(max_length=ADDRESS_CHARS)
 
     def clean_email(self) -> str:
-        """Count the mail whether or not the address has an account.
+        """Count the mail whether or not the address has an account, which must have confirmed it.
 
         A browser in which the person signed in before has a count of its own, so that no one else
         can use up the mails that the person may request there (docs/adr/0013).
         """
         address: str = super().clean_email()
+        rows = EmailAddress.objects.filter(user__in=self.users, verified=True)
+        confirmed = {row.user_id for row in rows if row.email.lower() == address.lower()}
+        self.users = [user for user in self.users if user.pk in confirmed]
         names = (user.get_username() for user in self.users)
         devices = (known_device(context.request, name) for name in names)
         if device := next(filter(None, devices), ""):

@@ -1,4 +1,7 @@
-"""Who gets a secret of another person: only who has all of their rights and may see contents."""
+"""Who gets a secret of another person, or changes what signs them in.
+
+Only who has all of their rights and may see contents.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
@@ -23,7 +28,9 @@ pytestmark = pytest.mark.django_db
 
 Take: TypeAlias = "Callable[[User, User], bool]"
 """Tries to get a secret of a person as an operator; returns whether that succeeded."""
-KEYS = ("view_apikey", "add_apikey", "rotate_key", "view_user", "change_user")
+KEYS = ("view_apikey", "add_apikey", "rotate_key", "view_user", "change_user",
+        "view_emailaddress", "delete_emailaddress", "view_authenticator",
+        "delete_authenticator")  # fmt: skip
 SECRET = re.compile(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}")
 
 
@@ -80,7 +87,43 @@ def set_password(operator: User, of: User) -> bool:
     return User.objects.get(pk=of.pk).password != of.password
 
 
-TAKES = [make, rotate, make_in_the_admin, rotate_in_the_admin, set_password]
+def change(operator: User, of: User, **fields: str) -> User:
+    """Send the form of a person as an operator; return the person as stored then."""
+    form = {"username": of.username, "is_active": "on", "date_joined_0": "2026-01-01",
+            "date_joined_1": "00:00:00", **fields}  # fmt: skip
+    browser(operator).post(reverse("admin:auth_user_change", args=[of.pk]), form)
+    return User.objects.get(pk=of.pk)
+
+
+def set_email(operator: User, of: User) -> bool:
+    return change(operator, of, email="mallory@example.org").email != of.email
+
+
+def set_username(operator: User, of: User) -> bool:
+    return change(operator, of, username="renamed").username != of.username
+
+
+def set_last_login(operator: User, of: User) -> bool:
+    fields = {"last_login_0": "2020-01-01", "last_login_1": "00:00:00"}
+    return change(operator, of, **fields).last_login != of.last_login
+
+
+def remove_address(operator: User, of: User) -> bool:
+    row, _ = EmailAddress.objects.get_or_create(user=of, email="other@example.org", verified=True)
+    url = reverse("admin:account_emailaddress_delete", args=[row.pk])
+    browser(operator).post(url, {"post": "yes"})
+    return not EmailAddress.objects.filter(pk=row.pk).exists()
+
+
+def remove_factor(operator: User, of: User) -> bool:
+    row, _ = Authenticator.objects.get_or_create(user=of, type="recovery_codes", data={})
+    url = reverse("admin:mfa_authenticator_delete", args=[row.pk])
+    browser(operator).post(url, {"post": "yes"})
+    return not Authenticator.objects.filter(pk=row.pk).exists()
+
+
+CHANGES = [set_email, set_username, set_last_login, remove_address, remove_factor]
+TAKES = [*CHANGES, make, rotate, make_in_the_admin, rotate_in_the_admin, set_password]
 CASES = [
     # operator's further rights, the other person's rights, whether the operator gets a secret
     pytest.param((), (), False, id="who sees no contents, of anyone"),

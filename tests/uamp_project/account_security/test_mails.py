@@ -113,6 +113,19 @@ def test_the_page_does_not_reveal_which_addresses_have_accounts() -> None:
     assert [one.to for one in sent(1)] == [["ada@example.org"]]
 
 
+@pytest.mark.parametrize("is_unconfirmed", [True, False])
+def test_an_address_that_its_person_did_not_confirm_gets_no_link(
+    is_unconfirmed: bool,  # noqa: FBT001 a case
+) -> None:
+    ada = factories.user("ada", email="mallory@example.org")
+    if is_unconfirmed:
+        EmailAddress.objects.create(user=ada, email=ada.email, verified=False, primary=True)
+    assert ask(ada.email)["Location"] == f"{FORGOTTEN}/sent"
+    person("bea")
+    ask("bea@example.org")
+    assert [one.to for one in sent(1)] == [["bea@example.org"]]
+
+
 @pytest.mark.parametrize("change", ["address", "password", "sign-in", "time"])
 def test_a_link_ends_with_what_it_was_sent_for(
     change: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
