@@ -90,6 +90,7 @@ class HoldRow:
     response_id: str
     extends_id: str | None
     expires_at: datetime
+    credential: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,7 @@ def _holds(which: Q) -> list[HoldRow]:
             response_id=row.response_id,
             extends_id=row.extends_id,
             expires_at=row.expires_at,
+            credential=row.credential or "",
         )
         for row in rows
     ]

@@ -42,6 +42,13 @@ def set_budget(user_id: int, credential: str, *, period: str, amount: Money) -> 
         )
 
 
+def limited(credentials: Collection[str]) -> set[str]:
+    """Return those of the credentials that have a budget."""
+    names = [one for one in credentials if one]
+    rows = SpendingLimit.objects.filter(credential__in=names) if names else ()
+    return {row.credential for row in rows}
+
+
 def budgets_of(credentials: Collection[str]) -> dict[str, LimitState]:
     """Return the budgets of the credentials that have one, and how much of each is used."""
     now = database_now()

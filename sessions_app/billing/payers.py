@@ -45,7 +45,7 @@ class Source:
 
     `user_id` is the person whose spending limits apply, unless there are known to be none.
     `expires_at` is a token's expiry. `purpose` is budgets.SPONSOR if a sponsor's budget must cover
-    it. `credential` is the asker's, whose budget is charged.
+    it.
     """
 
     account_id: int
@@ -55,12 +55,15 @@ class Source:
     has_limits: bool = True
     expires_at: datetime | None = None
     purpose: str = "answer"
-    credential: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """An answer with a price: the facts that determine who pays for it."""
+    """An answer with a price: the facts that determine who pays for it.
+
+    `credential` is the one with which the answer was requested. Its budget counts all that is
+    reserved for the answer, whichever source pays.
+    """
 
     chat_id: str
     agent_id: str
@@ -91,9 +94,9 @@ class AnswerPayment:
 
     source: Source | None
     payer_id: int | None
+    purchase: Purchase
     is_sponsored: bool = False
     first: HoldOutcome | None = None
-    purchase: Purchase | None = None
 
 
 def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
@@ -141,14 +144,15 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
                 known = said[user, one.agent_id]
                 up_to = known.up_to if rule == "asker" else None
                 source = replace(source, up_to=up_to, has_limits=known.has_limits)
-        if source is not None and one.credential:
-            source = replace(source, credential=one.credential)
-        if rule == "sponsor" and source is not None:
+        is_sponsored = rule == "sponsor" and source is not None
+        if is_sponsored and source is not None:
             source = replace(source, purpose=budgets.SPONSOR)
-            payment = AnswerPayment(source=source, payer_id=one.asker_id, is_sponsored=True)
-        else:
-            payment = AnswerPayment(source=source, payer_id=user)
-        payments[one] = replace(payment, purchase=one)
+        payments[one] = AnswerPayment(
+            source=source,
+            payer_id=one.asker_id if is_sponsored else user,
+            purchase=one,
+            is_sponsored=is_sponsored,
+        )
     return payments
 
 
@@ -159,8 +163,6 @@ def current_payment(payment: AnswerPayment) -> AnswerPayment:
     asker submitted for this answer is used under any rule of the chat.
     """
     purchase, source = payment.purchase, payment.source
-    if purchase is None:
-        return payment
     is_shown = source is None or bool(source.token_id)
     if is_shown and payment.payer_id == purchase.asker_id:
         return payment

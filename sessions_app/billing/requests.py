@@ -18,9 +18,10 @@ from agents_app import selectors as agents
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.money import InvalidAmount, Money
+from payments_app.spending import credential_budgets
 from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import chat_budgets
-from sessions_app.billing.payers import Source, of_token
+from sessions_app.billing.payers import AnswerPayment, Purchase, Source, by_token, of_token
 from sessions_app.billing.reservations import (
     NETWORK,
     REFUSALS,
@@ -57,6 +58,10 @@ class OfferTooLow(Exception):
 
 class OtherMoney(Exception):
     """A payment names another network or currency than requested."""
+
+
+class OtherBudget(Exception):
+    """A key with a budget pays for an answer that counts in the budget of another key."""
 
 
 class PaymentRefused(Exception):
@@ -117,29 +122,73 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
             # It was stopped and settled while this payment was arriving.
             raise LookupError("no payment is due")
         spec = agents.get_spec(row.response.agent_id)
-        amount, asker = Money(row.amount, row.asset), row.response.session
+        amount = Money(row.amount, row.asset)
         try:
-            source = replace(
-                _offered(session, payment, spec), credential=session.principal.credential
-            )
+            source = _offered(session, payment, spec)
             _check_offer(payment, amount, source)
             hold = reserve(
                 source,
+                _purchase(row, spec, _counting(row, session)),
                 key=f"pay:{row.pk}",
                 amount=amount,
                 response_id=row.response_id,
-                agent_id=spec.id,
-                chat_id=row.asked_in,
                 held=None,
-                asker_id=None if asker is None else asker.user_id,
             )
-        except (*REFUSALS, OfferTooLow, OtherMoney) as error:
+        except (*REFUSALS, OfferTooLow, OtherMoney, OtherBudget) as error:
             raise PaymentRefused(error_event(error, amount, row.response_id)) from error
         move_row(row, PaymentTrigger.PAY)
         row.decided_at = timezone.now()
         row.hold_id, row.account_id, row.token_id = hold.hold_id, source.account_id, source.token_id
         row.save()
     return row, hold
+
+
+def _purchase(row: PaymentRequest, spec: AgentSpec, credential: str) -> Purchase:
+    asker = row.response.session
+    return Purchase(
+        chat_id=row.asked_in,
+        agent_id=spec.id,
+        agent=spec.name,
+        asset=row.asset,
+        asker_id=None if asker is None else asker.user_id,
+        credential=credential,
+    )
+
+
+def _counting(row: PaymentRequest, session: OpenSession) -> str:
+    """Return the credential whose budget counts a payment.
+
+    That is the one with which the answer was requested, or the one that pays if only that has a
+    budget. Raises OtherBudget if both have one, since a hold counts in one.
+    """
+    asking, paying = _asked_with(row), session.principal.credential
+    if asking == paying:
+        return asking
+    limited = credential_budgets.limited([asking, paying])
+    if len(limited) > 1:
+        raise OtherBudget(
+            "The answer was requested with another key that has a budget."
+            " Pay with that key, or with one without a budget."
+        )
+    return paying if paying in limited else asking
+
+
+def _asked_with(row: PaymentRequest) -> str:
+    return str(row.response.request.get("credential", ""))
+
+
+def paid_with_token(payment: AnswerPayment, row: PaymentRequest) -> AnswerPayment:
+    """Return the payment of an answer after a token has paid a request.
+
+    The token pays the rest too, as far as it goes, unless the request counted in the budget of a
+    key other than the one that asked: holds without a question would not count there.
+    """
+    purchase = payment.purchase
+    holds = ledger_rows.holds_of_response(row.response_id)
+    if any(one.hold_id == row.hold_id and one.credential != purchase.credential for one in holds):
+        return replace(payment, source=None)
+    source = by_token(row.token_id, purchase.agent, purchase.agent_id)
+    return replace(payment, source=source)
 
 
 def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentRequest:
@@ -220,7 +269,9 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
                 can_retry=False,
                 response_id=response_id,
             )
-    is_for_people = isinstance(error, InvalidAmount | OtherMoney | chat_budgets.BudgetReached)
+    is_for_people = isinstance(
+        error, InvalidAmount | OtherMoney | OtherBudget | chat_budgets.BudgetReached
+    )
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,
         message=str(error) if is_for_people else "The payment failed.",

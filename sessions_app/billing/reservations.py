@@ -107,36 +107,26 @@ REFUSALS: Final = (
 
 def reserve(
     source: Source,
+    purchase: Purchase,
     *,
     key: str,
     amount: Money,
     response_id: str,
-    agent_id: str,
-    chat_id: str,
     held: Money | None,
-    asker_id: int | None,
 ) -> HoldOutcome:
     """Reserve an amount for a response within its payer's approval; raises one of REFUSALS.
 
-    `held` is the amount already reserved, if known. `chat_id` is the chat whose budgets apply,
-    which `chat_budgets.lock_if_limited` has locked.
+    `held` is the amount already reserved, if known. The chat of `purchase`, whose budgets apply,
+    has been locked by `chat_budgets.lock_if_limited`.
     """
     with transaction.atomic():
-        chat_budgets.check(chat_id, agent_id, amount)
+        chat_budgets.check(purchase.chat_id, purchase.agent_id, amount)
         if source.up_to is not None:
             before = held_for(response_id, amount.asset) if held is None else held
             if before + amount > source.up_to:
                 raise BeyondApproval(f"{before + amount} would be held, {source.up_to} allowed")
         return ledger.authorize(
-            _authorization(
-                source,
-                key=key,
-                amount=amount,
-                response_id=response_id,
-                agent_id=agent_id,
-                chat_id=chat_id,
-                asker_id=asker_id,
-            )
+            _authorization(source, purchase, key=key, amount=amount, response_id=response_id)
         )
 
 
@@ -153,7 +143,7 @@ def lock_running(response_id: str) -> bool:
 
 @transaction.atomic
 def reserve_more(
-    payment: AnswerPayment, *, key: str, amount: Money, response_id: str, agent_id: str, held: Money
+    payment: AnswerPayment, *, key: str, amount: Money, response_id: str, held: Money
 ) -> tuple[AnswerPayment, HoldOutcome]:
     """Reserve more for a running answer; return its current payment and the hold.
 
@@ -161,9 +151,7 @@ def reserve_more(
     mind. If the run is stopped while this waits for the database, it ends and settles first. Raises
     one of REFUSALS, or MandateRevoked.
     """
-    purchase = payment.purchase
-    chat_id = "" if purchase is None else purchase.chat_id
-    chat_budgets.lock_if_limited([chat_id])
+    chat_budgets.lock_if_limited([payment.purchase.chat_id])
     if not lock_running(response_id):
         raise AnswerEnded(response_id)
     before, now = payment.source, current_payment(payment)
@@ -173,13 +161,11 @@ def reserve_more(
         raise BeyondApproval(f"{amount} would be held, nothing more is allowed")
     hold = reserve(
         now.source,
+        payment.purchase,
         key=key,
         amount=amount,
         response_id=response_id,
-        agent_id=agent_id,
-        chat_id=chat_id,
         held=held,
-        asker_id=None if purchase is None else purchase.asker_id,
     )
     return now, hold
 
@@ -218,7 +204,7 @@ def _could_pay(source: Source, wanted: Reservation) -> bool:
                     wanted.amount,
                     account_id=source.account_id,
                     purpose=source.purpose,
-                    credential=source.credential,
+                    credential=wanted.purchase.credential,
                 )
         except ledger.LimitReached:
             return False
@@ -235,11 +221,7 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
     payments = {
         one.response_id: found[one.purchase]
         if one.source is None
-        else AnswerPayment(
-            source=replace(one.source, credential=one.purchase.credential),
-            payer_id=one.purchase.asker_id,
-            purchase=one.purchase,
-        )
+        else AnswerPayment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
         for one in wanted
     }
     guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
@@ -266,37 +248,29 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
 def _first(one: Reservation, source: Source) -> ledger.Authorization:
     return _authorization(
         source,
+        one.purchase,
         key=f"hold:{one.response_id}:0",
         amount=one.amount,
         response_id=one.response_id,
-        agent_id=one.purchase.agent_id,
-        chat_id=one.purchase.chat_id,
-        asker_id=one.purchase.asker_id,
     )
 
 
 def _authorization(
-    source: Source,
-    *,
-    key: str,
-    amount: Money,
-    response_id: str,
-    agent_id: str,
-    chat_id: str,
-    asker_id: int | None,
+    source: Source, purchase: Purchase, *, key: str, amount: Money, response_id: str
 ) -> ledger.Authorization:
+    """Return a hold of an answer: the source pays, the purchase says whose budgets count it."""
     return ledger.Authorization(
         key=key,
         account_id=source.account_id,
         amount=amount,
         purpose=source.purpose,
         response_id=response_id,
-        agent_id=agent_id,
-        chat_id=chat_id,
+        agent_id=purchase.agent_id,
+        chat_id=purchase.chat_id,
         expires_in=settings.UAMP_HOLD_SECONDS,
         limits_of=source.user_id if source.has_limits else None,
-        credential=source.credential,
-        asker_id=asker_id,
+        credential=purchase.credential,
+        asker_id=purchase.asker_id,
     )
 
 

@@ -18,7 +18,7 @@ from payments_app.money import InvalidAmount, Money
 from sessions_app import database
 from sessions_app.billing import reservations
 from sessions_app.billing.meter import Meter
-from sessions_app.billing.payers import Source
+from sessions_app.billing.payers import Purchase, Source
 from sessions_app.billing.unfinished import of_failed, of_stopped
 from sessions_app.billing.usage import CAUSES, Cause, reservation
 from sessions_app.billing.weights import later_prompts, step_usage
@@ -141,11 +141,15 @@ class TrialPayment:
         account = ledger.account_of_user(self._user_id, amount.asset)
         return reservations.reserve(
             Source(account_id=account.id, user_id=self._user_id, purpose="trial"),
+            Purchase(
+                chat_id="",
+                agent_id=self._spec.id,
+                agent=self._spec.name,
+                asset=amount.asset,
+                asker_id=self._user_id,
+            ),
             key=f"{self._id}:{self._holds}",
             amount=amount,
             response_id=self._id,
-            agent_id=self._spec.id,
-            chat_id="",
             held=self._held,
-            asker_id=self._user_id,
         )

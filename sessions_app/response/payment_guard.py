@@ -32,7 +32,7 @@ from sessions_app.billing.events import (
     withdrawn,
 )
 from sessions_app.billing.media_weights import media_ids, read_extents
-from sessions_app.billing.payers import AnswerPayment
+from sessions_app.billing.payers import AnswerPayment, Purchase
 from sessions_app.billing.weights import sound_tokens, step_usage, usual_input, weight
 from sessions_app.response.row_state import taken_over
 from sessions_app.states import PaymentState
@@ -43,6 +43,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from payments_app.services import HoldOutcome
     from sessions_app.models import PaymentRequest
+    from sessions_app.response.context import RunContext
     from sessions_app.response.port import RunPort
     from sessions_app.response.row_state import Wait
 
@@ -66,9 +67,7 @@ class PaymentGuard:
     def __init__(self, port: RunPort) -> None:
         self._port, self._context = port, port.context
         self._meter = port.answer.meter
-        # If the price was set after the answer started, its asker decides.
-        asking = AnswerPayment(source=None, payer_id=port.context.user_id)
-        self._payment = port.context.payment or asking
+        self._payment = port.context.payment or _asking(port.context)
         payment, context = self._payment, port.context
         self._asset = context.spec.pricing.currency
         self._held = payment.first.amount if payment.first else Money.zero(self._asset)
@@ -273,7 +272,6 @@ class PaymentGuard:
             key=f"hold:{self._context.response_id}:{self._context.fence}:{self._holds}",
             amount=amount,
             response_id=self._context.response_id,
-            agent_id=self._context.spec.id,
             held=self._held,
         )
         self._held += hold.amount
@@ -341,11 +339,7 @@ class PaymentGuard:
         self._is_payers_balance = True
         self._held += Money(row.amount, row.asset)
         if row.token_id:
-            # The token used for this payment also pays the rest, as far as it goes.
-            source = await database.run(
-                payers.by_token, row.token_id, context.spec.name, context.spec.id
-            )
-            self._payment = replace(self._payment, source=source)
+            self._payment = await database.run(requests.paid_with_token, self._payment, row)
         await self._port.row.resume()
         await self._port.send_to_others(goes_on(context.response_id), row.payer_id)
         balance = await database.run(reservations.payer_balance, context.response_id)
@@ -394,3 +388,16 @@ class PaymentGuard:
         """Send an event to the payer; a sponsor's balance is not disclosed."""
         if not self._payment.is_sponsored:
             await self._port.send_to_payer(event, self._payment.payer_id)
+
+
+def _asking(context: RunContext) -> AnswerPayment:
+    """Return the payment of an answer whose price was set after it started: its asker decides."""
+    purchase = Purchase(
+        chat_id=context.asked_in,
+        agent_id=context.spec.id,
+        agent=context.spec.name,
+        asset=context.spec.pricing.currency,
+        asker_id=context.user_id,
+        credential=context.credential,
+    )
+    return AnswerPayment(source=None, payer_id=context.user_id, purchase=purchase)

@@ -49,15 +49,23 @@ def _take(response: Response) -> object:
     """Reserve more from the asker's account, as a running answer does; return what came of it."""
     assert response.session is not None
     accounts = payers.account_ids([("user", str(response.session.user_id), "USD")])
+    purchase = payers.Purchase(
+        chat_id=response.chat_id,
+        agent_id=response.agent_id,
+        agent="quick",
+        asset="USD",
+        asker_id=response.session.user_id,
+    )
     try:
         return reservations.reserve_more(
             payers.AnswerPayment(
-                source=payers.Source(account_id=next(iter(accounts.values()))), payer_id=None
+                source=payers.Source(account_id=next(iter(accounts.values()))),
+                payer_id=response.session.user_id,
+                purchase=purchase,
             ),
             key="more",
             amount=DOLLAR,
             response_id=response.pk,
-            agent_id=response.agent_id,
             held=Money.zero("USD"),
         )
     except reservations.AnswerEnded as refused:
