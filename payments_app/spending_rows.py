@@ -75,7 +75,7 @@ class SpendingLimit(models.Model):
     """The amount that a person may spend in a period, on one agent or (blank) on all.
 
     The limit of a `token` counts spending by that token and its descendants. The limit of a
-    `credential` (such as `key:7`) counts what programs spend with it, and is its budget.
+    `credential` (such as `key:7`) counts what is requested with it, and is its budget.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import Q
 
 from payments_app.ledger import balances, holds
 from payments_app.ledger.accounts import account_of_user
@@ -43,7 +44,9 @@ def authorize_many(asked: Sequence[Authorization]) -> list[HoldOutcome | Refusal
     LimitReached is a refusal like the others, and so is NotForAgent for a token. A limit counts
     reservations earlier in the list. What is reserved of a token binds its name of the agent.
     """
-    limited = any(one.limits_of is not None or one.purpose == SPONSOR for one in asked)
+    limited = any(
+        one.limits_of is not None or one.credential or one.purpose == SPONSOR for one in asked
+    )
     guard = LimitGuard() if limited else None
     token_ids = not_bound(asked)
     if not token_ids:
@@ -80,8 +83,15 @@ def extend(
     )
 
 
+class CredentialBudgetReached(LimitReached):
+    """The budget of the credential that requested the work would be exceeded, whoever pays."""
+
+
 class LimitGuard:
-    """The limits of all payers of a list of holds, checked under their locks."""
+    """The limits of all payers of a list of holds, checked under their locks.
+
+    The budget of a credential is checked whoever pays, under the lock of the credential's person.
+    """
 
     def __init__(self) -> None:
         self._rows: list[SpendingLimit] = []
@@ -94,7 +104,10 @@ class LimitGuard:
     def accounts(self, asked: Collection[Authorization]) -> set[int]:
         """Return the accounts on which people's answers queue, whichever account pays."""
         users = {one.limits_of for one in asked if one.limits_of is not None}
-        rows = SpendingLimit.objects.filter(user_id__in=users)
+        credentials = {one.credential for one in asked if one.credential}
+        rows = SpendingLimit.objects.filter(
+            Q(user_id__in=users, credential="") | Q(credential__in=credentials)
+        )
         self._rows = sorted(rows, key=lambda row: (PERIODS.index(row.period), row.agent_id))
         if any(row.token_id for row in self._rows):
             self._tokens = _tokens_behind({one.account_id for one in asked})
@@ -115,7 +128,8 @@ class LimitGuard:
             left = self._left[row.pk]
             if asked.amount > left:
                 _, resets_at = period_of(row.period, self._now)
-                raise LimitReached(row.period, max(left, Money.zero(row.asset)), resets_at)
+                error = CredentialBudgetReached if row.credential else LimitReached
+                raise error(row.period, max(left, Money.zero(row.asset)), resets_at)
 
     def took(self, asked: Authorization) -> None:
         """Count a reservation, whose row is written only after the last request is checked."""
@@ -127,16 +141,24 @@ class LimitGuard:
         return [
             row
             for row in self._rows
-            if row.user_id == asked.limits_of
-            and row.asset == asked.amount.asset
+            if row.asset == asked.amount.asset
+            and (
+                row.credential == asked.credential
+                if row.credential
+                else self._is_limit_of_payer(row, asked)
+            )
+        ]
+
+    def _is_limit_of_payer(self, row: SpendingLimit, asked: Authorization) -> bool:
+        return (
+            row.user_id == asked.limits_of
             and row.agent_id in {"", asked.agent_id}
             and (row.token_id is None or row.token_id in self._tokens.get(asked.account_id, ()))
-            and row.credential in {"", asked.credential}
-        ]
+        )
 
 
 def check(
-    user_id: int,
+    user_id: int | None,
     agent_id: str,
     amount: Money,
     *,
@@ -144,7 +166,7 @@ def check(
     purpose: str = "",
     credential: str = "",
 ) -> None:
-    """Raise LimitReached if a person's limits do not allow this now; reserves nothing.
+    """Raise LimitReached if the limits of a person or credential forbid this now; reserves nothing.
 
     `account_id` is the account that would pay, if it is a token's. `authorize` checks actual
     reservations together with the paying accounts.

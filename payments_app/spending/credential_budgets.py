@@ -1,8 +1,9 @@
-"""Budgets of credentials: what programs may spend with one in a day, week or month.
+"""Budgets of credentials: the most that what programs request with one may cost in a period.
 
 A budget is a spending limit of its person that counts what was reserved and charged under the name
-of the credential. It is checked together with the person's other limits (`authorizations`), so that
-two answers that start at once cannot both take the last of it.
+of the credential, from any account: the person's, a token's, a pool's or another person's. It is
+checked together with the payer's limits (`authorizations`), so that two answers that start at once
+cannot both take the last of it.
 """
 
 from __future__ import annotations

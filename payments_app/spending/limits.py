@@ -29,7 +29,7 @@ class Limit:
     """A person's limit; `agent_id` is empty if it covers all agents.
 
     With a `token_id` it covers spending by that token and its descendants; with a `credential` what
-    programs spend with it.
+    is requested with it, whoever pays.
     """
 
     period: str
@@ -102,7 +102,9 @@ def state_of(row: SpendingLimit, now: datetime) -> LimitState:
     """Return a limit and its use in the period that contains a moment."""
     begins, ends = period_of(row.period, now)
     narrowed = {"agent_id": row.agent_id} if row.agent_id else {}
-    mine = Q(account__owner_id=row.user_id, account__asset=row.asset)
+    mine = Q(account__asset=row.asset)
+    if not row.credential:
+        mine &= Q(account__owner_id=row.user_id)
     if row.token_id is not None:
         mine &= Q(account_id__in=_accounts_of(row.token_id))
     by_credential = {"credential": row.credential} if row.credential else {}

@@ -22,6 +22,7 @@ from agents_app.rest.rights import ALL, PROTOCOLS, MissingRight, Rights, unknown
 from audit_app.record import AuditAction, record
 from chat_app.members import membership
 from chat_app.people.authority import may_act_as
+from payments_app.money import DEFAULT_ASSET
 from payments_app.spending import credential_budgets
 from payments_app.spending.periods import PERIODS
 from sessions_app.models import KEY_CREDENTIAL, ApiKey, Ticket
@@ -275,6 +276,12 @@ def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
     """Yield possible problems that need no queries, as (field, whether it applies, message)."""
     rights, budget = wanted.rights, wanted.budget
     yield "scopes", not rights.scopes, _("Choose what the key may do.")
+    is_other = budget is not None and budget.amount.asset != DEFAULT_ASSET
+    yield (
+        "budget",
+        is_other,
+        _("A budget is in %(currency)s, like all prices.") % {"currency": DEFAULT_ASSET},
+    )
     unknown = unknown_scopes(rights.scopes)
     name = unknown[0][:40] if unknown else ""
     yield "scopes", bool(unknown), _("There is no scope %(name)s.") % {"name": name}

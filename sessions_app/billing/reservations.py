@@ -194,12 +194,13 @@ def payment_now(wanted: Reservation) -> AnswerPayment:
 def _could_pay(source: Source, wanted: Reservation) -> bool:
     if not _allowed(wanted, source):
         return False
-    limited = source.has_limits or source.purpose == budgets.SPONSOR
-    if source.user_id is not None and limited:
+    limits_of = source.user_id if source.has_limits else None
+    is_sponsor = source.purpose == budgets.SPONSOR
+    if limits_of is not None or is_sponsor or wanted.purchase.credential:
         try:
             with transaction.atomic():
                 authorizations.check(
-                    source.user_id,
+                    limits_of,
                     wanted.purchase.agent_id,
                     wanted.amount,
                     account_id=source.account_id,

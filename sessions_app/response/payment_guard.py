@@ -20,6 +20,7 @@ from msgspec.structs import replace as changed
 
 from agents_app.runtime.failures import payment_is_late, unpaid
 from payments_app.money import InvalidAmount, Money
+from payments_app.spending.authorizations import CredentialBudgetReached
 from sessions_app import database
 from sessions_app.billing import chat_budgets, payers, requests, reservations
 from sessions_app.billing.events import (
@@ -258,6 +259,11 @@ class PaymentGuard:
             return False
         except chat_budgets.BudgetReached as error:
             raise unpaid(str(error)) from None
+        except CredentialBudgetReached as error:
+            if self._payment.payer_id != self._context.user_id:
+                # No one else can help it by paying.
+                raise unpaid(str(error)) from None
+            return False
         except reservations.REFUSALS:
             return False
         if self._holds == 1 and self._held == hold.amount:

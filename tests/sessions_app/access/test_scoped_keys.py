@@ -340,6 +340,7 @@ def test_a_key_makes_no_key_with_more_rights_and_takes_over_none(
         ("protocols", ["telnet"]),
         ("budget", {"amount": "-1", "period": "day"}),
         ("budget", {"amount": "1", "period": "year"}),
+        ("budget", {"amount": "1", "period": "day", "currency": "USDC"}),
         ("expires_at", "2001-01-01T00:00:00Z"),
         ("owner", "bob"),
     ],

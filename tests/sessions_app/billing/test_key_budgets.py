@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from django.db.models import Sum
 
+from agents_app import sponsorships
+from chat_app.members.agreed_prices import prices_in
+from chat_app.models import Chat
+from payments_app import services as ledger
 from payments_app.models import Transfer
 from payments_app.money import Money
 from payments_app.spending import approvals
 from payments_app.tokens import issuance
 from sessions_app.access import keys
+from sessions_app.billing import payers
 from sessions_app.models import ApiKey
 from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent, shared_chat
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agents_app.models import Agent
-    from chat_app.models import Chat
     from tests.client import Frame, UampClient
     from tests.live_server import Dial, Person
 
@@ -82,7 +86,7 @@ class Asking:
                 case "session.error":
                     raise AssertionError(frame)
                 case "response.error":
-                    return [*codes, str(frame)]
+                    return [*codes, "failed"]
                 case _:
                     return codes
 
@@ -108,7 +112,39 @@ def _balance(agents: list[Agent], chat: Chat, alice: Person, bob: Person) -> dic
     return {}
 
 
+def _owner(agents: list[Agent], chat: Chat, alice: Person, bob: Person) -> dict[str, Any]:
+    del agents, alice
+    _choose(chat, "owner", payer_user=bob.user)
+    return {}
+
+
+def _pool(agents: list[Agent], chat: Chat, alice: Person, bob: Person) -> dict[str, Any]:
+    del agents, alice
+    _choose(chat, "pool")
+    account, pool = ledger.account_of_user(bob.user.pk).id, payers.pool_of(chat.pk, "USD")
+    ledger.transfer(key="fill", debit=account, credit=pool, amount=usd("40"))
+    return {}
+
+
+def _sponsor(agents: list[Agent], chat: Chat, alice: Person, bob: Person) -> dict[str, Any]:
+    del alice
+    _choose(chat, "sponsor")
+    for agent in agents:
+        agent.owner = bob.user
+        agent.save()
+        sponsorships.sponsor(agent.pk, bob.user, {"total": "40"})
+    return {}
+
+
+def _choose(chat: Chat, payer: str, **fields: Any) -> None:
+    values = {"payer": payer, "agreed_prices": prices_in(chat.pk), **fields}
+    Chat.objects.filter(pk=chat.pk).update(**values)
+
+
 SOURCES: Final = {
+    "owner": _owner,
+    "pool": _pool,
+    "sponsor": _sponsor,
     "approval": _approval,
     "token on request": _token,
     "token of the session": _token,
@@ -202,7 +238,13 @@ def test_a_budget_bounds_what_is_requested_with_the_key(
         assert state.spent == charged() - before, name
         assert usd("0.9") <= state.spent <= usd(BUDGET), name
         found[name] = refusals
-    assert found == {name: ["rate_limited"] for name in DOORS}
+    # Nobody is asked to pay what only the key's budget forbids, unless they are the asker.
+    is_asked = source not in {"owner", "pool"}
+    expected = {name: ["rate_limited" if is_asked else "failed"] for name in DOORS}
+    if not is_asked:
+        # The agent that had the work done reads that it failed.
+        expected["delegated"] = []
+    assert found == expected
 
 
 def charged() -> Money:
