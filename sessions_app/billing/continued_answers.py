@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from django.db.models import Q
 
+import uamp
 from sessions_app.access.principal import PrincipalKind
 from sessions_app.models import Response, ToolCall, ToolCallKind
 from uamp import ResponseState
@@ -20,6 +21,7 @@ from uamp import ResponseState
 if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
     from sessions_app.access.principal import Principal
+    from sessions_app.billing.repeated_conversations import ReturnedCall
 
 
 class AlreadyContinued(ValueError):
@@ -45,13 +47,13 @@ class ContinuedAnswer:
 
 
 def continued_answer(
-    call_id: str, principal: Principal, *, agent_id: str, most: int
+    returned: ReturnedCall, principal: Principal, *, agent_id: str, most: int
 ) -> ContinuedAnswer | None:
     """Return the answer that the result of a call continues; None if a new one begins.
 
-    An answer is continued once at each of its ends, by the one who asked for it, and has at most
-    `most` responses. A visitor has no identity, so for visitors the id of the call counts, which
-    this server made up.
+    An answer is continued once at each of its ends, by the one who asked for it, by a request that
+    repeats its conversation, and has at most `most` responses. A visitor has no identity, so for
+    visitors the id of the call counts, which this server made up.
     """
     asker = Q(response__session__principal=principal.key)
     if principal.is_visitor:
@@ -59,7 +61,7 @@ def continued_answer(
     call = (
         ToolCall.objects.filter(
             asker,
-            call_id=call_id,
+            call_id=returned.call_id,
             kind=ToolCallKind.CLIENT,
             response__agent_id=agent_id,
             response__status=ResponseState.COMPLETED,
@@ -70,6 +72,9 @@ def continued_answer(
         .first()
     )
     if call is None:
+        return None
+    output = msgspec.convert(call.response.output, tuple[uamp.ContentItem, ...])
+    if not returned.continues(call.response.request, output):
         return None
     rounds = int(call.response.request.get("rounds", 0)) + 1
     first = _first_call(call.response_id)

@@ -40,6 +40,9 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     before: tuple[uamp.Message, ...] = ()
     # Whether a call to a client tool ends the response instead of waiting for `tool.result`.
     ends_at_tools: bool = False
+    # The digest of the conversation that a request sent whose answer may end at its tools, with
+    # which a later request has to begin to continue the answer.
+    conversation: str = ""
     # The first version of the answer that this one replaces.
     replaces: str | None = None
     # The root message of the answer's thread.

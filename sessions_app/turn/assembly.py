@@ -25,10 +25,11 @@ from chat_app.log.entries import NewMessage
 from chat_app.members.mentions import mentioned_people
 from chat_app.mentioned import has_sign
 from sessions_app import database, services
+from sessions_app.billing.repeated_conversations import ReturnedCall, digest_of, returned_call
 from sessions_app.inputs.media import store_history, store_media
 from sessions_app.response.request import ResponseRequest
 from sessions_app.turn.options import check_options
-from sessions_app.turn.recall import answered_call, has_calls, recalled
+from sessions_app.turn.recall import has_calls, recalled
 from sessions_app.turn.request import TurnRequest, check_size
 from sessions_app.turn.targets import agent_spec
 from sessions_app.turn.threads import thread_of
@@ -54,7 +55,7 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     content_ids: Sequence[str] = ()
     replaced: ReplacedAnswer | None = None
     # The call of a client tool whose result this turn brings, without a message.
-    answered_call: str = ""
+    returned: ReturnedCall | None = None
     # The chat's state that agents with a price are shown, and pay for (`holds.with_state`).
     shared_state: VersionedState | None = None
 
@@ -87,7 +88,8 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     reply_to, quote = await _answered(request)
     began = timezone.now()
     of_history: list[str] = []
-    answered = answered_call(context) if stateless and message is None else ""
+    spoken = [*context, message] if message else context
+    asked = _asked_conversation(request, config, spoken) if stateless else None
     if stateless and has_calls(context):
         context = await database.run(recalled, context, session.principal.key)
     if stateless and any(message.content_items for message in context):
@@ -96,6 +98,7 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
         _overrides(request, config, context, stateless=stateless),
         replaces=None if replaced is None else replaced.first_id,
         thread=None if thread is None else thread.root_id,
+        conversation="" if asked is None else asked[0],
     )
     try:
         new = await _new_message(request, message, new_ids, reuse=stateless) if message else None
@@ -117,8 +120,27 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
         overrides=overrides,
         size=size + len(msgspec.json.encode(overrides)),
         replaced=replaced,
-        answered_call=answered,
+        returned=None if asked is None else asked[1],
         content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
+    )
+
+
+def _asked_conversation(
+    request: TurnRequest, config: ev.ResponseConfig, messages: Sequence[uamp.Message]
+) -> tuple[str, ReturnedCall | None] | None:
+    """Return the digest of a conversation as sent, and the call whose result ends it.
+
+    None unless the response may end at its client's tools.
+    """
+    session = request.session.config
+    if not _ends_at_tools(session, config):
+        return None
+    given = session.instructions if config.instructions is None else config.instructions
+    return digest_of(given, messages), returned_call(
+        given,
+        messages,
+        tools=config.tools,
+        response_format=request.create.response_format,
     )
 
 

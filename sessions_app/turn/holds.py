@@ -107,13 +107,13 @@ async def continuing(
     request: TurnRequest, turn: AssembledTurn, targets: Sequence[AgentMember]
 ) -> ContinuedAnswer | None:
     """Return the answer that a turn continues at the price that it has paid, if any."""
-    if not turn.answered_call or len(targets) != 1:
+    if turn.returned is None or len(targets) != 1:
         return None
     spec = await agent_spec(targets[0].agent_id)
     if spec.pricing.is_free:
         return None
     find = partial(continued_answer, agent_id=spec.id, most=spec.max_steps)
-    return await database.run(find, turn.answered_call, request.session.principal)
+    return await database.run(find, turn.returned, request.session.principal)
 
 
 def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.BudgetReached]:

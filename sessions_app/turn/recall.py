@@ -49,12 +49,6 @@ def has_calls(history: Sequence[uamp.Message]) -> bool:
     return any(_calls_of(message) for message in history)
 
 
-def answered_call(history: Sequence[uamp.Message]) -> str:
-    """Return the id of the call whose result ends a history; "" if it ends otherwise."""
-    last = history[-1] if history else None
-    return (last.tool_call_id or "") if last is not None and last.role == "tool" else ""
-
-
 def _calls_of(message: uamp.Message) -> list[str]:
     if message.role != "assistant":
         return []

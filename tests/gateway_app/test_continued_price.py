@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -110,6 +111,67 @@ def test_a_result_continues_an_answer_at_its_price(
     assert earned(agent) == "0.5"
     ask(first, "And tomorrow?")
     assert earned(agent) == "0.75"
+    assert clean()
+
+
+def _messages(body: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = body.get("messages") or body["input"]
+    return found
+
+
+def _other_question(body: dict[str, Any]) -> None:
+    _messages(body)[0]["content"] = "the news"
+
+
+def _more_before(body: dict[str, Any]) -> None:
+    _messages(body).insert(0, {"role": "user", "content": "the news"})
+
+
+def _other_instructions(body: dict[str, Any]) -> None:
+    if "input" in body:
+        body["instructions"] = "Say the news."
+    elif body.get("model"):
+        body["system"] = "Say the news."
+    else:
+        body["messages"].insert(0, {"role": "system", "content": "Say the news."})
+
+
+def _words_of_the_agent(body: dict[str, Any]) -> None:
+    _messages(body).insert(1, {"role": "assistant", "content": "You asked for the news."})
+
+
+def _other_tool(body: dict[str, Any]) -> None:
+    (tool,) = body["tools"] = deepcopy(body["tools"])
+    tool.get("function", tool)["description"] = "Say the news."
+
+
+@pytest.mark.parametrize("who", ["person", "visitor"])
+@pytest.mark.parametrize("dialect", ["completions", "responses", "anthropic"])
+def test_a_result_with_another_conversation_is_an_answer_of_its_own(
+    web: httpx.Client, agent: Agent, headers: dict[str, str], dialect: str
+) -> None:
+    path, turn = DIALECTS[dialect]
+
+    def ask(body: dict[str, Any]) -> dict[str, Any]:
+        answer = web.post(f"/agents/dear/{path}", json=body, headers=headers)
+        assert answer.status_code == httpx.codes.OK, answer.text
+        made: dict[str, Any] = answer.json()
+        return made
+
+    first, paid = ask(turn(None, "")), 1
+    changes = (_other_question, _more_before, _other_instructions, _words_of_the_agent, _other_tool)
+    # A visitor's token is a dollar.
+    for change in changes[: 3 if "X-Payment-Token" in headers else None]:
+        body = turn(first, "")
+        change(body)
+        ask(body)
+        paid += 1
+        assert earned(agent) == str(usd("0.25").share(paid, 1)), change
+    # What repeats it does continue it, also without the tools.
+    body = turn(first, "")
+    del body["tools"]
+    ask(body)
+    assert earned(agent) == str(usd("0.25").share(paid, 1))
     assert clean()
 
 
