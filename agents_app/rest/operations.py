@@ -1,4 +1,4 @@
-"""How one operation appears in the OpenAPI document: its subject, and the scope that it needs."""
+"""How one operation appears in the OpenAPI document: with the scope that it needs."""
 
 from __future__ import annotations
 
@@ -25,16 +25,10 @@ LOCATION: Final = OpenApiParameter(
 """A parameter for `extend_schema` of operations that say where to read what they create."""
 
 _KEY_SCHEME: Final = "apiKey"
-_ROOTS: Final = frozenset({"api", "v1"})
 
 
 class OperationSchema(AutoSchema):
-    """Adds a tag by subject, the scope that a key needs, and that bodies have no other members."""
-
-    def get_tags(self) -> list[str]:
-        """Return the subject of the path: `chats` for `/api/v1/chats/{chat_id}/messages`."""
-        parts = [part for part in self.path.split("/") if part and part not in _ROOTS]
-        return parts[:1]
+    """Adds the scope that a key needs, and that bodies have no other members."""
 
     def get_auth(self) -> list[dict[str, Any]]:
         """Return the ways to authenticate, with the scope as the role that a key needs."""

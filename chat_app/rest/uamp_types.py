@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -15,15 +14,38 @@ from rest_framework import serializers
 
 import uamp
 from chat_app.log.history import LOG_TYPES
-from uamp.events import SERVER_EVENTS
 from uamp.events.server import ToolProgress
 
 _PREFIX: Final = "Uamp"
 _REFERENCE: Final = f"#/components/schemas/{_PREFIX}{{name}}"
-_NAMED: Final[dict[str, Any]] = {
-    "ContentItem": uamp.ContentItem,
-    "UsageStats": uamp.UsageStats,
-    "ToolProgress": ToolProgress,
+_NAMED: Final[dict[str, Any]] = {"UsageStats": uamp.UsageStats, "ToolProgress": ToolProgress}
+# Content items and events are described, not defined: their whole schemas contain each other, and
+# viewers of the document that resolve every reference do not come to an end.
+_DESCRIBED: Final[dict[str, Any]] = {
+    "ContentItem": {
+        "type": "object",
+        "description": "A content item (UAMP §8.4). The member with the name of its type has the"
+        " medium, the call or its result.",
+        "properties": {
+            "type": {
+                "type": "string",
+                "description": "text, image, audio, video, file, tool_call, tool_result, thinking",
+            },
+            "text": {"type": "string"},
+            "content_id": {"type": "string"},
+        },
+        "required": ["type"],
+    },
+    "Event": {
+        "type": "object",
+        "description": "An event of UAMP; `/schemas/uamp/1.0/{type}.json` has its members.",
+        "properties": {
+            "type": {"type": "string", "enum": list(LOG_TYPES)},
+            "event_id": {"type": "string"},
+            "timestamp": {"type": "integer", "description": "Unix milliseconds."},
+        },
+        "required": ["type"],
+    },
 }
 
 
@@ -59,10 +81,5 @@ def add_types(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 @cache
 def _schemas() -> dict[str, Any]:
-    logged = reduce(or_, (SERVER_EVENTS[name] for name in LOG_TYPES))
-    types = {**_NAMED, "Event": logged}
-    found, parts = msgspec.json.schema_components(list(types.values()), ref_template=_REFERENCE)
-    named = {f"{_PREFIX}{name}": schema for name, schema in parts.items()}
-    for name, schema in zip(types, found, strict=True):
-        named.setdefault(f"{_PREFIX}{name}", schema)
-    return named
+    _, parts = msgspec.json.schema_components(list(_NAMED.values()), ref_template=_REFERENCE)
+    return {f"{_PREFIX}{name}": schema for name, schema in (parts | _DESCRIBED).items()}

@@ -68,7 +68,7 @@ def _operation() -> dict[str, Any]:
                 "required": True,
             }
         ],
-        "tags": ["messages"],
+        "tags": ["v1"],
         "security": [{"apiKey": [_SCOPE]}, {"cookieAuth": []}],
         "responses": {
             "200": {"content": shown, "description": ""},
