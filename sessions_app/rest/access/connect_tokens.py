@@ -135,8 +135,12 @@ class ConnectTokenView(RestView):
         operation_id="revoke_connect_token", responses={204: None, **responses(403, 404)}
     )
     def delete(self, request: Request, key_id: str) -> Response:
-        """Revoke a connect token. Its daemon is disconnected within five seconds."""
+        """Revoke a connect token with no more rights than the caller's credential.
+
+        Its daemon is disconnected within five seconds.
+        """
         key = _own(request, key_id)
+        keys.check_within(key.rights, by=rights_of(request))
         if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
             raise Http404
         return Response(status=204)

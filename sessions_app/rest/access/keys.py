@@ -185,6 +185,14 @@ class KeyView(RestView):
     read_scope = "keys:read"
     write_scope = "keys:write"
 
+    def check_permissions(self, request: Request) -> None:
+        """Let each key revoke itself, whatever its scopes and limits are."""
+        if request.method == "DELETE" and request.auth is not None:
+            key = keys.find_key(caller(request).pk, int(self.kwargs["key_id"]))
+            if key is not None and _is_itself(request, key):
+                return
+        super().check_permissions(request)
+
     @extend_schema(operation_id="get_key", responses={200: KeySerializer, **responses(403, 404)})
     def get(self, request: Request, key_id: str) -> Response:
         """Return a valid key."""
@@ -192,8 +200,13 @@ class KeyView(RestView):
 
     @extend_schema(operation_id="revoke_key", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, key_id: str) -> Response:
-        """Revoke a key. Its connections end within five seconds."""
+        """Revoke a key with no more rights than the caller's credential, or the credential itself.
+
+        Its connections end within five seconds.
+        """
         key = _own(request, key_id)
+        if not _is_itself(request, key):
+            keys.check_within(key.rights, by=rights_of(request))
         if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
             raise Http404
         return Response(status=204)
@@ -290,6 +303,12 @@ def _own(request: Request, key_id: str) -> ApiKey:
     if (key := keys.find_key(caller(request).pk, int(key_id))) is None:
         raise Http404
     return key
+
+
+def _is_itself(request: Request, key: ApiKey) -> bool:
+    """Return whether a request is sent with a key, not with a token of it that may do less."""
+    is_of_key = getattr(request.auth, "api_key_id", None) == key.pk
+    return is_of_key and rights_of(request).includes(key.rights)
 
 
 def _wanted(values: dict[str, Any], user_id: int) -> keys.KeyRequest:

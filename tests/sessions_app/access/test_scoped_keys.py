@@ -10,12 +10,12 @@ from django.test import Client
 from django.utils import timezone
 
 from agents_app.models import Agent
-from agents_app.rest.rights import Rights
+from agents_app.rest.rights import ALL, Rights
 from audit_app.models import AuditRecord
 from payments_app import services as ledger
 from payments_app.money import Money
 from payments_app.spending import approvals
-from sessions_app.access import keys
+from sessions_app.access import connect_tokens, keys
 from sessions_app.models import ApiKey, PaymentRequest
 from tests import factories
 from tests.client import output_text, wait_until
@@ -308,6 +308,31 @@ def test_a_secret_is_replaced_at_once_or_after_a_time(
     for method in ("GET", "DELETE"):
         assert web.request(method, path, headers=alice.headers).status_code == NOT_FOUND
     assert web.post(f"{path}/rotate", headers=alice.headers).status_code == NOT_FOUND
+
+
+def test_a_key_revokes_no_key_with_more_rights_but_always_itself(
+    web: httpx.Client, alice: Person
+) -> None:
+    maker = key_of(alice, "keys:*", "chats:read")
+    whole = ApiKey.objects.get(user=alice.user, name="tests")
+    equal = ApiKey.objects.create(
+        user=alice.user, prefix="uak_equal", sha256="1" * 64, scopes=["chats:read"]
+    )
+    _, token = connect_tokens.issue(alice.user.pk, "helper", by=ALL)
+    paths = [f"/api/v1/keys/{whole.pk}", f"/api/v1/connect-tokens/{token.key.pk}"]
+    for path in paths:
+        refused = web.delete(path, headers=maker.headers)
+        assert refused.status_code == FORBIDDEN, path
+    assert not ApiKey.objects.filter(revoked_at__isnull=False).exists()
+    assert web.delete(f"/api/v1/keys/{equal.pk}", headers=maker.headers).status_code == 204
+    # Itself, whatever its scopes and limits are.
+    helper = token.key.rights.agents
+    for own in (maker, key_of(alice, "chats:read"), key_of(alice, agents=helper)):
+        shown = web.get("/api/v1/keys/self", headers=own.headers)
+        assert shown.status_code == 200, shown.text
+        path = f"/api/v1/keys/{shown.json()['id']}"
+        assert web.delete(path, headers=own.headers).status_code == 204
+        assert web.get("/api/v1/keys/self", headers=own.headers).status_code == UNAUTHORIZED
 
 
 def test_a_key_makes_no_key_with_more_rights_and_takes_over_none(
