@@ -80,14 +80,6 @@ def _header(name: str, description: str, *, required: bool = True) -> OpenApiPar
 _RESUMABLE: Final = _header("Tus-Resumable", f"{VERSION}, the version of tus.")
 
 
-def _largest(request: Request) -> int:
-    """Return the caller's limit, or the server's for an anonymous caller."""
-    user_id = request.user.pk
-    if user_id is None:
-        return int(settings.UAMP_UPLOAD_BYTES)
-    return largest_file(ContentOwner(user_id=user_id))
-
-
 class TusView(RestView):
     """A path of tus: each response names its version."""
 
@@ -96,13 +88,21 @@ class TusView(RestView):
     throttle_scope = "uploads"
     takes_restricted_keys = True
     parser_classes = (PartParser,)
+    _largest: int | None = None
+    """The caller's limit; None if the request was refused before the caller was known."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Read the caller's limit, once the request is admitted."""
+        super().initial(request, *args, **kwargs)
+        self._largest = largest_file(ContentOwner(user_id=caller(request).pk))
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add the version and the limit."""
+        """Add the version and the limit, which is the server's if the request was refused."""
         done = super().finalize_response(request, response, *args, **kwargs)
         done["Tus-Resumable"], done["Tus-Version"] = VERSION, VERSION
         done["Tus-Extension"] = "creation,expiration,termination"
-        done["Tus-Max-Size"] = str(_largest(request))
+        largest = settings.UAMP_UPLOAD_BYTES if self._largest is None else self._largest
+        done["Tus-Max-Size"] = str(largest)
         return done
 
 

@@ -8,19 +8,22 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from django.utils import timezone
 
+from agents_app.rest.rights import Rights
 from chat_app.contents import storage, uploads
 from chat_app.contents.quota import ContentOwner, largest_file
 from chat_app.models import Content, Upload, UploadPart
+from sessions_app.access.keys import KeyRequest, make_key
 from tests import factories
 from tests.chat_app.rest.test_rest import bearer, check_problem
 
 if TYPE_CHECKING:
-    from django.test import Client
     from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,6 +42,19 @@ def begin(client: Client, length: int, name: str = "a.txt", kind: str = "text/pl
 def send(client: Client, path: str, offset: int, data: bytes, **headers: str) -> Any:
     shown = {**TUS, "Upload-Offset": str(offset), **headers}
     return client.patch(path, data, content_type=PART, headers=shown)
+
+
+@pytest.mark.parametrize("protocol", ["uamp", "a2a"])
+@pytest.mark.parametrize("method", ["POST", "GET", "HEAD", "PATCH", "DELETE", "OPTIONS"])
+def test_a_key_for_other_protocols_is_refused(method: str, protocol: str) -> None:
+    rights = Rights(scopes=frozenset({"*"}), protocols=frozenset({protocol}))
+    secret = make_key(factories.user("ada").pk, KeyRequest(name="narrow", rights=rights)).secret
+    path = "/api/v1/uploads" if method == "POST" else f"/api/v1/uploads/{uuid.uuid4()}"
+    headers = {**TUS, "Authorization": f"Bearer {secret}"}
+    refused = Client().generic(method, path, headers=headers)
+    assert refused.status_code == 403
+    assert refused["Tus-Max-Size"] == str(settings.UAMP_UPLOAD_BYTES)
+    assert not Upload.objects.exists()
 
 
 def stored_parts() -> list[str]:
