@@ -318,6 +318,7 @@ def build_agent(
         tokens,
         tools.surplus,
         keeps_ids=not request.ends_at_tools,
+        admit=tools.admit_inference,
         sent=tools.sent,
         answered=tools.parts.took,
         log=inferences or InferenceLog(),

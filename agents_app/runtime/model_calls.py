@@ -51,15 +51,16 @@ class OrderlyModel(EmittingModel):
     """A model whose calls all have a unique id and a name that can be stored.
 
     `surplus` collects the ids of calls that must not be run. With `keeps_ids`, valid ids of the
-    model are kept; otherwise each call gets an id that is unique on this server. `sent` is called
-    when an inference is sent, `answered` when its provider has answered. `log` records each
-    inference.
+    model are kept; otherwise each call gets an id that is unique on this server. `admit` allows
+    each inference, of which a step may have several; `sent` is called when it is sent, `answered`
+    when its provider has answered. `log` records each inference.
     """
 
     model: Model
     tokens: Tokens = field(default_factory=Tokens)
     surplus: set[str] = field(default_factory=set)
     keeps_ids: bool = True
+    admit: Callable[[], Awaitable[None]] | None = None
     sent: Callable[[LLMRequest], None] | None = None
     answered: Callable[[], None] | None = None
     log: InferenceLog = field(default_factory=InferenceLog)
@@ -84,6 +85,8 @@ class OrderlyModel(EmittingModel):
         if self.tokens.most is not None and self.tokens.written:
             left = max(self.tokens.most - self.tokens.written, 1)
             request = replace(request, params=at_most(request.params, left))
+        if self.admit is not None:
+            await self.admit()
         if self.sent is not None:
             self.sent(request)
         began = time.monotonic()

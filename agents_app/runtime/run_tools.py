@@ -101,6 +101,10 @@ class RunTools:
             raise HandedOver
         await self._broker.admit_step()
 
+    async def admit_inference(self) -> None:
+        """Allow another paid inference."""
+        await self._broker.admit_step()
+
     async def count(self, event: AgentStreamEvent) -> None:
         """Count the text of a call towards its payment."""
         if event.upp is None or event.upp.type != "tool_call_delta":

@@ -174,6 +174,11 @@ def _as_now(row: Message, entry: LoggedEvent) -> LoggedEvent:
     return replace(entry, payload={**entry.payload, "message": message})
 
 
+def last_seq_of(chat_id: str) -> int:
+    """Return the place of the last entry in a chat's log."""
+    return Chat.objects.values_list("last_seq", flat=True).get(pk=chat_id)
+
+
 def history(chat_id: str, *, limit: int, before: int | None = None) -> list[HistoryMessage]:
     """Return the latest messages of a chat in their current state, oldest first.
 

@@ -62,9 +62,15 @@ class History:
         return rows
 
     async def about(self, chat_id: str) -> list[HistoryMessage]:
-        """Return approximately the history that an agent will see, cached or read."""
+        """Return approximately the history that an agent will see, cached or read.
+
+        What follows in the log until the turn is written may still change it.
+        """
         entry = self._entries.get(chat_id)
-        if entry is not None:
+        # Edits, and what other processes write, are in the log only.
+        if entry is not None and entry.last_seq == await database.run(
+            chat_history.last_seq_of, chat_id
+        ):
             return list(entry.messages)
         return await database.run(
             chat_history.history, chat_id, limit=settings.UAMP_HISTORY_MESSAGES

@@ -10,7 +10,7 @@ import uamp
 from agents_app.inferences import Inference
 from agents_app.runtime.agent_run import RunRequest
 from agents_app.selectors import AgentSpec
-from sessions_app.billing.payers import AnswerPayment
+from sessions_app.billing.payers import AnswerPayment, Purchase
 from sessions_app.records import ParentCall
 from uamp import ResponseState
 from uamp import events as ev
@@ -107,3 +107,18 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     def asked_in(self) -> str:
         """The chat of the original request; see ParentCall."""
         return self.chat_id if self.parent is None else self.parent.asked_in
+
+    @property
+    def current_payment(self) -> AnswerPayment:
+        """Who pays. If the price was set after the answer started, its asker decides."""
+        if self.payment is not None:
+            return self.payment
+        purchase = Purchase(
+            chat_id=self.asked_in,
+            agent_id=self.spec.id,
+            agent=self.spec.name,
+            asset=self.spec.pricing.currency,
+            asker_id=self.user_id,
+            credential=self.credential,
+        )
+        return AnswerPayment(source=None, payer_id=self.user_id, purchase=purchase)

@@ -33,7 +33,6 @@ from sessions_app.billing.events import (
     withdrawn,
 )
 from sessions_app.billing.media_weights import media_ids, read_extents
-from sessions_app.billing.payers import AnswerPayment, Purchase
 from sessions_app.billing.weights import sound_tokens, step_usage, usual_input, weight
 from sessions_app.response.row_state import taken_over
 from sessions_app.states import PaymentState
@@ -44,7 +43,6 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from payments_app.services import HoldOutcome
     from sessions_app.models import PaymentRequest
-    from sessions_app.response.context import RunContext
     from sessions_app.response.port import RunPort
     from sessions_app.response.row_state import Wait
 
@@ -68,7 +66,7 @@ class PaymentGuard:
     def __init__(self, port: RunPort) -> None:
         self._port, self._context = port, port.context
         self._meter = port.answer.meter
-        self._payment = port.context.payment or _asking(port.context)
+        self._payment = port.context.current_payment
         payment, context = self._payment, port.context
         self._asset = context.spec.pricing.currency
         self._held = payment.first.amount if payment.first else Money.zero(self._asset)
@@ -112,8 +110,8 @@ class PaymentGuard:
         first = self._payment.first
         if first is not None:
             await self._accept(first.hold_id, first.available)
-            # Prices may have changed since the reservation.
-            await self._need(self._cost(), action="topup")
+            # The history may have grown since the reservation.
+            await self._need(self._cost(more=self._step), action="topup")
             return
         # A continued response may have been paid before its process died.
         self._held, asked = await database.run(
@@ -127,7 +125,7 @@ class PaymentGuard:
         await self._need(self._cost(more=self._step), action="")
 
     async def admit_step(self) -> None:
-        """Let the next step call the model once it is paid; raises AgentError."""
+        """Let the next inference be sent once it is paid; raises AgentError."""
         step = self._meter.next_step(self._step)
         await self._need(self._cost(more=step), action="topup")
 
@@ -394,16 +392,3 @@ class PaymentGuard:
         """Send an event to the payer; a sponsor's balance is not disclosed."""
         if not self._payment.is_sponsored:
             await self._port.send_to_payer(event, self._payment.payer_id)
-
-
-def _asking(context: RunContext) -> AnswerPayment:
-    """Return the payment of an answer whose price was set after it started: its asker decides."""
-    purchase = Purchase(
-        chat_id=context.asked_in,
-        agent_id=context.spec.id,
-        agent=context.spec.name,
-        asset=context.spec.pricing.currency,
-        asker_id=context.user_id,
-        credential=context.credential,
-    )
-    return AnswerPayment(source=None, payer_id=context.user_id, purchase=purchase)

@@ -111,7 +111,7 @@ class ResponseToolBroker:
     # --- Admission: the agent's next action must be paid ---
 
     async def admit_step(self) -> None:
-        """Let the next step start once it is paid."""
+        """Let the next inference be sent once it is paid."""
         if self._guard is not None:
             await self._guard.admit_step()
 

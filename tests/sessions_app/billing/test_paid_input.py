@@ -1,0 +1,65 @@
+"""No inference is sent before the input that it reads is reserved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from payments_app.spending import approvals
+from sessions_app.models import Response
+from sessions_app.process.history import History
+from tests.client import TERMINAL, wait_until
+from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd
+
+if TYPE_CHECKING:
+    from chat_app.log.history import HistoryMessage
+    from tests.client import UampClient
+    from tests.live_server import Dial, Person
+
+LONG = "word " * 800
+
+
+def inferences_before_the_card(client: UampClient) -> int:
+    """Stop the running answer at its card, and return how many inferences it had sent."""
+    asked = client.until("payment.required", *TERMINAL)[-1]
+    assert asked["type"] == "payment.required", asked
+    client.send("response.cancel", response_id=asked["response_id"])
+    client.until("response.cancelled")
+    wait_until(clean)
+    return len(Response.objects.get(pk=asked["response_id"]).inferences or ())
+
+
+@pytest.mark.parametrize("change", ["edit", "meanwhile"])
+def test_an_inference_reads_no_more_than_is_reserved(
+    dial: Dial, alice: Person, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the history changed before the reservation, or between it and the start."""
+    agent = priced("paid", input_per_1k="1")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("0.5"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    message_id = next(
+        frame["message_id"] for frame in client.answer("Hi") if frame["type"] == "response.created"
+    )
+    client.send("message.edit", message_id=message_id, content=LONG)
+    client.until("message.edited")
+    if change == "meanwhile":
+
+        async def about(_history: History, _chat_id: str) -> list[HistoryMessage]:
+            return []
+
+        monkeypatch.setattr(History, "about", about)
+    client.ask("And now?")
+    assert inferences_before_the_card(client) == 0
+
+
+def test_each_inference_of_a_step_is_reserved(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", input_per_1k="1")
+    agent.strategy = "react"
+    agent.save()
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("1.5"))
+    client = dial(alice)
+    client.create_session(agent="paid")
+    client.ask(LONG)
+    assert inferences_before_the_card(client) == 1
