@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 import uamp
+from payments_app.selectors import with_money
 from sessions_app.inputs.media import store_media
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState, ToolCallTrigger
@@ -124,14 +125,32 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
 def begun_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:
     """Return, for each call with a row, whether its tool has started and not failed.
 
-    A long tool has started when a worker took it. Clients run their tools themselves.
+    A long tool has started when a worker took it, another agent when it was paid or has output or
+    usage. Clients run their tools themselves.
     """
-    rows = ToolCall.objects.filter(response_id=response_id, call_id__in=call_ids)
+    rows = list(ToolCall.objects.filter(response_id=response_id, call_id__in=call_ids))
     failed = {ToolCallState.FAILED, ToolCallState.UNKNOWN}
+    at_work = _agents_at_work([row.pk for row in rows if row.kind == ToolCallKind.AGENT])
     return {
-        row.call_id: row.status not in failed
-        and (row.kind == ToolCallKind.AGENT or row.attempts > 0)
+        row.call_id: row.status not in failed and (row.pk in at_work or row.attempts > 0)
         for row in rows
+    }
+
+
+def _agents_at_work(call_pks: Sequence[int]) -> set[int]:
+    """Return those of the calls for which the other agent has begun."""
+    if not call_pks:
+        return set()
+    given = list(
+        Response.objects.filter(session__parent_call__in=call_pks)
+        .only("text", "output", "usage", "usage_under_way")
+        .annotate(call=F("session__parent_call_id"))
+    )
+    paid = with_money([one.pk for one in given])
+    return {
+        one.call
+        for one in given
+        if one.pk in paid or one.text or one.output or one.usage or one.usage_under_way
     }
 
 

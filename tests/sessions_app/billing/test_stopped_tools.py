@@ -12,6 +12,7 @@ from django.utils import timezone
 from agents_app.models import Agent
 from agents_app.providers import scripts
 from agents_app.tools.registry import tool
+from payments_app.models import Hold
 from payments_app.spending.approvals import approve
 from sessions_app import database
 from sessions_app.models import PaymentRequest, Response, ToolCall
@@ -146,11 +147,27 @@ def test_a_tool_of_a_worker_is_paid_once_it_has_begun(
     assert stopped(client, agent) == charged
 
 
-def test_work_that_another_agent_was_given_is_paid(dial: Dial, alice: Person) -> None:
+def test_work_that_another_agent_has_begun_is_paid(dial: Dial, alice: Person) -> None:
     quick_agent("other", "helper")
     agent, client = asked(dial, alice, delegates=["other"])
-    wait_until(lambda: Response.objects.filter(agent__name="other", status="in_progress").exists())
+    wait_until(lambda: Response.objects.filter(agent__name="other", text="I").exists())
     assert stopped(client, agent) == "1.5"
+
+
+def test_work_that_another_agent_was_paid_for_is_paid(dial: Dial, alice: Person) -> None:
+    other = priced("other", "helper", per_answer="0.25")
+    approve(alice.user.pk, other.pk, usd("1"))
+    agent, client = asked(dial, alice, delegates=["other"])
+    wait_until(lambda: Hold.objects.filter(agent_id=other.pk).exists())
+    assert stopped(client, agent) == "1.5"
+
+
+def test_work_that_waits_for_its_own_payment_is_not(dial: Dial, alice: Person) -> None:
+    other = priced("other", "helper", per_answer="0.25")
+    agent, client = asked(dial, alice, delegates=["other"])
+    client.until("payment.required")
+    assert stopped(client, agent) == "1"
+    assert earned(other) == "0"
 
 
 @pytest.mark.parametrize(("attempts", "left"), [(1, "3.5"), (0, "4")])
