@@ -84,13 +84,13 @@ def extend(
 
 
 class CredentialBudgetReached(LimitReached):
-    """The budget of the credential that requested the work would be exceeded, whoever pays."""
+    """The budget of the credential that requested the work would be exceeded."""
 
 
 class LimitGuard:
     """The limits of all payers of a list of holds, checked under their locks.
 
-    The budget of a credential is checked whoever pays, under the lock of the credential's person.
+    The budget of a credential is checked no matter who pays, under the lock of its person.
     """
 
     def __init__(self) -> None:

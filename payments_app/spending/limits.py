@@ -29,7 +29,7 @@ class Limit:
     """A person's limit; `agent_id` is empty if it covers all agents.
 
     With a `token_id` it covers spending by that token and its descendants; with a `credential` what
-    is requested with it, whoever pays.
+    is requested with it, no matter who pays.
     """
 
     period: str

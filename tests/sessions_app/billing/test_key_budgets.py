@@ -1,4 +1,4 @@
-"""A key's budget bounds all that is requested with the key: whoever pays, and however it starts."""
+"""A key's budget bounds all that is requested with the key, no matter who pays."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_budget_bounds_what_is_requested_with_the_key(
         assert state.spent == charged() - before, name
         assert usd("0.9") <= state.spent <= usd(BUDGET), name
         found[name] = refusals
-    # Nobody is asked to pay what only the key's budget forbids, unless they are the asker.
+    # No one is asked to pay what only the key's budget forbids, unless they are the asker.
     is_asked = source not in {"owner", "pool"}
     expected = {name: ["rate_limited" if is_asked else "failed"] for name in DOORS}
     if not is_asked:
