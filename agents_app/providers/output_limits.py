@@ -35,7 +35,7 @@ def with_reserved_limit(spec: AgentSpec, params: dict[str, Any]) -> dict[str, An
     """Return a model's parameters with the tokens that are reserved as the vendor's limit.
 
     Only where output has a price, and reasoning has neither a limit nor a budget: such a model
-    could bill any number of tokens that nobody sees. Visible text needs no limit, because the run
+    could bill any number of hidden tokens. Visible text needs no limit, because the run
     pauses before it shows text that is not paid. A remote agent's tokens are bounded by its bytes.
     """
     if spec.kind == "remote" or spec.pricing.writes_free or _limits(spec.provider, params):

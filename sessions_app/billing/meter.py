@@ -41,6 +41,9 @@ class Meter:
     # The whole answer's output so far, by weight.
     _said: int = 0
     _is_sent: bool = False
+    # The weight of the ids of calls and results that the next step reads: vendors need not count
+    # them, so they are reserved and not charged.
+    _ids: int = 0
     # The tokens of the longest result of a failed call, which a new plan quotes.
     _failure: int = 0
     # Calls without a result by id, and those of them admitted and running here.
@@ -71,7 +74,7 @@ class Meter:
             case ev.UsageDelta(delta=reported):
                 usage = self._counted(reported)
                 self.usage, self.written = added(self.usage, usage), 0
-                self.spoken_ms = 0
+                self.spoken_ms = self._ids = 0
                 self._is_sent = False
                 self.first_input = token_count(usage.input_tokens) + token_count(
                     usage.output_tokens
@@ -118,15 +121,16 @@ class Meter:
         *,
         is_error: bool,
     ) -> None:
-        """Count a result as input of the next step, with the id that it shares with its call."""
-        read = tokens_of(result_weight(result, items) + 2 * weight(call_id))
+        """Count a result as input of the next step."""
+        read = tokens_of(result_weight(result, items))
         self.first_input += read
+        self._ids += 2 * weight(call_id)
         if is_error:
             self._failure = max(self._failure, read)
 
     def next_step(self, first: uamp.UsageStats) -> uamp.UsageStats:
         """Return the estimated usage of the next step, which reads everything since `first`."""
-        read = self.first_input + self.prompts
+        read = self.first_input + self.prompts + tokens_of(self._ids)
         if self.spec.strategy == "plan":
             # Its prompts quote the steps that the model wrote, and why one has failed.
             read += self.tokens_written() + self._failure

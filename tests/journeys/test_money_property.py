@@ -26,7 +26,7 @@ from chat_app.members.payers import ChatPayer
 from chat_app.models import Participant, ParticipantRole
 from payments_app.money import Money
 from payments_app.spending import budgets
-from sessions_app.billing import reservations, unfinished, usage
+from sessions_app.billing import meter, reservations, unfinished, usage
 from sessions_app.response import payment_guard
 from sessions_app.response.end import writes
 from sessions_app.response.payment_guard import PaymentGuard
@@ -168,7 +168,8 @@ def _unchecked_numbers(stack: ExitStack) -> None:
     _set(stack, holds, "reservation", raw)
     _set(stack, holds, "step_usage", step_usage)
     _set(stack, reservations.Reservation, "__post_init__", lambda _self: None)
-    _set(stack, usage, "_count", lambda tokens: tokens or 0)
+    for counting in (usage, meter):
+        _set(stack, counting, "token_count", lambda tokens: tokens or 0)
 
 
 def _raw_total(spec: Any, step: Any) -> int:
@@ -228,15 +229,15 @@ def _counts_ignored(stack: ExitStack) -> None:
 
 
 def _begun_free(stack: ExitStack) -> None:
-    _set(stack, usage.Meter, "count_begun", lambda *_: None)
+    _set(stack, meter.Meter, "count_begun", lambda *_: None)
 
 
 def _uncounted_free(stack: ExitStack) -> None:
-    _set(stack, usage.Meter, "_counted", lambda _self, reported: reported)
+    _set(stack, meter.Meter, "_counted", lambda _self, reported: reported)
 
 
 def _characters_alike(stack: ExitStack) -> None:
-    _set(stack, usage, "weight", len)
+    _set(stack, meter, "weight", len)
     _set(stack, payment_guard, "weight", len)
 
 

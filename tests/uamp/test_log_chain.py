@@ -275,4 +275,4 @@ def test_the_log_has_the_signatures_of_answers_that_its_chain_covers() -> None:
                 chain_hash=chained,
             )
         )
-    assert check.signatures == {"resp_1": "a.b.c"}
+    assert dict(check.signatures.items()) == {"resp_1": "a.b.c"}

@@ -34,6 +34,7 @@ def announced(number: int, **members: Any) -> tuple[str, dict[str, Any]]:
         "role": "user",
         "name": "ada",
         "sender_kind": "user",
+        "sender_id": "7",
         "content": f"text {number}",
         **members,
     }
@@ -159,6 +160,7 @@ def test_the_digest_of_an_entry_vouches_for_no_text(tmp_path: Path) -> None:
     [
         {"role": "assistant"},
         {"sender_kind": "agent"},
+        {"sender_id": "8"},
         {"name": "grace"},
         {"name": None},
         {"response_id": "resp_1"},

@@ -55,6 +55,7 @@ class _MessageLine(msgspec.Struct, frozen=True, kw_only=True):
     role: str | None = None
     name: str | None = None
     sender_kind: str | None = None
+    sender_id: str | None = None
     response_id: str | None = None
     status: str | None = None
     signature: Any = None
@@ -71,6 +72,7 @@ class _ExportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     role: str | None
     name: str | None
     sender_kind: str | None
+    sender_id: str | None
     response_id: str | None
     status: str | None
     signature: bytes
@@ -159,6 +161,7 @@ class ExportedLogCheck:
             role=message.role,
             name=message.name,
             sender_kind=message.sender_kind,
+            sender_id=message.sender_id,
             response_id=message.response_id,
             status=message.status,
             signature=_digest(message.signature),
@@ -299,6 +302,10 @@ def _is_logged(check: LogCheck, message_id: str, message: _ExportedMessage) -> b
     # If the agent is gone, the line may say "user" instead of "agent": that is not verified.
     kinds = (None, "agent", message.sender_kind)
     if entry is not None and entry.is_whole and entry.sender_kind not in kinds:
+        return False
+    # Earlier exports have no id, and later ones none of a sender who is gone.
+    ids = (None, "anonymous", None if entry is None else entry.sender_id)
+    if entry is not None and entry.is_whole and message.sender_id not in ids:
         return False
     response_id = message.response_id or ""
     if response_id in check.signatures and message.signature != _digest(
