@@ -39,8 +39,8 @@ class BackpressureRequest(WebRequest):
     """An HTTP request whose response body is written as fast as the peer reads it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Twisted would parse forms on the thread that serves everyone, before anybody checks who
-        # sends them: 25 MB of small fields took 18 seconds. Django reads them itself.
+        # Twisted would parse forms on the thread that serves everyone, before their sender is
+        # known: 25 MB of small fields took 18 seconds. Django reads them itself.
         super().__init__(*args, **{**kwargs, "parsePOSTFormSubmission": False})
         self.gate = WriteGate()
         self._body_bytes = 0
