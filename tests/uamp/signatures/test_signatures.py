@@ -33,6 +33,7 @@ from uamp.signatures import (
     request_of,
     sha256_of,
     text_sha256,
+    with_question,
 )
 
 pytestmark = pytest.mark.any_database
@@ -100,6 +101,12 @@ def state_of(message: dict[str, Any], **how: Any) -> str:
 
 
 # --- The canonical form ---
+
+
+def test_the_question_of_an_answer_may_come_later() -> None:
+    # One whose claims cannot be read names none.
+    unreadable = check_answer({"id": "msg_2", "signature": "a.b.c"}, published())
+    assert with_question(unreadable, {"id": "msg_1", "content": "hello"}) == unreadable
 
 
 def test_the_canonical_form_is_that_of_rfc_8785() -> None:
