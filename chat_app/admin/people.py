@@ -30,7 +30,7 @@ else:
 
 RIGHTS: Final = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
 SIGN_IN: Final = ("username", "email", "last_login")
-"""What signs a person in: the name, the address that gets links, and what those links end with."""
+"""Fields that people sign in with, and `last_login`, which ends their reset links."""
 
 
 admin.site.unregister([User, Group])

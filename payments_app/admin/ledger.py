@@ -51,7 +51,7 @@ SCOPE: Final = "admin"
 
 
 def amount_of(units: int, asset: str) -> str:
-    """Return an amount as people write it, with its currency; a damaged one as it is stored."""
+    """Return an amount with its currency; a damaged amount is shown as stored."""
     try:
         return f"{Money(units, asset)} {asset}"
     except InvalidAmount:

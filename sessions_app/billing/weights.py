@@ -160,7 +160,7 @@ class _MediaReading:
         return total + self._resumed_weight(request) + _offered_weight(spec, request)
 
     def _resumed_weight(self, request: RunRequest) -> int:
-        """Return the weight of the answer so far, of which a checkpoint may have more."""
+        """Return the weight of the answer so far; a checkpoint may hold more of it."""
         total, kept = sum(map(self._item_weight, request.resume)), request.checkpoint
         if kept is None:
             return total

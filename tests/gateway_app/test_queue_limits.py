@@ -1,4 +1,4 @@
-"""What a credential may not do directly, it may not do through the queue of a chat."""
+"""The queue of a chat gives a credential no rights that it lacks."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ async def test_a_vendor_is_sent_what_is_reserved_for_reasoning_as_its_limit(
 async def test_a_model_that_cannot_reason_beyond_a_budget_gets_no_other_limit(
     provider: str, params: dict[str, Any], overrides: dict[str, Any], limits: list[int]
 ) -> None:
-    """What it shows is paid before it is shown, so its answers may become long."""
+    """Visible text is paid before it is shown, so answers may be long."""
     body, _ = await _sent(provider, params, overrides, output_per_1k="0.1")
     assert _limits_in(body) == limits
 

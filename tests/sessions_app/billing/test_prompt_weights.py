@@ -1,4 +1,4 @@
-"""What is reserved for a step covers all that the model's vendor receives."""
+"""The reservation of a step covers everything that the model's vendor receives."""
 
 from __future__ import annotations
 

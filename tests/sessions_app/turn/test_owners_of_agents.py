@@ -34,7 +34,7 @@ def test_an_agent_has_no_agent_work_that_its_owner_may_not_use(
     assert get_spec(boss.pk).delegates == ()
     assert "done" not in said(asked(dial(), "boss", to("worker", order(say="done"))))
     assert not Response.objects.filter(agent__name="worker").exists()
-    # Once it is public, it works for everyone.
+    # A public agent may be used by everyone.
     Agent.objects.filter(name="worker").update(is_public=True)
     forget(boss)
     assert said(asked(dial(), "boss", to("worker", order(say="done")))) == "received: done"
