@@ -10,21 +10,12 @@ hardly changes and which takes fifty times as long.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Final
 
-from benchmarks import AGENT, results, servers, turn_runs
-from benchmarks.commands.answers.instructions import (
-    COUNTING,
-    RUN_SECONDS,
-    compiled_switch,
-    sums_of,
-)
+from benchmarks import AGENT, callgrind, results, servers, turn_runs
 from benchmarks.rounds import ratio, spread
 
 if TYPE_CHECKING:
@@ -51,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for database in results.databases_of(chosen):
             with servers.prepared(database, settings=results.settings_of(chosen)) as data:
                 order = {
-                    "switch": str(compiled_switch()) if chosen.instructions else "",
+                    "switch": str(callgrind.compiled_switch()) if chosen.instructions else "",
                     "sink": sink,
                     "token": data.token,
                     "agent": AGENT,
@@ -71,29 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def counted(data: Data, order: dict[str, object]) -> list[dict[str, float]]:
     """Return the cost of a turn by variant and round: CPU seconds, or millions of instructions."""
-    command = [sys.executable, "-P", str(COUNTING / "monitored.py"), json.dumps(order)]
-    if order["switch"]:
-        tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no"]
-        command = [*tool, f"--callgrind-out-file={data.folder}/counts", *command]
-    environment = {
-        **data.environment,
-        "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join([str(data.tree), str(COUNTING)]),
-    }
-    finished = subprocess.run(  # noqa: S603 our own program
-        command,
-        cwd=data.tree,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=RUN_SECONDS,
-        check=False,
-    )
-    if finished.returncode:
-        raise RuntimeError(finished.stderr[-4000:])
-    if order["switch"]:
-        return [sums_of(data.folder, int(str(order["turns"])) * 1_000_000)]
-    lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
+    is_counting = bool(order["switch"])
+    printed = callgrind.run("monitored.py", data, order, counting=is_counting)
+    if is_counting:
+        return [callgrind.counts_in(data.folder, int(str(order["turns"])) * 1_000_000)]
+    lines = [line for line in printed.splitlines() if line.startswith("{")]
     return [json.loads(line) for line in lines]
 
 
