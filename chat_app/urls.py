@@ -39,7 +39,6 @@ urlpatterns = [
     path("api/v1/agents/<str:name>", agents.AgentView.as_view(), name="agent"),
     path("api/v1/users", people.UsersView.as_view(), name="users"),
     path("api/v1/render", chats.RenderView.as_view(), name="render"),
-    path("api/v1/chats", chats.ChatsView.as_view(), name="chats"),
     re_path(rf"{_CHAT}\Z", chats.ChatView.as_view(), name="chat"),
     re_path(rf"{_CHAT}/participants\Z", members.ParticipantsView.as_view(), name="participants"),
     re_path(

@@ -14,7 +14,7 @@ from sessions_app.rest.chats import (
     queue,
     shared_chats,
 )
-from sessions_app.rest_turns import messages, payment, responses, tail, tool_calls
+from sessions_app.rest_turns import activity, messages, payment, responses, tail, tool_calls
 from sessions_app.transports import batch, sse
 
 app_name = "sessions_app"
@@ -63,6 +63,7 @@ urlpatterns = [
         name="message",
     ),
     re_path(rf"{_CHAT}/events\Z", tail.TailedEventsView.as_view(), name="events_of_chat"),
+    path("api/v1/chats", activity.WatchedChatsView.as_view(), name="chats"),
     re_path(rf"{_CHAT}/responses\Z", responses.ChatResponsesView.as_view(), name="chat_responses"),
     re_path(rf"{_CHAT}/approvals\Z", tool_calls.OpenDecisionsView.as_view(), name="approvals"),
     path("api/v1/responses", responses.ResponsesView.as_view(), name="new_responses"),

@@ -30,8 +30,9 @@ refusals stay the same.
 **Refusals** are `application/problem+json` (RFC 9457). Branch on `code`; `/docs/problems` lists the
 codes.
 
-**Live.** `GET /api/v1/chats/{chat_id}/events` with `Accept: text/event-stream` streams a chat.
-Ignore members and event types that you do not know.
+**Live.** `GET /api/v1/chats/{chat_id}/events` with `Accept: text/event-stream` streams a chat,
+and `GET /api/v1/chats` what happens in all of them. Ignore members and event types that you do not
+know.
 """
 SPECTACULAR_SETTINGS = {
     "TITLE": "UAMP server REST API",

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> None:
     """Watch the chats of a connection's person, and the calls ringing for them.
 
-    Raises RemoteProtocolError for visitors, for client secrets, and over HTTP.
+    Raises RemoteProtocolError for visitors, for client secrets, and in a single request.
     """
     principal = connection.principal
-    if connection.transport != "websocket":
+    if not connection.held_by:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            "Chats can only be watched over a WebSocket. Over HTTP, read the list.",
+            "A single request cannot watch chats. Open a WebSocket, or GET /api/v1/chats "
+            "with Accept: text/event-stream.",
         )
     if principal.user_id is None or connection.defaults.bound is not None:
         raise RemoteProtocolError(
