@@ -17,7 +17,7 @@ from chat_app.rest.members import agents
 from payments_app import services as ledger
 from tests import factories
 from tests.agents_app.remote.pages import pages
-from tests.chat_app.rest.test_rest import bearer, check_problem, post
+from tests.chat_app.rest.rest_caller import bearer, check_problem, post
 from tests.http_server import LocalServer, serving
 from tests.payments_app.funded_accounts import usd
 

@@ -17,7 +17,7 @@ from payments_app import services as ledger
 from sessions_app.models import ToolCallKind
 from sessions_app.states import ToolCallState
 from tests import factories
-from tests.chat_app.rest.test_rest import bearer, check_problem, signed_in
+from tests.chat_app.rest.rest_caller import bearer, check_problem, signed_in
 from tests.payments_app.funded_accounts import authorize, capture_response, fees, usd
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.versions import replace_versions
 from chat_app.members import receipts
 from tests import factories
-from tests.chat_app.rest.test_rest import signed_in
+from tests.chat_app.rest.rest_caller import signed_in
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

@@ -12,7 +12,7 @@ from django.test import Client
 from chat_app.models import Message
 from sessions_app.models import ApiKey
 from tests import factories
-from tests.chat_app.rest.test_rest import bearer, check_problem, post, signed_in
+from tests.chat_app.rest.rest_caller import bearer, check_problem, post, signed_in
 
 if TYPE_CHECKING:
     from chat_app.models import Chat

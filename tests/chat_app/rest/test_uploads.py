@@ -21,7 +21,7 @@ from chat_app.contents.quota import ContentOwner, largest_file
 from chat_app.models import Content, Upload, UploadPart
 from sessions_app.access.keys import KeyRequest, make_key
 from tests import factories
-from tests.chat_app.rest.test_rest import bearer, check_problem
+from tests.chat_app.rest.rest_caller import bearer, check_problem
 
 if TYPE_CHECKING:
     from pytest_django import Settings
