@@ -32,6 +32,7 @@ ON_POSTGRESQL: Final = (
     "chat_app/log",
     "chat_app/search",
     "payments_app/ledger",
+    "payments_app/ledger/holds",
     "payments_app/spending",
     "payments_app/tokens",
     "sessions_app/connected",

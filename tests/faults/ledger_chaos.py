@@ -182,9 +182,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.ledger_chaos")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
-    parser.add_argument(
-        "--mutant", help="take a guard out; see tests.payments_app.ledger.conservation"
-    )
+    parser.add_argument("--mutant", help="take a guard out; see tests.payments_app.ledger.mutants")
     chosen = parser.parse_args()
     kind = {"sqlite": sqlite, "postgres": postgres}[chosen.database]
     with tempfile.TemporaryDirectory(prefix="uamp-chaos-") as name, kind(Path(name)) as extra:
@@ -198,9 +196,9 @@ def main() -> int:
         django.setup()
         if chosen.mutant is None:
             return run(chosen.database, chosen.seconds, folder)
-        from tests.payments_app.ledger import conservation  # noqa: PLC0415 after django.setup
+        from tests.payments_app.ledger import mutants  # noqa: PLC0415 after django.setup
 
-        with conservation.applied(conservation.MUTANTS[chosen.mutant]):
+        with mutants.applied(mutants.MUTANTS[chosen.mutant]):
             return run(chosen.database, chosen.seconds, folder)
 
 

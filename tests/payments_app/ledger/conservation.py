@@ -1,16 +1,12 @@
-"""A model of the ledger in plain numbers, and a state machine that compares the two.
+"""A state machine that compares the ledger with a model in plain numbers.
 
 Every operation is done in the ledger and in the model; after each, balances and what is held are
-the same in both, the books balance, and a key that is used again changes nothing. `MUTANTS` are
-ledgers with one guard taken out: the machine has to tell each of them from the real one.
+the same in both, the books balance, and a key that is used again changes nothing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
@@ -19,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from payments_app import selectors
 from payments_app.audit import audit
-from payments_app.ledger import captures, expiry, holds, idempotency, plans, sql, transfers
+from payments_app.ledger import captures, expiry, holds, plans, sql, transfers
 from payments_app.ledger.outcomes import (
     Authorization,
     CaptureOutcome,
@@ -35,55 +31,16 @@ from payments_app.ledger.outcomes import (
 from payments_app.money import Money
 from payments_app.spending import authorizations
 from tests.payments_app.funded_accounts import fees_balance, funded_account
+from tests.payments_app.ledger.ledger_model import Model, ModelHold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
+    from collections.abc import Callable
 
 AMOUNT = st.integers(min_value=1, max_value=60)
 WHO = st.integers(min_value=0, max_value=2)
 KIND = st.sampled_from(("a part", "another part", "any amount", "wrong splits"))
 ANY = st.integers(min_value=0, max_value=10**6)
 OUTSIDE, FEES = "outside", "fees"
-
-
-@dataclass
-class ModelHold:
-    """What the model knows of a hold."""
-
-    id: str
-    payer: int
-    amount: int
-    captured: int = 0
-    active: bool = True
-
-
-@dataclass
-class ModelTransfer:
-    """What the model knows of a transfer: who gave, who got what, what was returned."""
-
-    id: str
-    payer: int | str
-    gets: dict[int | str, int]
-    returned: int = 0
-
-
-@dataclass
-class Model:
-    """The ledger in plain numbers."""
-
-    posted: dict[int | str, int] = field(default_factory=lambda: defaultdict(int))
-    held: dict[int | str, int] = field(default_factory=lambda: defaultdict(int))
-    holds: list[ModelHold] = field(default_factory=list)
-    transfers: list[ModelTransfer] = field(default_factory=list)
-    reported: set[int] = field(default_factory=set)
-
-    def move(self, transfer_id: str, payer: int | str, gets: dict[int | str, int]) -> None:
-        """Take from one, give to others."""
-        for name, amount in gets.items():
-            self.posted[payer] -= amount
-            self.posted[name] += amount
-        self.transfers.append(ModelTransfer(transfer_id, payer, gets))
 
 
 class Conservation(RuleBasedStateMachine):
@@ -399,66 +356,3 @@ class Conservation(RuleBasedStateMachine):
         assert audit().mismatches == []
         if connection.vendor == "postgresql":
             connection.check_constraints()
-
-
-# --- Mutants ---
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A ledger in whose `module` the text `old` is `new`."""
-
-    module: ModuleType
-    old: str
-    new: str
-
-
-MUTANTS = {
-    "reserves more than there is": Mutant(
-        holds, "if amount.amount > left[account.id] and", "if amount.amount < 0 and"
-    ),
-    "reserves the same money for many": Mutant(
-        holds, "left[account.id] -= amount.amount", "left[account.id] -= 0"
-    ),
-    "forgets that another one of the list paid too": Mutant(
-        captures,
-        "legs[account_id] = (before[0] + posted, before[1] + held)",
-        "legs[account_id] = (posted, held)",
-    ),
-    "captures again what was captured with a key": Mutant(
-        captures, "elif claimed.kept is not None:", "elif claimed.kept == '':"
-    ),
-    "captures the same money twice": Mutant(
-        plans, "captured = hold.captured + part", "captured = hold.captured"
-    ),
-    "forgets keys": Mutant(
-        idempotency,
-        "[scope, key, sha256],\n    )\n    if new:",
-        "[scope, __import__('secrets').token_hex(8), sha256],\n    )\n    if new:",
-    ),
-    "gives back too much": Mutant(
-        plans, "hold.left if release else part", "hold.amount if release else part"
-    ),
-    "expires without regard to captures": Mutant(
-        expiry, "SELECT id, account_id, amount - captured", "SELECT id, account_id, amount"
-    ),
-    "refunds without end": Mutant(
-        transfers, "amount + int(given_back.get(account_id, 0))", "amount"
-    ),
-    "takes splits that do not add up": Mutant(plans, "if total != amount:", "if not total:"),
-    "credits a payment twice": Mutant(transfers, "if credited is not None:", "if credited == '':"),
-}
-
-
-@contextmanager
-def applied(mutant: Mutant) -> Iterator[None]:
-    """Put a mutant in the place of the real module, for a while."""
-    source = Path(str(mutant.module.__file__)).read_text()
-    assert source.count(mutant.old) == 1, "the mutant does not fit its module any more"
-    real = dict(vars(mutant.module))
-    code = compile(source.replace(mutant.old, mutant.new), str(mutant.module.__file__), "exec")
-    try:
-        exec(code, vars(mutant.module))  # noqa: S102 our own source
-        yield
-    finally:
-        vars(mutant.module).update(real)

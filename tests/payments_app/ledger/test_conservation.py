@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from payments_app.ledger.outcomes import LedgerError
-from tests.payments_app.ledger.conservation import MUTANTS, Conservation, applied
+from tests.payments_app.ledger.conservation import Conservation
+from tests.payments_app.ledger.mutants import MUTANTS, applied
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(300)]
 

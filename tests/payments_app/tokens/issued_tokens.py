@@ -6,11 +6,14 @@ import threading
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from django.db import connection
 
 from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.tokens import issuance
+from payments_app.tokens import lookup as token_lookup
+from payments_app.tokens.lookup import TokenRefused
 from tests import factories
 from tests.payments_app.funded_accounts import available, new_key, usd
 from tests.threads import join_threads
@@ -93,3 +96,10 @@ def race(unblock: DjangoDbBlocker, *jobs: Callable[[], object]) -> list[object]:
         thread.start()
     join_threads(threads)
     return results
+
+
+def refusal(secret: str, **more: str) -> str:
+    with pytest.raises(TokenRefused) as caught:
+        token_lookup.resolve(secret, **more)
+    assert secret not in str(caught.value)
+    return caught.value.code

@@ -1,0 +1,1 @@
+"""Holds: reserve, capture, release, expire; what is said twice happens once."""

@@ -1,0 +1,151 @@
+"""Payment tokens in the headers of a request."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from x402.http.utils import decode_payment_response_header
+
+from payments_app import x402 as ours
+from payments_app.money import Money
+from tests.payments_app.funded_accounts import usd
+from tests.payments_app.tokens.issued_tokens import issue, rich
+from tests.payments_app.x402.payment_headers import PRICE, demand, encoded, refusal, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("form", ["opaque", "jwt"])
+@pytest.mark.parametrize(
+    "way",
+    ["PAYMENT-SIGNATURE", "x-payment v1", "x-payment v1 without version", "bare", "base64",
+     "X-Payment-Token"],
+)  # fmt: skip
+def test_a_token_is_taken_from_every_header(way: str, form: str) -> None:
+    token = issue(rich(), form=form, audience=["echo"])
+    body = demand()
+    v1 = {"scheme": "token", "network": "uamp", "payload": {"token": token.token, "amount": PRICE}}
+    headers = {
+        "PAYMENT-SIGNATURE": {
+            "PAYMENT-SIGNATURE": encoded(
+                {
+                    "x402Version": 2,
+                    "payload": {"token": token.token},
+                    "accepted": body["accepts"][0],
+                }
+            )
+        },
+        "x-payment v1": {"X-PAYMENT": encoded({"x402Version": 1, **v1})},
+        "x-payment v1 without version": {"x-payment": encoded(v1)},
+        "bare": {"X-Payment": token.token},
+        "base64": {"X-PAYMENT": base64.b64encode(token.token.encode()).decode()},
+        "X-Payment-Token": {"X-Payment-Token": token.token},
+    }[way]
+    taken = ours.accept(headers, body)
+    assert taken is not None
+    assert (taken.token_id, taken.account_id) == (token.id, token.account_id)
+    answer = decode_payment_response_header(taken.response_headers["PAYMENT-RESPONSE"])
+    assert (answer.success, answer.transaction) == (True, token.id)
+    assert (
+        taken.response_headers["X-PAYMENT-RESPONSE"] == (taken.response_headers["PAYMENT-RESPONSE"])
+    )
+
+
+@pytest.mark.parametrize("form", ["opaque", "jwt"])
+@pytest.mark.parametrize("what", ["version 2", "version 1", "token"])
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda data: base64.urlsafe_b64encode(data).decode(),
+        lambda data: base64.urlsafe_b64encode(data).decode().rstrip("="),
+        lambda data: base64.b64encode(data).decode().rstrip("="),
+        lambda data: base64.b64encode(data).decode() + "=",
+        lambda data: base64.b64encode(b"\n " + data + b" \n").decode(),
+        lambda data: base64.encodebytes(data).decode().replace("\n", " "),
+    ],
+    ids=["for URLs", "for URLs without padding", "without padding", "padded", "spaced", "lines"],
+)
+def test_a_payment_is_taken_in_every_spelling_of_base64(
+    spell: Callable[[bytes], str], what: str, form: str
+) -> None:
+    token = issue(rich(), form=form)
+    payload = {"payload": {"token": token.token, "note": "ÿþ??>>"}}
+    document = {
+        "version 2": {"x402Version": 2, "accepted": demand()["accepts"][0], **payload},
+        "version 1": {"x402Version": 1, "scheme": "token", "network": "uamp", **payload},
+        "token": None,
+    }[what]
+    whole = token.token if document is None else json.dumps(document, ensure_ascii=False)
+    header = "PAYMENT-SIGNATURE" if what == "version 2" else "X-PAYMENT"
+    assert taken({header: spell(whole.encode())}).token_id == token.id
+
+
+def test_a_request_without_payment_has_none() -> None:
+    assert ours.accept({"Content-Type": "application/json", "X-PAYMENT": " "}, demand()) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "hello world",
+        "%%%",
+        "x" * 20_000,
+        encoded([1]),
+        encoded({"x402Version": 3, "scheme": "token", "payload": {"token": "x"}}),
+        encoded({"scheme": "token", "payload": {}}),
+        encoded({"scheme": "token", "payload": {"token": 7}}),
+        encoded({"scheme": "token"}),
+        encoded({"x402Version": [], "scheme": "token", "payload": {"token": "x"}}),
+        encoded({"x402Version": True, "scheme": "token", "payload": {"token": "x"}}),
+        encoded({"x402Version": {}, "accepted": {"scheme": "token"}, "payload": {"token": "x"}}),
+        encoded({"payload": {}, "accepted": {"scheme": 1}}),
+        base64.b64encode(b'{"a":1,"a":2}').decode(),
+        base64.b64encode(b'{"a":').decode(),
+        "ptok_unknown",
+        "a.b.c",
+    ],
+    ids=lambda value: value[:12],
+)
+def test_what_is_no_payment_is_refused(value: str) -> None:
+    assert refusal({"X-PAYMENT": value}).code == "token_invalid"
+
+
+def test_a_token_for_another_agent_or_with_too_little_is_refused() -> None:
+    ada = rich()
+    foreign = issue(ada, audience=["other"])
+    assert refusal({"X-PAYMENT": foreign.token}).code == "token_invalid"
+    poor = issue(ada, "0.005")
+    error = refusal({"X-PAYMENT": poor.token})
+    assert error.code == "insufficient_balance"
+    assert "available: $0.005" in str(error)
+
+
+def test_no_more_than_a_token_allows_for_one_use_is_taken() -> None:
+    token = issue(rich(), per_use=usd("0.009"))
+    assert refusal({"X-PAYMENT": token.token}).code == "rate_limited"
+    assert taken({"X-PAYMENT": token.token}, "0.009").token_id == token.id
+
+
+def test_a_token_in_another_asset_is_refused() -> None:
+    token = issue(rich())
+    credits_wanted = ours.requirements(
+        Money.parse("0.01", "CREDITS"), resource_url="http://x", description="", agent="echo"
+    )
+    assert refusal({"X-PAYMENT": token.token}, credits_wanted).code == "token_invalid"
+
+
+def test_an_unknown_scheme_is_refused() -> None:
+    value = encoded({"scheme": "barter", "payload": {}})
+    assert refusal({"X-PAYMENT": value}).code == "payment_failed"
+
+
+def test_exact_is_refused_where_there_is_no_facilitator() -> None:
+    value = encoded({"scheme": "exact", "payload": {"authorization": {}}})
+    assert refusal({"X-PAYMENT": value}).code == "payment_failed"
