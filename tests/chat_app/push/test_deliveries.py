@@ -1,20 +1,16 @@
-"""Who is sent what: subscriptions over REST, deliveries, and their end."""
+"""Who is sent what, how often, and when a delivery is given up."""
 
 from __future__ import annotations
 
-import json
-import zipfile
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
-from chat_app.conversation import deletion, erasure
+from chat_app.conversation import deletion
 from chat_app.members import receipts
 from chat_app.models import (
-    MessageMention,
     MessageThread,
     NotificationLevel,
     Participant,
@@ -24,83 +20,24 @@ from chat_app.models import (
 )
 from chat_app.people import settings as person_settings
 from chat_app.people.settings import SettingsChange
-from chat_app.push import deliveries, subscriptions, vapid
+from chat_app.push import deliveries
 from chat_app.push.news import PER_MINUTE, WAIT_SECONDS, queue_news
 from chat_app.push.payloads import BYTES_MAX
-from chat_app.push.tasks import send_push
-from sessions_app.data_rights.personal_export import export_person
-from signing_app import owner_keys
-from signing_app.models import PublishedKey
 from tests import factories
+from tests.chat_app.push.push_rounds import PATH, make_due, mention, send_all, signed_in, subscribe
 from tests.client import wait_until
 from tests.live_server import Person, shared_chat
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import httpx
     from django.contrib.auth.models import User
 
-    from chat_app.models import Chat, Message
+    from chat_app.models import Chat
     from tests.push_service import PushBrowser, PushService
 
 pytestmark = pytest.mark.django_db
 
 WIDE = "\N{MATHEMATICAL FRAKTUR CAPITAL A}"
-PATH = "/api/v1/me/push-subscriptions"
-FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-
-
-def signed_in(user: User) -> Client:
-    """Return a browser of a person."""
-    client = Client(HTTP_USER_AGENT=FIREFOX)
-    client.force_login(user)
-    return client
-
-
-def subscribe(client: Client, body: Any) -> Any:
-    return client.post(PATH, json.dumps(body), content_type="application/json")
-
-
-def send_all() -> None:
-    """Do what a process and its workers do in a round."""
-    now = timezone.now()
-    queue_news(now)
-    for pk in deliveries.take_due(now):
-        send_push(pk=pk)
-
-
-def make_due() -> None:
-    """Let the time pass for which deliveries wait."""
-    PushDelivery.objects.update(due_at=timezone.now(), notify_at=timezone.now())
-
-
-@pytest.fixture
-def ada() -> User:
-    return factories.user("ada")
-
-
-@pytest.fixture
-def grace() -> User:
-    return factories.user("grace")
-
-
-@pytest.fixture
-def chat(ada: User, grace: User) -> Chat:
-    """Return a chat of three, in which only mentions notify."""
-    return factories.chat(ada, grace, factories.user("joan"), title="Plans")
-
-
-@pytest.fixture
-def browser(ada: User, push_service: PushService) -> PushBrowser:
-    """Return a browser in which Ada is signed in, with a subscription."""
-    made = push_service.browser("ada")
-    assert subscribe(signed_in(ada), made.subscription).status_code == 201
-    return made
-
-
-def mention(message: Message, user: User) -> None:
-    MessageMention.objects.create(message=message, chat=message.chat, user=user, seq=message.seq)
 
 
 def test_a_direct_message_is_sent_encrypted_and_signed_once(
@@ -326,110 +263,6 @@ def test_a_device_is_sent_so_many_messages_in_a_minute(
     send_all()
     send_all()
     assert len(push_service.received(browser)) == PER_MINUTE
-
-
-@pytest.mark.parametrize("end", ["sign-out", "password", "deactivation", "expiry", "key"])
-def test_nothing_is_sent_to_a_browser_that_is_signed_out(
-    ada: User, grace: User, push_service: PushService, end: str
-) -> None:
-    client, browser = signed_in(ada), push_service.browser("ada")
-    assert subscribe(client, browser.subscription).status_code == 201
-    other = push_service.browser("phone")
-    assert subscribe(signed_in(ada), other.subscription).status_code == 201
-    match end:
-        case "sign-out":
-            client.logout()
-            assert PushSubscription.objects.get().endpoint == other.endpoint
-        case "password":
-            ada.set_password("another")
-            ada.save()
-        case "deactivation":
-            ada.is_active = False
-            ada.save()
-            assert not PushSubscription.objects.exists()
-        case "expiry":
-            session = PushSubscription.objects.get(endpoint=browser.endpoint).session
-            session.expire_date = timezone.now()
-            session.save()
-        case "key":
-            owner_keys.rotate(vapid.OWNER)
-    factories.message(factories.chat(ada, grace), grace)
-    send_all()
-    assert push_service.received(browser) == []
-    is_other_sent = end in {"sign-out", "expiry"}
-    assert len(push_service.received(other)) == is_other_sent
-    assert PushSubscription.objects.count() == is_other_sent
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"endpoint": "http://push.example/a"},
-        {"endpoint": "https://127.0.0.1/a"},
-        {"endpoint": "https://push.example:22/a"},
-        {"endpoint": "https://push.example/" + "a" * 2048},
-        {"endpoint": "push"},
-        {"p256dh": "B" * 87},
-        {"p256dh": "B" * 86},
-        {"auth": "A" * 21},
-        {"auth": "A" * 24},
-        {"more": 1},
-    ],
-)
-def test_what_no_message_can_be_sent_with_is_refused(
-    ada: User, push_service: PushService, change: dict[str, Any]
-) -> None:
-    body = {**push_service.browser("ada").subscription, **change}
-    answer = subscribe(signed_in(ada), body)
-    assert answer.status_code == 400, answer.json()
-    assert not PushSubscription.objects.exists()
-
-
-def test_a_browser_subscribes_once_for_the_person_who_is_signed_in(
-    ada: User, grace: User, push_service: PushService, browser: PushBrowser
-) -> None:
-    assert subscribe(signed_in(ada), browser.subscription).status_code == 200
-    assert PushSubscription.objects.get().user == ada
-    assert subscribe(signed_in(grace), browser.subscription).status_code == 201
-    assert PushSubscription.objects.get().user == grace
-
-
-def test_a_person_has_so_many_devices_lists_and_removes_them(
-    ada: User, grace: User, push_service: PushService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(subscriptions, "DEVICES_MAX", 2)
-    client = signed_in(ada)
-    made = [subscribe(client, push_service.browser(str(n)).subscription).json() for n in range(3)]
-    listed = client.get(PATH).json()["data"]
-    assert [row["id"] for row in listed] == [made[2]["id"], made[1]["id"]]
-    assert set(listed[0]) == {"id", "device", "created_at", "sent_at", "failures"}
-    path = f"{PATH}/{made[1]['id']}"
-    assert signed_in(grace).delete(path).status_code == 404
-    assert client.delete(path).status_code == 204
-    assert client.delete(path).status_code == 404
-    assert [row["id"] for row in client.get(PATH).json()["data"]] == [made[2]["id"]]
-
-
-def test_the_key_is_made_once_and_stored_encrypted(ada: User) -> None:
-    client = signed_in(ada)
-    first = client.get("/api/v1/me/push-key").json()["key"]
-    owner_keys.forget()
-    assert client.get("/api/v1/me/push-key").json()["key"] == first
-    row = PublishedKey.objects.get(owner=vapid.OWNER)
-    assert "PRIVATE" not in row.secret
-    assert row.algorithm == "ES256"
-
-
-def test_an_erasure_takes_the_devices_and_an_export_has_them(
-    ada: User, browser: PushBrowser, tmp_path: Path
-) -> None:
-    with (tmp_path / "export.zip").open("wb") as file:
-        export_person(ada, file)
-    about = json.loads(zipfile.ZipFile(tmp_path / "export.zip").read("person.json"))
-    assert [one["endpoint"] for one in about["push_subscriptions"]] == [browser.endpoint]
-    assert "p256dh" not in about["push_subscriptions"][0]
-    erasure.erase_profile(ada.pk)
-    assert not PushSubscription.objects.exists()
 
 
 def test_deliveries_are_forgotten_after_a_while(
