@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from django.db import transaction
 
 from chat_app.contents import reading_rights, references
 from chat_app.contents.quota import ContentOwner
@@ -17,7 +16,7 @@ from chat_app.conversation.revisions import edit_message, first_revision, texts_
 from chat_app.export.formats import FORMATS
 from chat_app.export.pages import pages
 from chat_app.forks import forking
-from chat_app.forks.copies import ForkTooLarge, history_until
+from chat_app.forks.copies import history_until
 from chat_app.forks.origins import origins_of
 from chat_app.log import history
 from chat_app.members.participants import remove_participant
@@ -27,50 +26,17 @@ from chat_app.search.search import search_messages
 from payments_app.models import Entry, Hold, Transfer
 from sessions_app.models import Response, ToolCall
 from tests import factories
+from tests.chat_app.forks.forked_chats import answer, fork, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from django.contrib.auth.models import User
-    from pytest_django.fixtures import Settings
 
     from agents_app.models import Agent
 
     Commit = Callable[..., AbstractContextManager[object]]
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def media(settings: Settings, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
-
-
-def fork(message: Message, by: User, **options: Any) -> Chat:
-    """Fork the chat of a message from it, and return the new chat."""
-    event = forking.fork_chat(
-        chat_id=message.chat_id,
-        message_id=message.pk,
-        forked_by=by,
-        **{"admit": lambda _size: None, **options},
-    )
-    return Chat.objects.get(pk=event.chat_id)
-
-
-def texts(chat: Chat) -> list[str]:
-    return list(Message.objects.filter(chat=chat).order_by("seq").values_list("content", flat=True))
-
-
-def answer(chat: Chat, agent: Agent, text: str, first: Message | None = None) -> Message:
-    """Return an answer, or a later version of one."""
-    made = factories.message(chat, agent, text, version_of=first.pk if first else None)
-    if first is not None:
-        former = Message.objects.filter(chat=chat, replaced_by__isnull=True).exclude(pk=made.pk)
-        former.filter(pk=first.pk).update(replaced_by=made.pk)
-        former.filter(version_of=first.pk).update(replaced_by=made.pk)
-    return made
 
 
 def test_a_fork_begins_with_the_history_up_to_the_message() -> None:
@@ -215,110 +181,6 @@ def test_later_edits_do_not_cross_and_deletions_do(
     source.delete()
     assert texts(chat) == ["", ""]
     assert origins_of([chat.pk], bob.pk)[chat.pk]["chat_id"] is None
-
-
-def test_a_stranger_is_answered_like_for_a_chat_that_is_not_there() -> None:
-    alice, mallory = factories.user("alice"), factories.user("mallory")
-    source = factories.chat(alice)
-    message = factories.message(source, alice)
-    elsewhere = factories.chat(mallory)
-    for chat_id, message_id in (
-        (source.pk, message.pk),
-        (elsewhere.pk, message.pk),
-        ("chat_none", message.pk),
-        (elsewhere.pk, "msg_none"),
-    ):
-        with pytest.raises(MessageNotFound):
-            forking.fork_chat(
-                chat_id=chat_id, message_id=message_id, forked_by=mallory, admit=lambda _size: None
-            )
-    assert Chat.objects.count() == 2
-
-
-def test_a_person_who_is_removed_while_the_history_is_read_gets_no_fork(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    alice, bob = factories.user("alice"), factories.user("bob")
-    source = factories.chat(alice, bob)
-    message = factories.message(source, alice)
-    member = Participant.objects.get(chat=source, user=bob)
-
-    def read_late(of: Message) -> Any:
-        found = history_until(of)
-        remove_participant(chat_id=source.pk, removed_by=alice, participant_id=member.pk)
-        return found
-
-    monkeypatch.setattr(forking, "history_until", read_late)
-    with pytest.raises(MessageNotFound):
-        fork(message, bob)
-    assert Chat.objects.count() == 1
-
-
-def test_the_same_key_leads_to_the_same_chat() -> None:
-    alice, bob = factories.user("alice"), factories.user("bob")
-    source = factories.chat(alice, bob)
-    first, second = (factories.message(source, alice, text) for text in ("one", "two"))
-    admitted: list[int] = []
-    chat = fork(first, bob, key="k", admit=admitted.append)
-    assert fork(first, bob, key="k", admit=admitted.append) == chat
-    assert admitted == [len("one") + len("[]")]
-    others = [
-        fork(first, bob, key="l"),
-        fork(second, bob, key="k"),
-        fork(first, alice, key="k"),
-        fork(first, bob),
-        fork(first, bob),
-    ]
-    assert len({chat, *others}) == 6
-
-
-def test_a_repeat_that_overtakes_the_first_request_finds_its_chat(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    alice = factories.user("alice")
-    message = factories.message(factories.chat(alice), alice)
-    made: list[Any] = []
-
-    def read_late(of: Message) -> Any:
-        found = history_until(of)
-        if not made:
-            made.append(None)
-            made[0] = fork(message, alice, key="k")
-        return found
-
-    monkeypatch.setattr(forking, "history_until", read_late)
-    with transaction.atomic():
-        assert fork(message, alice, key="k") == made[0]
-    assert ChatOrigin.objects.count() == 1
-
-
-def test_a_fork_has_bounds(settings: Settings) -> None:
-    alice = factories.user("alice")
-    source = factories.chat(alice)
-    messages = [factories.message(source, alice, "x" * 500) for _ in range(3)]
-    settings.UAMP_FORK_MESSAGES = 2
-    fork(messages[1], alice)
-    with pytest.raises(ForkTooLarge, match="2 messages"):
-        fork(messages[2], alice)
-    settings.UAMP_FORK_MESSAGES, settings.UAMP_FORK_BYTES = 10, 2 * 502
-    fork(messages[1], alice)
-    with pytest.raises(ForkTooLarge, match="1004 bytes"):
-        fork(messages[2], alice)
-    wide = factories.message(factories.chat(alice), alice, "\N{GRINNING FACE}" * 300)
-    with pytest.raises(ForkTooLarge):
-        fork(wide, alice)
-    assert Chat.objects.filter(origin__isnull=False).count() == 2
-
-
-def test_a_fork_costs_as_many_queries_for_a_long_history_as_for_a_short_one(
-    django_assert_max_num_queries: Any,
-) -> None:
-    alice = factories.user("alice")
-    source = factories.chat(alice, factories.agent("echo"))
-    for number in range(120):
-        last = factories.message(source, alice, f"message {number}")
-    with django_assert_max_num_queries(35):
-        assert len(texts(fork(last, alice))) == 120
 
 
 def test_contents_are_shared_with_the_rights_of_the_source() -> None:

@@ -19,10 +19,8 @@ from tests.chat_app.forks.test_what_leaves import fork, invite, leave, role, sha
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from django.contrib.auth.models import User
-    from pytest_django.fixtures import Settings
 
     from tests.chat_app.forks.test_what_leaves import Commit
 
@@ -32,11 +30,6 @@ GONE: Final[dict[str, Callable[[list[str]], object]]] = {
     "removed": delete_chats,
     "emptied": empty_chats,
 }
-
-
-@pytest.fixture(autouse=True)
-def media(settings: Settings, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
 
 
 @pytest.fixture(params=GONE)

@@ -24,19 +24,12 @@ from tests import factories
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from django.contrib.auth.models import User
-    from pytest_django.fixtures import Settings
 
     Commit = Callable[..., AbstractContextManager[object]]
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def media(settings: Settings, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
 
 
 def fork(message: Message, by: User) -> Chat:
