@@ -34,7 +34,7 @@ from payments_app.models import Approval  # noqa: E402
 from payments_app.money import Money  # noqa: E402
 from sessions_app import models as sessions  # noqa: E402
 from sessions_app.access import auth  # noqa: E402
-from tests.growth.rows import ago, fill  # noqa: E402
+from tests.growth.bulk_rows import ago, fill  # noqa: E402
 
 AGENT: Final = "echo"
 if TYPE_CHECKING:

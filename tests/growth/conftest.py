@@ -8,12 +8,14 @@ import pytest
 from django.db import connection, transaction
 
 from tests.databases import vacuum
-from tests.growth.rows import FilledTables, fill_tables
+from tests.growth.rows import fill_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_django import DjangoDbBlocker
+
+    from tests.growth.bulk_rows import FilledTables
 
 
 @pytest.fixture(scope="package")

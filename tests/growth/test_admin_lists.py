@@ -11,11 +11,11 @@ from django.urls import reverse
 
 from audit_app.admin.column_search import COUNTED_ROWS
 from tests.growth.admin_lists import PAGE, WINDOW, address_of, grown_lists
+from tests.growth.bulk_rows import ROWS
 from tests.growth.costs import counted
-from tests.growth.rows import ROWS
 
 if TYPE_CHECKING:
-    from tests.growth.rows import FilledTables
+    from tests.growth.bulk_rows import FilledTables
 
 pytestmark = [
     pytest.mark.long,

@@ -38,15 +38,15 @@ from sessions_app.store.records import Finished
 from sessions_app.tools import approvals, calls, delegated_calls, tasks
 from sessions_app.webhooks import changes, chat_changes, chat_webhooks, deliveries
 from tests.growth.admin_lists import PAGE
+from tests.growth.bulk_rows import DUE
 from tests.growth.costs import analyze, counted
-from tests.growth.rows import DUE
 from tests.sessions_app.store import turn_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sessions_app.store.records import Start
-    from tests.growth.rows import FilledTables
+    from tests.growth.bulk_rows import FilledTables
 
 # Writing the rows takes seconds, and more on a machine that has other work.
 pytestmark = [

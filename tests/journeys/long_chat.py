@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from chat_app.models import Chat, ChatEvent, Message, Participant
-from tests.growth.rows import ago, fill
+from tests.growth.bulk_rows import ago, fill
 
 if TYPE_CHECKING:
     from tests.journeys.product import Product
