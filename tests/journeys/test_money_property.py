@@ -32,17 +32,8 @@ from sessions_app.response.end import writes
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.store import orm
 from sessions_app.turn import assembly, holds
-from tests.journeys.paid_turns import (
-    SCRIPT,
-    UNIT,
-    WORK,
-    Turn,
-    books_are_sound,
-    drawn,
-    play,
-    turns,
-    wrong_with,
-)
+from tests.journeys.paid_turns import SCRIPT, UNIT, WORK, Turn, drawn, play, turns
+from tests.journeys.turn_costs import books_are_sound, wrong_with
 from uamp import events
 from uamp.codec import frames
 
