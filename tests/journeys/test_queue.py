@@ -15,7 +15,7 @@ from tests.journeys.product import (
     sign_in,
     write,
 )
-from tests.journeys.test_shared_chat import chat_of
+from tests.journeys.team_chats import chat_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,28 +6,17 @@ Each test runs on one process, and on two with the people on different ones.
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
-import threading
-import time
-from contextlib import contextmanager
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.async_api import expect
 
+from tests.journeys.endless_provider import endless_provider
 from tests.journeys.paying_person import PayingPerson
-from tests.journeys.product import (
-    Product,
-    browser,
-    no_complaints,
-    running_product,
-    sign_in,
-    write,
-)
-from tests.threads import join_threads
+from tests.journeys.product import Product, browser, no_complaints, running_product, sign_in, write
+from tests.journeys.team_chats import chat_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,17 +44,6 @@ class Refused extends EventTarget {
 }
 window.WebSocket = Refused;
 """
-TEAM = """
-from django.contrib.auth.models import User
-from agents_app.models import Agent
-from chat_app.members.chats import create_chat
-people = list(User.objects.filter(username__in=["alice", "bob"]))
-made = [Agent.objects.create(name=name, is_public=True, options=options)
-    for name, options in {agents!r}]
-chat = create_chat(title={title!r}, created_by_id=people[0].pk,
-    user_ids=[person.pk for person in people], agents=[(agent.pk, "mention") for agent in made])
-print("CHAT", chat.pk)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +51,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     folder = tmp_path_factory.mktemp("product")
     with running_product(folder, has_workers=False, **ENVIRONMENT) as running:
         yield running
-
-
-def chat_of(deployment: Product, title: str, **agents: dict[str, object]) -> str:
-    """Create a chat with alice, bob and agents that answer when mentioned."""
-    printed = deployment.run(TEAM.format(title=title, agents=list(agents.items())))
-    return printed.split("CHAT ")[1].split()[0]
 
 
 async def two_people(running: Browser, deployment: Product, chat_id: str) -> tuple[Page, Page]:
@@ -328,52 +300,6 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_
             "The server stopped while it answered"
         )
         no_complaints(page)
-
-
-class Upstream:
-    """A model provider that sends words until its client leaves."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.said = 0
-        self.was_left = threading.Event()
-
-
-@contextmanager
-def endless_provider() -> Iterator[Upstream]:
-    """Run a provider on its own socket."""
-    upstream = Upstream()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.end_headers()
-            try:
-                while True:
-                    choice = {"index": 0, "delta": {"content": f"w{upstream.said} "}}
-                    data = json.dumps({"id": "1", "choices": [choice]})
-                    self.wfile.write(f"data: {data}\n\n".encode())
-                    self.wfile.flush()
-                    upstream.said += 1
-                    time.sleep(0.05)
-            except OSError:
-                upstream.was_left.set()
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        httpd.daemon_threads = True
-        upstream.url = f"http://127.0.0.1:{httpd.server_port}/v1"
-        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield upstream
-        finally:
-            httpd.shutdown()
-            join_threads([thread])
 
 
 async def test_a_stop_reaches_the_provider_and_what_was_said_is_paid(
