@@ -9,17 +9,14 @@ import pytest
 
 from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
 from tests.federation_app.peer import SERVER, ForeignPeer, Records, add_peer
-from tests.federation_app.test_relay import (
+from tests.federation_app.relay.member_server import (
     FRAMES,
     MEMBER,
     Answer,
     MemberServer,
-    http,
-    member,
     outcome,
     post,
     refusal,
-    sender,
 )
 from tests.threads import thread_pool
 
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
 
     from tests.conftest import ServerAddress
 
-__all__ = ["http", "member", "sender"]
 pytestmark = pytest.mark.django_db(transaction=True)
 SECOND, THIRD = "did:web:second.example", "did:web:third.example"
 STRANGER = "did:web:stranger.example"
