@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chat_app.models import Message, Participant
+from django.contrib.auth.models import User
+
+from chat_app.models import Chat, ChatEvent, Message, Participant, Pin, Reaction
+from federation_app.models import ChatFollower, ChatMirror, Guest, GuestInvitation, ReceivedEnvelope
 from tests.client import wait_until
 from tests.federation_app.two_servers import BOB, OtherServer
 from tests.live_server import shared_chat
@@ -12,10 +15,22 @@ from tests.live_server import shared_chat
 if TYPE_CHECKING:
     import httpx
 
-    from chat_app.models import Chat
     from tests.live_server import Person
 
 ALICE = "alice@chat.example"
+# What an envelope about a shared chat may write.
+STORED = (
+    Chat,
+    ChatEvent,
+    ChatFollower,
+    ChatMirror,
+    Guest,
+    GuestInvitation,
+    Message,
+    Participant,
+    Pin,
+    Reaction,
+)
 
 
 def rest(web: httpx.Client, who: Person, method: str, path: str, body: Any = None) -> Any:
@@ -51,3 +66,8 @@ def joined(other: OtherServer, web: httpx.Client, alice: Person) -> tuple[Chat, 
     other.post(f"/invitations/{invitation['id']}", {"answer": "accept"})
     wait_until(lambda: Participant.objects.filter(chat=chat, user__username=BOB).exists())
     return chat, other.chat("Shared")
+
+
+def counts() -> list[int]:
+    """Return the number of rows that a refused envelope must not change."""
+    return [model._default_manager.count() for model in (*STORED, ReceivedEnvelope, User)]
