@@ -14,18 +14,28 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import psutil
 import pytest
-from websockets.exceptions import InvalidStatus
 
 from tests import services
 from tests.client import UampClient, new_event
 from tests.journeys.product import Product
+from tests.uamp_project.edge.raw_clients import (
+    KIB,
+    MIB,
+    answer_of,
+    close_code,
+    connects,
+    is_open,
+    masked,
+    piece,
+    reading_nothing,
+    until_bob_connects,
+    upgraded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KIB = 1024
-MIB = 1024 * KIB
 BODY_BYTES = MIB
 UPLOAD_BYTES = 2 * MIB
 SERVERS = ("serve", "uvicorn")
@@ -126,13 +136,6 @@ def test_a_body_without_end_is_cut(product: Product) -> None:
     assert sent < 512 * MIB
 
 
-def answer_of(raw: socket.socket) -> bytes:
-    """Return what a server says before it closes or cuts a connection."""
-    with raw, suppress(ConnectionError):
-        return raw.recv(4096)
-    return b""
-
-
 # Daphne hands a body over when it is whole, and has it at once.
 @pytest.mark.parametrize("product", ["uvicorn"], indirect=True)
 def test_an_address_holds_few_bodies_at_once(product: Product) -> None:
@@ -159,50 +162,6 @@ def test_a_batch_at_the_limit_is_taken(product: Product) -> None:
 
 
 # --- Clients that take nothing ---
-
-
-def masked(event: dict[str, Any]) -> bytes:
-    """Return an event as a frame of a WebSocket client, long enough for 8 bytes of length."""
-    text = json.dumps(event).encode().ljust(64 * KIB)
-    return b"\x81\xff" + struct.pack(">Q", len(text)) + bytes(4) + text
-
-
-def reading_nothing(product: Product, head: str) -> socket.socket:
-    """Connect as bob with a request of these first lines, for a client that only sends."""
-    key = product.people["bob"]["api_key"]
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        raw = socket.socket()
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        raw.settimeout(20)
-        raw.connect(("127.0.0.1", product.port))
-        raw.sendall(f"{head}\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n".encode())
-        if raw.recv(12)[9:] in {b"101", b"200"}:
-            return raw
-        raw.close()  # bob's last connection is still counted
-    raise AssertionError("bob cannot connect")
-
-
-def connects(product: Product) -> bool:
-    """Return whether bob, who may have one connection, can open one."""
-    try:
-        with UampClient(
-            f"ws://127.0.0.1:{product.port}/uamp",
-            headers={"Authorization": f"Bearer {product.people['bob']['api_key']}"},
-        ) as client:
-            client.create_session(agent="echo")
-    except InvalidStatus:
-        return False
-    return True
-
-
-def until_bob_connects(product: Product) -> None:
-    """Wait until bob's connection that takes nothing is gone; what is gone left no memory."""
-    deadline = time.monotonic() + 30
-    while not connects(product):
-        assert time.monotonic() < deadline, "the client that takes nothing is still there"
-        time.sleep(0.2)
-
 
 LONG = "x" * 100_000
 SESSION = {"type": "realtime", "instructions": LONG}
@@ -258,46 +217,6 @@ def test_a_stream_that_is_not_read_is_let_go(product: Product) -> None:
 
 
 # --- Clients that do not finish ---
-
-
-def upgraded(product: Product, username: str = "") -> socket.socket:
-    """Open a WebSocket for a client that only does what the test says; '' is a visitor."""
-    raw = socket.create_connection(("127.0.0.1", product.port), timeout=20)
-    key = f"Authorization: Bearer {product.people[username]['api_key']}\r\n" if username else ""
-    raw.sendall(
-        f"GET /uamp HTTP/1.1\r\nHost: localhost\r\n{key}Upgrade: websocket\r\n"
-        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
-    )
-    answer = b""
-    while b"\r\n\r\n" not in answer:
-        answer += raw.recv(1)
-    assert answer.startswith(b"HTTP/1.1 101")
-    return raw
-
-
-def piece(data: bytes, opcode: int = 0, *, is_last: bool = False) -> bytes:
-    """Return a frame of a client: the beginning of a text (1), or what goes on (0)."""
-    size = len(data)
-    if size < 126:
-        length = bytes([0x80 | size])
-    elif size < 2**16:
-        length = b"\xfe" + struct.pack(">H", size)
-    else:
-        length = b"\xff" + struct.pack(">Q", size)
-    return bytes([opcode | (0x80 if is_last else 0)]) + length + bytes(4) + data
-
-
-def is_open(raw: socket.socket) -> bool:
-    """Return whether nothing came of a connection, neither data nor its end, for a moment."""
-    raw.settimeout(0.3)
-    try:
-        return bool(raw.recv(4096))
-    except TimeoutError:
-        return True
-    except ConnectionError:
-        return False
-
 
 UNFINISHED = {
     "headers": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
@@ -374,16 +293,6 @@ FLOODS = {
     "empty parts": piece(b"{", 1) + piece(b"") * 5000,
     "small parts": piece(b"{", 1) + piece(b" " * 100) * 5000,
 }
-
-
-def close_code(raw: socket.socket) -> int:
-    """Read until a close frame; return its code. Other frames are short ones."""
-    with raw.makefile("rb") as come:
-        while head := come.read(2):
-            payload = come.read(head[1])
-            if head[0] & 0x0F == 8:
-                return int(struct.unpack(">H", payload[:2])[0])
-    raise AssertionError("the connection ended without a close frame")
 
 
 @pytest.mark.parametrize("flood", FLOODS)

@@ -1,4 +1,4 @@
-"""The ASGI application that test_servers.py serves in a process of its own.
+"""The ASGI application that `served.Served` runs in a process of its own.
 
 `/echo` sends back what comes in; `/flood` sends 64 KiB frames, and prints how many were taken and
 that a message came;
