@@ -7,16 +7,14 @@ REQUIRE_SERVICES=1, a skip fails the run.
 import asyncio
 import gc
 import os
-import ssl
 import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import certifi
 import pytest
 import uvicorn
 from celery.contrib.testing.worker import start_worker
@@ -25,13 +23,12 @@ from django.db import connection
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
-from servestatic.middleware import ServeStaticMiddleware
 
 from sessions_app.access import rates
 from sessions_app.billing import payers
 from sessions_app.database import close_connections
 from signing_app import owner_keys
-from tests import databases, fork_server, services, tiers
+from tests import databases, fork_server, loaded_once, services, tiers
 from tests.distribution import in_shares
 from tests.prompt_server import PromptServer
 from tests.settings import WORKER
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.watchdog", "tests.cpu_times"]
 
 fork_server.use()
+loaded_once.use()
 
 START_TIMEOUT_SECONDS = 120
 # Read before other imports change it.
@@ -54,40 +52,6 @@ hypothesis_settings.register_profile(
     "no-times", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 hypothesis_settings.load_profile("no-times")
-
-
-find_static_files = ServeStaticMiddleware.add_files_from_finders
-static_files: dict[str, dict[str, Any]] = {}
-
-
-def add_static_files(middleware: ServeStaticMiddleware) -> None:
-    """Find the static files once per process: each test client creates the middleware anew."""
-    prefix = middleware.static_prefix
-    if prefix not in static_files:
-        find_static_files(middleware)
-        static_files[prefix] = dict(middleware.files)
-    middleware.files.update(static_files[prefix])
-
-
-# The product's files do not change while its tests run.
-ServeStaticMiddleware.add_files_from_finders = add_static_files  # type: ignore[method-assign, assignment]  # as the line above says
-
-
-make_context = ssl.create_default_context
-contexts: list[ssl.SSLContext] = []
-
-
-def create_default_context(*arguments: Any, **options: Any) -> ssl.SSLContext:
-    """Load the certificates of the certifi package once: every HTTP client does so, in 20 ms."""
-    if arguments or options != {"cafile": certifi.where()}:
-        return make_context(*arguments, **options)
-    if not contexts:
-        contexts.append(make_context(**options))
-    return contexts[0]
-
-
-# Clients that verify with another context pass other arguments.
-ssl.create_default_context = create_default_context
 
 
 @dataclass(frozen=True, kw_only=True)
