@@ -21,13 +21,13 @@ from tests.gateway_app.a2a.calls import call, old_message, text_message
 from tests.gateway_app.acp.test_one_shot import call as call_acp
 from tests.gateway_app.completions.requests import ask
 from tests.gateway_app.openai_responses.requests import respond
-from tests.gateway_app.test_realtime import realtime
+from tests.gateway_app.realtime.client import realtime
 from uamp import RemoteProtocolError
 
 if TYPE_CHECKING:
     import httpx
 
-    from tests.gateway_app.test_realtime import Realtime
+    from tests.gateway_app.realtime.client import Realtime
     from tests.live_server import Dial, Person
 
 __all__ = ["realtime"]

@@ -15,14 +15,14 @@ from tests.gateway_app.acp.test_one_shot import call as call_acp
 from tests.gateway_app.ag_ui.runs import run_input
 from tests.gateway_app.completions.requests import PICTURE, ask
 from tests.gateway_app.openai_responses.requests import respond
-from tests.gateway_app.test_realtime import realtime
+from tests.gateway_app.realtime.client import realtime
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich
 
 if TYPE_CHECKING:
     import httpx
 
-    from tests.gateway_app.test_realtime import Realtime
+    from tests.gateway_app.realtime.client import Realtime
     from tests.live_server import Dial, Person
 
 __all__ = ["realtime"]

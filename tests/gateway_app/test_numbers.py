@@ -27,7 +27,7 @@ from tests.gateway_app.ag_ui.runs import run, run_input, the
 from tests.gateway_app.anthropic.requests import HELLO as MESSAGE
 from tests.gateway_app.completions.requests import HELLO, SEARCH, ask
 from tests.gateway_app.openai_responses.requests import respond
-from tests.gateway_app.test_realtime import END, realtime
+from tests.gateway_app.realtime.client import END, realtime
 from tests.sessions_app.model_server import model_server
 from tests.uamp.types.test_bounds import numbers_of
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from tests.gateway_app.test_realtime import Realtime
+    from tests.gateway_app.realtime.client import Realtime
     from tests.live_server import Dial, Person
     from tests.sessions_app.model_server import ModelServer
 

@@ -1,0 +1,1 @@
+"""OpenAI's Realtime API on a WebSocket of the real server, in both dialects."""

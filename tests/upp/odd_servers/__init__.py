@@ -1,0 +1,1 @@
+"""Servers that speak a dialect in their own way, on a real socket."""

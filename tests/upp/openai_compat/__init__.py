@@ -1,0 +1,1 @@
+"""The OpenAI-compatible provider against a server on a real socket."""

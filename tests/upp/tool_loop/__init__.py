@@ -1,0 +1,1 @@
+"""The tool loop, with the scripted provider."""
