@@ -1,0 +1,1 @@
+"""Checkpoints: when they are saved, and the stores."""

@@ -1,0 +1,1 @@
+"""Planning, doing the steps, and planning again."""
