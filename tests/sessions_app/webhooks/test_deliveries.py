@@ -1,83 +1,45 @@
-"""Webhooks of chats: made over REST, sent by a worker, proved by their signatures."""
+"""What a webhook of a chat receives, and when it is sent again."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import jwt
 import pytest
 from django.db import transaction
 from django.utils import timezone
 
 from agents_app.models import Agent
-from agents_app.rest.rights import Rights
 from audit_app.models import AuditRecord
 from chat_app.log.entries import NewEvent, append
-from chat_app.models import ChatEvent, Participant
+from chat_app.models import ChatEvent
 from payments_app import services as ledger
 from payments_app.models import Transfer
 from payments_app.spending.approvals import approve
 from sessions_app.access import rates
-from sessions_app.access.keys import KeyRequest, make_key
 from sessions_app.models import Response, Webhook, WebhookDelivery
 from sessions_app.states import DeliveryState
-from sessions_app.webhooks import chat_changes, chat_webhooks, deliveries
-from sessions_app.webhooks.signature import symmetric
+from sessions_app.webhooks import chat_changes, chat_webhooks
 from telemetry import metrics
 from tests.client import wait_until
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from tests.sessions_app.webhooks.chat_webhooks import (
+    PATH,
+    PAYLOAD,
+    all_sent,
+    log_of,
+    make,
+    say,
+    signed_with,
+)
 
 if TYPE_CHECKING:
     import httpx
     from pytest_django.fixtures import Settings
 
-    from chat_app.models import Chat
     from tests.live_server import Person
     from tests.webhook_receiver import Receiver
-
-PAYLOAD = {"type": "chat.updated", "event_id": "evt_1", "timestamp": 1}
-PATH = "/api/v1/webhooks"
-
-
-def make(web: httpx.Client, who: Person, chat: Chat, receiver: Receiver, **more: Any) -> Any:
-    """Make a webhook over REST; return it with its secret."""
-    body = {"chat": chat.pk, "url": receiver.url, **more}
-    made = web.post(PATH, json=body, headers=who.headers)
-    assert made.status_code == 201, made.text
-    assert "no-store" in made.headers["Cache-Control"]
-    return made.json()
-
-
-def say(web: httpx.Client, who: Person, chat: Chat, text: str) -> Any:
-    """Send a message over REST; return it."""
-    path = f"/api/v1/chats/{chat.pk}/messages"
-    sent = web.post(path, json={"content": text}, headers=who.headers)
-    assert sent.status_code == 201, sent.text
-    return sent.json()["message"]
-
-
-def signed_with(secret: str, headers: Any, body: bytes) -> str:
-    """Return what a receiver computes of a body (Standard Webhooks 1.0)."""
-    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    return "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
-
-
-def log_of(web: httpx.Client, who: Person, webhook: Any) -> list[Any]:
-    """Return the deliveries of a webhook, the newest first."""
-    path = f"{PATH}/{webhook['id']}/deliveries"
-    found: list[Any] = web.get(path, headers=who.headers).json()["data"]
-    return found
-
-
-def all_sent() -> bool:
-    return not WebhookDelivery.objects.filter(finished_at=None).exists()
 
 
 def test_the_log_of_a_chat_is_sent_whole_once_and_in_order(
@@ -110,39 +72,6 @@ def test_the_log_of_a_chat_is_sent_whole_once_and_in_order(
     }
     got = web.get(f"{PATH}/{made['id']}", headers=alice.headers).json()
     assert got == {**{k: v for k, v in made.items() if k != "secret"}, "seq": entries()[-1][0]}
-
-
-def test_a_receiver_verifies_both_signatures(
-    web: httpx.Client, alice: Person, receiver: Receiver
-) -> None:
-    chat = shared_chat(alice)
-    made = make(web, alice, chat, receiver, types=["message.created"])
-    say(web, alice, chat, "hello")
-    wait_until(lambda: bool(receiver.seen))
-    headers, body = receiver.seen[0]
-    assert headers["webhook-signature"] == signed_with(made["secret"], headers, body)
-    assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
-    assert "Authorization" not in headers
-    keys = {one["kid"]: jwt.PyJWK(one) for one in web.get("/.well-known/jwks.json").json()["keys"]}
-    token = headers["X-UAMP-Signature"]
-    key = keys[jwt.get_unverified_header(token)["kid"]]
-    claims = jwt.decode(token, key, algorithms=["RS256"], audience=receiver.url)
-    assert claims["request_body_sha256"] == hashlib.sha256(body).hexdigest()
-    assert claims["webhookId"] == made["id"]
-    row = Webhook.objects.get()
-    assert made["secret"] not in row.secrets
-    assert "secret" not in web.get(PATH, headers=alice.headers).json()["data"][0]
-
-
-def test_the_signature_is_that_of_standard_webhooks() -> None:
-    """The example of the specification's own libraries."""
-    shown = symmetric(
-        b'{"test": 2432232314}',
-        event_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
-        at=1614265330,
-        keys=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
-    )
-    assert shown == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_only_the_types_that_were_asked_for_are_sent(
@@ -268,27 +197,6 @@ def test_the_audit_of_a_webhook_has_its_server_alone(alice: Person, url: str) ->
     assert not any("SECRET" in detail for detail in details)
 
 
-def test_a_new_secret_signs_beside_the_one_before(
-    web: httpx.Client, alice: Person, receiver: Receiver
-) -> None:
-    made = make(web, alice, shared_chat(alice), receiver)
-    path = f"{PATH}/{made['id']}"
-    kept = web.post(f"{path}/rotate", json={"keep_seconds": 600}, headers=alice.headers).json()
-    assert kept["secret"] != made["secret"]
-    web.post(f"{path}/ping", headers=alice.headers)
-    wait_until(lambda: len(receiver.seen) == 1)
-    headers, body = receiver.seen[0]
-    both = [signed_with(secret["secret"], headers, body) for secret in (kept, made)]
-    assert headers["webhook-signature"] == " ".join(both)
-    last = web.post(f"{path}/rotate", json={}, headers=alice.headers).json()
-    web.post(f"{path}/ping", headers=alice.headers)
-    wait_until(lambda: len(receiver.seen) == 2)
-    headers, body = receiver.seen[1]
-    assert headers["webhook-signature"] == signed_with(last["secret"], headers, body)
-    acts = AuditRecord.objects.filter(kind="sessions_app.webhook").order_by("id")
-    assert [row.action for row in acts] == ["webhook.made", "webhook.rotated", "webhook.rotated"]
-
-
 def test_a_ping_and_a_redelivery_are_new_deliveries(
     web: httpx.Client, alice: Person, receiver: Receiver
 ) -> None:
@@ -373,106 +281,6 @@ def test_attempts_are_counted_by_their_outcome(
     assert [now - then for now, then in zip(counts(), before, strict=True)] == [1, 1, 1]
 
 
-def test_words_that_were_deleted_meanwhile_are_not_sent(
-    web: httpx.Client, alice: Person, receiver: Receiver
-) -> None:
-    chat = shared_chat(alice)
-    make(web, alice, chat, receiver, types=["message.created"])
-    receiver.statuses = [500]
-    message = say(web, alice, chat, "plover")
-    wait_until(lambda: WebhookDelivery.objects.filter(http_status=500).exists())
-    web.delete(f"/api/v1/messages/{message['id']}", headers=alice.headers)
-    WebhookDelivery.objects.update(due_at=timezone.now())
-    wait_until(lambda: len(receiver.bodies) == 2)
-    assert b"plover" not in receiver.seen[1][1]
-    assert receiver.bodies[1]["id"] == receiver.bodies[0]["id"]
-
-
-def test_nothing_is_sent_to_who_left_the_chat(
-    web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
-) -> None:
-    chat = shared_chat(alice, bob)
-    make(web, bob, chat, receiver)
-    Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
-    say(web, alice, chat, "private")
-    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
-    assert Webhook.objects.get().disabled_reason == deliveries.LEFT
-    assert receiver.seen == []
-
-
-def test_what_was_queued_is_not_sent_to_who_left_meanwhile(
-    web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
-) -> None:
-    chat = shared_chat(alice, bob)
-    make(web, bob, chat, receiver, types=["message.created"])
-    receiver.statuses = [500]
-    say(web, alice, chat, "private")
-    wait_until(lambda: WebhookDelivery.objects.filter(http_status=500).exists())
-    Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
-    WebhookDelivery.objects.update(due_at=timezone.now())
-    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
-    assert len(receiver.seen) == 1
-
-
-WRONG: Final = (
-    {"url": "http://example.org/"},
-    {"url": "https://127.0.0.1/"},
-    {"url": "https://[::1]/"},
-    {"url": "https://169.254.169.254/latest"},
-    {"url": "https://example.org:22/"},
-    {"url": "https://user:pass@example.org/"},
-    {"url": "https://example.org/" + "x" * 3000},
-    {"types": ["response.delta"]},
-    {"after": -1},
-    {"more": 1},
-)
-
-
-def test_a_webhook_that_cannot_be_is_refused(web: httpx.Client, alice: Person) -> None:
-    right = {"chat": shared_chat(alice).pk, "url": "https://example.org/"}
-    made = web.post(PATH, json=right, headers=alice.headers).json()
-    for wrong in WRONG:
-        for answer in (
-            web.post(PATH, json={**right, **wrong}, headers=alice.headers),
-            web.patch(f"{PATH}/{made['id']}", json=wrong, headers=alice.headers),
-        ):
-            assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), wrong
-            assert next(iter(wrong)) in str(answer.json()["errors"])
-    assert Webhook.objects.get().url == "https://example.org/"
-
-
-def test_an_address_inside_the_network_is_never_asked(
-    web: httpx.Client, alice: Person, receiver: Receiver, settings: Settings
-) -> None:
-    settings.UAMP_WEBHOOK_ATTEMPTS = 1
-    settings.UAMP_FETCH_ALLOW_HOSTS = []
-    chat = shared_chat(alice)
-    body = {"chat": chat.pk, "url": "https://example.org/"}
-    made = web.post(PATH, json=body, headers=alice.headers).json()
-    # The name leads there when it is looked up, after the address was taken.
-    Webhook.objects.update(url="https://localhost:8443/hook")
-    web.post(f"{PATH}/{made['id']}/ping", headers=alice.headers)
-    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
-    assert WebhookDelivery.objects.get().error == "The address cannot be reached."
-
-
-def test_a_person_has_so_many_webhooks(
-    web: httpx.Client, alice: Person, bob: Person, settings: Settings
-) -> None:
-    settings.UAMP_WEBHOOKS_PER_USER = 2
-    chat = shared_chat(alice, bob)
-    body = {"chat": chat.pk, "url": "https://example.org/"}
-    statuses = [web.post(PATH, json=body, headers=alice.headers).status_code for _ in range(3)]
-    assert statuses == [201, 201, 409]
-    assert web.post(PATH, json=body, headers=bob.headers).status_code == 201
-    (mine, _) = web.get(PATH, headers=alice.headers).json()["data"]
-    path = f"{PATH}/{mine['id']}"
-    for method in ("GET", "DELETE"):
-        assert web.request(method, path, headers=bob.headers).status_code == 404
-    assert web.delete(path, headers=alice.headers).status_code == 204
-    assert web.post(PATH, json=body, headers=alice.headers).status_code == 201
-
-
 def test_events_beyond_the_rate_wait_in_the_log(
     web: httpx.Client, alice: Person, receiver: Receiver, settings: Settings
 ) -> None:
@@ -490,85 +298,6 @@ def test_events_beyond_the_rate_wait_in_the_log(
     wait_until(lambda: len(receiver.bodies) == 4)
     texts = [body["data"]["message"]["content"] for body in receiver.bodies]
     assert texts == [f"number {number}" for number in range(4)]
-
-
-def test_a_restricted_key_sees_the_webhooks_of_its_chats(web: httpx.Client, alice: Person) -> None:
-    chats = [shared_chat(alice), shared_chat(alice)]
-    for chat in chats:
-        body = {"chat": chat.pk, "url": "https://example.org/"}
-        assert web.post(PATH, json=body, headers=alice.headers).status_code == 201
-
-    def headers(*scopes: str) -> dict[str, str]:
-        rights = Rights(scopes=frozenset(scopes), chats=frozenset({chats[0].pk}))
-        made = make_key(alice.user.pk, KeyRequest(name="ci", rights=rights))
-        return {"Authorization": f"Bearer {made.secret}"}
-
-    key = headers("webhooks:*", "chats:read")
-    assert [one["chat"] for one in web.get(PATH, headers=key).json()["data"]] == [chats[0].pk]
-    for number, chat in enumerate(chats):
-        body = {"chat": chat.pk, "url": "https://example.org/"}
-        assert web.post(PATH, json=body, headers=key).status_code == (201, 404)[number]
-    body = {"chat": chats[0].pk, "url": "https://example.org/"}
-    for lacking in (headers("webhooks:write"), headers("webhooks:read", "chats:read")):
-        assert web.post(PATH, json=body, headers=lacking).status_code == 403
-
-
-def test_a_key_that_reads_no_chats_has_nothing_sent_to_an_address_of_its_own(
-    web: httpx.Client, alice: Person, receiver: Receiver
-) -> None:
-    chat = shared_chat(alice)
-    path = f"{PATH}/{make(web, alice, chat, receiver, types=['message.created'])['id']}"
-    say(web, alice, chat, "hello")
-    wait_until(lambda: WebhookDelivery.objects.filter(status=DeliveryState.SENT).exists())
-    again = f"{path}/deliveries/{WebhookDelivery.objects.get().pk}/redeliver"
-    rights = Rights(scopes=frozenset({"webhooks:*"}))
-    key = make_key(alice.user.pk, KeyRequest(name="ci", rights=rights))
-    lacking = {"Authorization": f"Bearer {key.secret}"}
-    for answer in (
-        web.patch(path, json={"url": "https://example.org/"}, headers=lacking),
-        web.patch(path, json={"after": 0}, headers=lacking),
-        web.post(again, headers=lacking),
-    ):
-        assert answer.status_code == 403
-        assert "chats:read" in answer.json()["detail"]
-    assert Webhook.objects.get().url == receiver.url
-    assert WebhookDelivery.objects.count() == 1
-    assert web.post(f"{path}/ping", headers=lacking).status_code == 202
-    wait_until(all_sent)
-
-
-def test_pings_and_redeliveries_count_as_what_is_sent(
-    web: httpx.Client, alice: Person, receiver: Receiver, settings: Settings
-) -> None:
-    path = f"{PATH}/{make(web, alice, shared_chat(alice), receiver)['id']}"
-    rates.forget()
-    settings.UAMP_WEBHOOKS_PER_MINUTE = 2
-    first = web.post(f"{path}/ping", headers=alice.headers).json()
-    again = f"{path}/deliveries/{first['id']}/redeliver"
-    assert web.post(again, headers=alice.headers).status_code == 202
-    for one in (again, f"{path}/ping"):
-        refused = web.post(one, headers=alice.headers)
-        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limit_exceeded")
-    assert WebhookDelivery.objects.count() == 2
-    assert web.patch(path, json={"name": "mine"}, headers=alice.headers).status_code == 200
-    wait_until(all_sent)
-
-
-def test_who_left_the_chat_does_not_begin_a_webhook_again(
-    web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
-) -> None:
-    chat = shared_chat(alice, bob)
-    path = f"{PATH}/{make(web, bob, chat, receiver, types=['message.created'])['id']}"
-    Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
-    say(web, alice, chat, "private")
-    wait_until(lambda: Webhook.objects.get().disabled_at is not None)
-    seq = Webhook.objects.get().queued_seq
-    for change in ({"enabled": True}, {"after": 2**53 - 1}, {"enabled": True, "name": "mine"}):
-        assert web.patch(path, json=change, headers=bob.headers).status_code == 404, change
-    row = Webhook.objects.get()
-    assert (row.queued_seq, row.disabled_reason, row.name) == (seq, deliveries.LEFT, "")
-    assert web.patch(path, json={"name": "mine"}, headers=bob.headers).status_code == 200
-    assert web.delete(path, headers=bob.headers).status_code == 204
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,10 @@
+"""The connections of these tests."""
+
+import pytest
+
+from tests.uamp.connection.pairs import Pair
+
+
+@pytest.fixture
+def pair() -> Pair:
+    return Pair()
