@@ -70,8 +70,10 @@ SHOWN_ELSEWHERE = {
         "transports.errors.test_failed_answers: "
         "a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text"
     ),
-    ErrorCode.PAYMENT_REQUIRED: ("billing.test_payments: an_empty_pool_is_said_and_nothing_runs"),
-    ErrorCode.PAYMENT_TIMEOUT: "billing.test_payments: an_unpaid_answer_ends",
+    ErrorCode.PAYMENT_REQUIRED: (
+        "billing.payments.test_payers: an_empty_pool_is_said_and_nothing_runs"
+    ),
+    ErrorCode.PAYMENT_TIMEOUT: "billing.payments.test_asking: an_unpaid_answer_ends",
     ErrorCode.FORBIDDEN: ("transports.test_transports: a_cookie_counts_with_our_own_origin_only"),
     ErrorCode.INTERRUPTED: (
         "process.test_process_death: a_response_whose_process_was_killed_ends_once_with_its_text"

@@ -1,0 +1,88 @@
+"""What a drawn answer delivered is worth, by its prices and its end."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from django.db.models import Sum
+
+from payments_app import selectors as ledger_rows
+from payments_app import services as ledger
+from payments_app.models import Hold
+from tests.sessions_app.billing.drawn_answers import MEDIA, WORDS, Answer, counted, cut_in, stored
+
+if TYPE_CHECKING:
+    from agents_app.models import Agent
+    from sessions_app.models import Response
+
+
+def wrong_with(drawn: Answer, agent: Agent, response: Response) -> list[str]:
+    holds = Hold.objects.filter(response_id=response.pk)
+    held = holds.aggregate(all=Sum("amount"))["all"] or 0
+    charged = ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted.amount
+    least, most = (min(amount, held) for amount in _due(drawn, response))
+    wrong = []
+    if not least - 2 <= charged <= most + 2:
+        wrong.append(f"{response.status} {response.error}: {least} to {most} due, {charged} paid")
+    if charged > held:
+        wrong.append(f"{charged} charged, {held} held")
+    if holds.filter(state="active").exists():
+        wrong.append("something is still held")
+    return wrong
+
+
+def _due(drawn: Answer, response: Response) -> tuple[int, int]:
+    """Return the least and the most that was delivered is worth."""
+    cut = cut_in(drawn)
+    has_called = drawn.call is not None and cut != 1
+    steps = 0 if cut == 1 else 2 if has_called and cut is None else 1
+    if drawn.ending == "silent client" and drawn.call == "client":
+        steps = 1
+    if drawn.ending == "top-up":
+        # The first count is beyond what is held: nothing after it is run.
+        steps, has_called = 1, False
+    read, written = counted(drawn)
+    said = sum(chars for _, chars in (drawn.pieces if cut == 1 else drawn.later)) if cut else 0
+    if drawn.ending == "time-out" and cut == 2:
+        # On a busy machine the time may be up before the second step says something.
+        said = min(said, max(0, stored(response) - sum(chars for _, chars in drawn.pieces)))
+    sent = cut is not None and (said or drawn.ending == "cancel")
+    estimates = [-(-said // 4) if sent else 0] * 2
+    about = _read_by_estimate(drawn, steps) if sent else (0, 0)
+    calls = [drawn.per_call if has_called and drawn.call == "server" else 0] * 2
+    if not said:
+        # A cancel may come before the inference was sent, and before the tool ran.
+        about = (0, about[1])
+        calls[0] = 0 if drawn.ending == "cancel" else calls[0]
+    is_delivered = bool(has_called or said or (drawn.pieces and cut != 1))
+    has_begun = is_delivered or bool(steps)
+    if response.status == "failed" and not is_delivered:
+        return 0, 0
+    found = []
+    for about_read, wrote, called in zip(about, estimates, calls, strict=True):
+        output = steps * written + wrote
+        total = Fraction((steps * read + about_read) * drawn.per_input + output * drawn.per_output)
+        with_sound = about_read and cut == 1 and drawn.medium == "audio"
+        if with_sound and drawn.per_sound is not None:
+            total += MEDIA["audio"][1] * (drawn.per_sound - drawn.per_input)
+        found.append(total / 1000 + called + _of_answer(drawn, response, output, has_begun))
+    return int(min(found)), int(max(found)) + 1
+
+
+def _read_by_estimate(drawn: Answer, steps: int) -> tuple[int, int]:
+    if steps:
+        before = sum(counted(drawn))
+        return before, before + WORDS
+    medium = MEDIA[drawn.medium][1] if drawn.medium else 0
+    return medium, medium + WORDS
+
+
+def _of_answer(drawn: Answer, response: Response, output: int, has_begun: bool) -> int:  # noqa: FBT001 a fact
+    if response.status == "completed":
+        return drawn.per_answer
+    if not has_begun:
+        return 0
+    if drawn.expected_tokens is None:
+        return drawn.per_answer
+    return drawn.per_answer * min(output, drawn.expected_tokens) // drawn.expected_tokens

@@ -1,0 +1,3 @@
+"""A tool of the client that searches."""
+
+SEARCH = {"type": "function", "function": {"name": "search"}}
