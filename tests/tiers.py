@@ -38,6 +38,8 @@ ON_POSTGRESQL: Final = (
     "sessions_app/connected",
     "sessions_app/process",
     "sessions_app/response",
+    "sessions_app/response/approval",
+    "sessions_app/response/signatures",
     "sessions_app/store",
     "sessions_app/tools",
 )

@@ -19,7 +19,7 @@ from tests.client import wait_until
 from tests.contract.routes import QUERIES, ROUTES
 from tests.contract.test_routes import PAGES, _filled, staged
 from tests.live_server import Person, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from sessions_app.tools import contents
 from tests import factories
 from tests.client import new_event, wait_until
 from tests.live_server import quick_agent, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 from tests.sessions_app.turn.delegation import doer, to
 from tests.sessions_app.turn.team_tools import order
 

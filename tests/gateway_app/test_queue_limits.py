@@ -20,7 +20,7 @@ from tests import factories
 from tests.client import wait_until
 from tests.gateway_app.test_files_of_other_chats import file_of, is_shown
 from tests.live_server import quick_agent, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

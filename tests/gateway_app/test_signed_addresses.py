@@ -20,7 +20,7 @@ from tests.client import new_event
 from tests.gateway_app.acp.socket_client import AcpClient
 from tests.gateway_app.ag_ui.runs import run_input
 from tests.live_server import Person, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

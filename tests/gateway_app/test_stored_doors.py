@@ -20,7 +20,7 @@ from tests.contract.routes import ROUTES
 from tests.contract.test_routes import PAGES
 from tests.gateway_app.stored_doors import DOORS, SECRET, TOKEN, Stored, leave_all, store
 from tests.live_server import Person, quick_agent, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 from upp.providers.scripted import Pause, Step, Text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from gateway_app.a2a import methods, rest, rpc
 from sessions_app.models import Response, Webhook
 from tests.gateway_app.a2a.calls import call, old_message, send, text_message
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     import httpx

@@ -1,6 +1,7 @@
 """A client of ACP on a WebSocket."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from websockets.sync.client import ClientConnection
@@ -51,3 +52,6 @@ class AcpClient:
     def text(self) -> str:
         """Return the text of the answers."""
         return "".join(u["content"]["text"] for u in self.updates("agent_message_chunk"))
+
+
+Acp = Callable[..., AcpClient]

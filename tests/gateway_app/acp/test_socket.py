@@ -3,44 +3,18 @@
 import base64
 import io
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from PIL import Image
-from websockets.sync.client import connect
 
 import uamp
 from chat_app.log import fanout
-from gateway_app.doors import kept_sessions
-from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.client import wait_until
-from tests.conftest import ServerAddress
-from tests.gateway_app.acp.socket_client import HELLO, AcpClient, Rpc
+from tests.gateway_app.acp.socket_client import HELLO, Acp
 from tests.gateway_app.acp.stored_answers import stored_signatures
 from tests.live_server import Person
-from tests.sessions_app.billing.paid_agents import clean, priced, rich, usd
-
-Acp = Callable[..., AcpClient]
-
-
-@pytest.fixture
-def acp(demo: ServerAddress) -> Iterator[Acp]:
-    """Give a function that opens a socket of an agent."""
-    with ExitStack() as sockets:
-
-        def dial(agent: str, who: Person | None = None, path: str = "acp") -> AcpClient:
-            headers = {} if who is None else who.headers
-            url = f"{demo.ws}/agents/{agent}/{path}"
-            # A test may leave many messages unread: closing must not wait until they are.
-            socket = connect(
-                url, additional_headers=headers, proxy=None, max_queue=None, close_timeout=2
-            )
-            return AcpClient(sockets.enter_context(socket))
-
-        yield dial
 
 
 def test_a_prompt_is_thought_about_and_answered(acp: Acp, alice: Person) -> None:
@@ -99,77 +73,6 @@ def test_a_call_that_needs_approval_is_a_request_to_the_client(
     assert len(client.updates("tool_call")) == 1
     last = client.updates("tool_call_update")[-1]
     assert last["status"] == ("completed" if choice == "allow" else "failed")
-
-
-def test_an_unpaid_prompt_is_refused_and_goes_through_with_a_token(acp: Acp, alice: Person) -> None:
-    priced("dear", per_answer="0.25")
-    client = acp("dear", alice)
-    session_id = client.new_session()
-    refused = client.call("session/prompt", sessionId=session_id, prompt=HELLO)["error"]
-    assert refused["code"] == -32402
-    assert refused["data"]["accepts"]
-    assert not Response.objects.exists()
-    user_id = rich(alice).user.pk
-    token = issuance.issue(key="token", user_id=user_id, amount=usd("1"), expires_in=600).token
-
-    answer = client.call(
-        "session/prompt", sessionId=session_id, prompt=HELLO, _meta={"payment_token": token}
-    )
-
-    assert answer["result"]["stopReason"] == "end_turn"
-    assert client.text() == "Hello there"
-
-
-def test_a_growing_answer_waits_for_a_further_payment(acp: Acp, alice: Person) -> None:
-    priced("growing", output_per_1k="1")
-    client = acp("growing", alice)
-    session_id = client.new_session()
-    user_id = rich(alice).user.pk
-    tokens = [
-        issuance.issue(key=f"t{n}", user_id=user_id, amount=usd(amount), expires_in=600).token
-        for n, amount in enumerate(("0.6", "5"))
-    ]
-    prompt = [{"type": "text", "text": " ".join(f"word{n}" for n in range(800))}]
-    first = client.call(
-        "session/prompt", sessionId=session_id, prompt=prompt, payment_token=tokens[0]
-    )
-
-    assert first["error"]["code"] == -32402
-    again = client.call(
-        "session/prompt", sessionId=session_id, prompt=prompt, payment_token=tokens[1]
-    )
-
-    assert again["result"]["stopReason"] == "end_turn"
-    assert client.text() == prompt[0]["text"]
-    assert Response.objects.count() == 1
-
-
-def test_a_token_that_is_refused_may_be_followed_by_another(acp: Acp, alice: Person) -> None:
-    priced("growing", output_per_1k="1")
-    client = acp("growing", alice)
-    session_id = client.new_session()
-    user_id = rich(alice).user.pk
-    first, last = (
-        issuance.issue(key=f"t{n}", user_id=user_id, amount=usd(amount), expires_in=600).token
-        for n, amount in enumerate(("0.6", "5"))
-    )
-    prompt = [{"type": "text", "text": " ".join(f"word{n}" for n in range(800))}]
-
-    def pay(token: str) -> Rpc:
-        return client.call(
-            "session/prompt", sessionId=session_id, prompt=prompt, payment_token=token
-        )
-
-    assert pay(first)["error"]["code"] == -32402
-    for token in ("unknown", first):
-        refused = pay(token)["error"]
-        assert (refused["code"], refused["data"]["code"]) == (-32402, "payment_required")
-        assert refused["data"]["payment_error"] in {"token_invalid", "insufficient_balance"}
-
-    assert pay(last)["result"]["stopReason"] == "end_turn"
-    assert client.text() == prompt[0]["text"]
-    assert Response.objects.count() == 1
-    assert clean()
 
 
 def test_a_notification_cancels_a_prompt(acp: Acp, alice: Person) -> None:
@@ -273,133 +176,6 @@ def test_a_session_has_one_prompt_at_a_time(acp: Acp, alice: Person) -> None:
     assert second["error"]["code"] == -32600
     client.socket.send(json.dumps({"jsonrpc": "2.0", "method": "session/cancel", "params": params}))
     assert client.answer_to(50)["result"]["stopReason"] == "cancelled"
-
-
-# --- Sessions that are come back to ---
-
-
-def test_a_long_session_is_loaded_with_its_last_messages(acp: Acp, alice: Person) -> None:
-    first = acp("echo", alice)
-    session_id = first.new_session()
-    for number in range(7):
-        text = f"{number} " + "x" * 200_000
-        prompt = [{"type": "text", "text": text}]
-        first.call("session/prompt", sessionId=session_id, prompt=prompt)
-
-    client = acp("echo", alice)
-    client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
-
-    said = [one["content"]["text"][0] for one in client.updates("user_message_chunk")]
-    assert said == ["2", "3", "4", "5", "6"]
-
-
-def test_a_session_is_loaded_with_its_messages(acp: Acp, alice: Person, bob: Person) -> None:
-    first = acp("thinker", alice)
-    session_id = first.new_session()
-    first.call("session/prompt", sessionId=session_id, prompt=HELLO)
-
-    client, foreign = acp("thinker", alice), acp("thinker", bob)
-    loaded = client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
-
-    assert loaded["result"] == {}
-    said = client.updates("user_message_chunk")
-    assert [one["content"] for one in said] == HELLO
-    assert client.text() == first.text() == "I thought about it. You asked: Hello there"
-    assert client.updates("agent_thought_chunk")
-    assert [m.get("method") for m in client.seen][-1] is None
-    client.call("session/prompt", sessionId=session_id, prompt=HELLO)
-    assert client.text() == 2 * "I thought about it. You asked: Hello there"
-    refused = foreign.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])["error"]
-    assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
-    assert foreign.updates("user_message_chunk") == []
-
-
-def test_a_loaded_session_goes_on_with_the_answer_that_is_being_written(
-    acp: Acp, alice: Person
-) -> None:
-    first = acp("slow", alice)
-    session_id = first.new_session()
-    params = {"sessionId": session_id, "prompt": HELLO}
-    first.socket.send(
-        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
-    )
-    wait_until(lambda: Response.objects.exclude(text="").exists())
-
-    client = acp("slow", alice)
-    client.call("session/load", sessionId=session_id, cwd="/", mcpServers=[])
-    while not client.text():
-        client.seen.append(json.loads(client.socket.recv(timeout=60)))
-    cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": params}
-    first.socket.send(json.dumps(cancel))
-
-    assert first.answer_to(50)["result"] == {"stopReason": "cancelled"}
-    assert len(client.updates("user_message_chunk")) == 1
-    assert first.text().startswith(client.text())
-
-
-def test_sessions_are_listed_for_their_person_and_agent(
-    acp: Acp, alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_sessions, "SESSIONS", 2)
-    client, other, foreign = acp("echo", alice), acp("slow", alice), acp("echo", bob)
-    opened = [
-        client.call("session/new", cwd=cwd, mcpServers=[])["result"]["sessionId"]
-        for cwd in ("/a", "/b", "/a")
-    ]
-    other.new_session()
-    foreign.new_session()
-
-    first = client.call("session/list")["result"]
-    rest = client.call("session/list", cursor=first["nextCursor"])["result"]
-
-    assert [s["sessionId"] for s in first["sessions"]] == [opened[2], opened[1]]
-    assert [(s["sessionId"], s["cwd"]) for s in rest["sessions"]] == [(opened[0], "/a")]
-    assert "nextCursor" not in rest
-    named = client.call("session/list", cwd="/b")["result"]["sessions"]
-    assert [s["sessionId"] for s in named] == [opened[1]]
-    bad = foreign.call("session/list", cursor=first["nextCursor"])["error"]
-    assert bad["code"] == -32602
-    assert acp("echo").call("session/list")["result"]["sessions"] == []
-
-
-def test_a_session_that_is_ended_elsewhere_refuses_its_prompt(acp: Acp, alice: Person) -> None:
-    client = acp("slow", alice)
-    session_id = client.new_session()
-    params = {"sessionId": session_id, "prompt": HELLO}
-    client.socket.send(
-        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
-    )
-    wait_until(Response.objects.exists)
-    Session.objects.update(status="closed")
-
-    refused = client.answer_to(50)["error"]
-
-    assert (refused["code"], refused["data"]["code"]) == (-32002, "unknown_session")
-    lost = json.loads(client.socket.recv(timeout=60))
-    assert lost["method"] == "_session/error"
-    assert lost["params"]["sessionId"] == session_id
-    assert lost["params"]["error"]["code"] == -32002
-    assert client.call("session/prompt", **params)["error"]["code"] == -32002
-    client.new_session()
-
-
-def test_a_session_that_is_closed_answers_its_prompt(acp: Acp, alice: Person) -> None:
-    client = acp("slow", alice)
-    session_id = client.new_session()
-    params = {"sessionId": session_id, "prompt": HELLO}
-    client.socket.send(
-        json.dumps({"jsonrpc": "2.0", "id": 50, "method": "session/prompt", "params": params})
-    )
-    wait_until(Response.objects.exists)
-    close = {"jsonrpc": "2.0", "id": 51, "method": "session/close", "params": params}
-    client.socket.send(json.dumps(close))
-
-    assert client.answer_to(50)["result"] == {"stopReason": "cancelled"}
-    assert client.answer_to(51)["result"] == {}
-    assert [m for m in client.seen if m.get("method") == "_session/error"] == []
-
-
-# --- Payments that fail, answers that are written anew, tools ---
 
 
 def test_an_answer_that_is_written_anew_is_a_further_message(acp: Acp, alice: Person) -> None:

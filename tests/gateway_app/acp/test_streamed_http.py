@@ -23,7 +23,7 @@ from tests.client import wait_until
 from tests.gateway_app.acp.http_client import HttpAcpClient
 from tests.gateway_app.acp.socket_client import HELLO
 from tests.live_server import shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from chat_app.models import Chat, Message, Participant
 from sessions_app.models import Response
 from tests.live_server import Person, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     import httpx

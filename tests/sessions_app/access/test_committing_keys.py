@@ -10,7 +10,7 @@ from chat_app.models import Chat, Participant, PayerRule
 from payments_app.money import Money
 from sessions_app.access import keys
 from tests.live_server import Person, shared_chat
-from tests.sessions_app.access.test_scoped_keys import FORBIDDEN, key_of, refusal
+from tests.sessions_app.access.scoped_keys import FORBIDDEN, key_of, refusal
 from tests.sessions_app.billing.paid_agents import priced
 
 if TYPE_CHECKING:

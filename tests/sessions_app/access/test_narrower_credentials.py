@@ -14,7 +14,7 @@ from chat_app.models import Chat, ChatOrigin
 from sessions_app.models import ApiKey
 from tests.client import wait_until
 from tests.live_server import shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of, refusal
+from tests.sessions_app.access.scoped_keys import key_of, refusal
 
 if TYPE_CHECKING:
     from pytest_django import Settings

@@ -9,109 +9,20 @@ from __future__ import annotations
 
 import base64
 import json
-import re
-import uuid
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from agents_app.models import Agent
-from chat_app.contents import media_types, quota, storage
-from chat_app.models import Content, Participant
-from payments_app import services as ledger
-from sessions_app.access.auth import create_api_key
-from sessions_app.models import Response, Session, ToolCallKind, Webhook
-from sessions_app.states import ToolCallState
 from tests import factories
-from tests.live_server import Person, person, shared_chat
-from tests.payments_app.funded_accounts import authorize, usd
-from tests.payments_app.tokens.issued_tokens import issue
+from tests.sessions_app.access.known_ids import KnownIds, absent, known, normal
 
 if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Dial
 
-HANDLE = "0f9619ff-8b86-4011-b42d-00c04fc964ff"
-NEW = re.compile(
-    r'"(event_id|timestamp|epoch|request_id|created_at|expires_at|reset_at|signature)"'
-    r': ?("[^"]*"|\d+)'
-    r"|(?:sess|chat|msg|resp)_[0-9a-f]{32}|/api/content/[0-9a-f-]{36}"
-)
-
-
-@dataclass(frozen=True)
-class KnownIds:
-    """Ids that exist for alice, and the stranger who does not know them."""
-
-    foreign: dict[str, str]
-    own_chat: str
-    own_session: str
-    mallory: Person
-
-
-@pytest.fixture
-def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
-    """Make something of every kind for alice, and a chat of mallory's own."""
-    hidden = factories.agent("hidden", is_public=False, owner=alice.user)
-    chat = shared_chat(alice, agents=("echo", "hidden"))
-    alices = dial(alice)
-    alices.create_session(agent="echo", session={"id": "alices-own-session"})
-    alices.send("input.image", image=base64.b64encode(factories.png()).decode(), content_id=HANDLE)
-    alices.answer("Look")
-    content = Content.objects.get()
-    response = factories.response(Agent.objects.get(name="echo"), chat)
-    call = factories.tool_call(
-        response, kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING, id=987654321
-    )
-    account = ledger.account_of_user(alice.user.pk)
-    ledger.top_up(
-        key="alice", account=account.id, amount=usd("9"), provider="test", external_id="alice"
-    )
-    lock = authorize(key="lock", account_id=account.id, amount=usd("1")).hold_id
-    factories.agent("mallorys", owner=mallory.user)
-    own = shared_chat(mallory)
-    own_session = factories.session(mallory.user, own, chat_scoped=True)
-    webhook = Webhook.objects.create(
-        id=987654322, chat=chat, user=alice.user, url="https://example.org/"
-    )
-    foreign = {
-        "webhook": str(webhook.pk),
-        "chat": chat.pk,
-        "message": factories.message(chat, alice.user).pk,
-        "participant": str(Participant.objects.get(chat=chat, agent=hidden).pk),
-        "session": Session.objects.get(client_id="alices-own-session").pk,
-        "session name": "alices-own-session",
-        "content": str(content.pk),
-        "handle": HANDLE,
-        "response": response.pk,
-        "call": call.call_id,
-        "call row": str(call.pk),
-        "agent": "hidden",
-        "token": issue(alice.user).id,
-        "lock": lock,
-    }
-    return KnownIds(foreign, own.pk, own_session.pk, mallory)
-
-
-def absent(kind: str, foreign: str) -> str:
-    """Return an id like another one that no row has."""
-    if kind in {"content", "handle"}:
-        return str(uuid.UUID(int=uuid.UUID(foreign).int ^ 1))
-    if kind in {"participant", "call row", "webhook"}:
-        return str(int(foreign) + 10**9)
-    last = "0" if foreign[-1] != "0" else "1"
-    return foreign[:-1] + ("x" if kind in {"agent", "session name"} else last)
-
-
-def normal(text: str, one: str) -> str:
-    """Return a text without the id that was asked for and without what is new in every answer."""
-    if len(one) < len("alices"):  # it may stand within another id
-        return NEW.sub("<new>", text).replace(one, "<id>")
-    return NEW.sub("<new>", text.replace(one, "<id>"))
-
+__all__ = ["known"]
 
 REST = [
     ("chat", "GET", "/api/v1/chats/ONE", None),
@@ -401,94 +312,3 @@ def test_sockets_have_one_answer_for_foreign_and_absent(
             except InvalidStatus as refused:
                 answers.append(refused.response.status_code)
         assert answers[0] == answers[1], path
-
-
-def test_principals_use_the_same_ids_without_meeting(
-    dial: Dial, web: httpx.Client, alice: Person, bob: Person
-) -> None:
-    """A session and a content are named by their principal: the same name is two things."""
-    picture = base64.b64encode(factories.png()).decode()
-    made = {}
-    for who in (alice, bob):
-        client = dial(who)
-        created = client.create_session(agent="echo", session={"id": "main"})
-        assert created["session_id"] == "main"
-        client.send("input.image", image=picture, content_id=HANDLE)
-        frames = client.answer("Look")
-        assert {frame["session_id"] for frame in frames} == {"main"}
-        made[who.user.pk] = Content.objects.get(owner=who.user)
-        listed = web.get("/api/v1/sessions", headers=who.headers).json()["data"]
-        assert [row["id"] for row in listed] == ["main"]
-        # What the owner calls it leads the owner to it, everywhere.
-        got = web.get(f"/api/content/{HANDLE}", headers=who.headers)
-        assert got.content == factories.png()
-    assert len({content.pk for content in made.values()}) == 2
-    again = dial(alice)
-    again.send("session.create", session={"id": "main"})
-    assert again.receive()["error"]["code"] == "session_exists"
-    resumed = dial(alice)
-    resumed.send("session.create", session={}, resume={"session_id": "main", "after": 0})
-    assert resumed.receive()["session_id"] == "main"
-
-
-def test_streams_of_one_name_receive_events_of_their_own_principal_only(
-    dial: Dial, web: httpx.Client, alice: Person, bob: Person
-) -> None:
-    for who in (alice, bob):
-        event = {"type": "session.create", "session": {"id": "main"}, "agent": "echo"}
-        answer = web.post("/events", json=event, headers=who.headers)
-        assert answer.headers["X-Session-ID"] == "main", answer.text
-    headers = {**bob.headers, "X-Session-ID": "main"}
-    with web.stream("GET", "/events/stream", headers=headers) as stream:
-        lines = stream.iter_lines()
-        assert next(lines) == ": stream open"
-        for who, text in ((alice, "alices secret"), (bob, "bobs own")):
-            shown = {**who.headers, "X-Session-ID": "main"}
-            events: tuple[dict[str, Any], ...] = (
-                {"type": "session.update", "session": {"instructions": text}},
-                {"type": "input.text", "text": text},
-                {"type": "response.create"},
-            )
-            for event in events:
-                assert web.post("/events", json=event, headers=shown).status_code == 202
-        received = []
-        for line in lines:
-            received.append(line)
-            if "response.done" in line:
-                break
-    assert "bobs own" in "".join(received)
-    assert "alices secret" not in "".join(received)
-    assert sum("session.updated" in line for line in received) == 1
-
-
-def test_one_socket_has_a_session_of_a_name_once(dial: Dial, alice: Person, bob: Person) -> None:
-    client = dial(alice)
-    client.create_session(agent="echo", session={"id": "main"})
-    key = create_api_key(bob.user, name="second")
-    client.send("session.create", session={"id": "main"}, agent="echo", token=key)
-    assert client.receive()["error"]["code"] == "session_exists"
-
-
-def test_an_owner_uses_a_handle_for_one_content(alice: Person) -> None:
-    owner = quota.ContentOwner(user_id=alice.user.pk)
-
-    def store(data: bytes) -> Content:
-        return storage.store(
-            data, mime_type="text/plain", filename="a.txt", owner=owner, handle=HANDLE
-        )
-
-    first = store(b"one")
-    assert store(b"one").pk == first.pk
-    with pytest.raises(media_types.InvalidMedia):
-        store(b"two")
-
-
-def test_a_session_that_was_named_before_ids_were_scoped_goes_on(dial: Dial, alice: Person) -> None:
-    chat = shared_chat(alice)
-    factories.session(alice.user, chat, id="of-old", chat_scoped=True)
-    client = dial(alice)
-    client.send("session.create", session={}, resume={"session_id": "of-old", "after": 0})
-    assert client.receive()["session_id"] == "of-old"
-    other = dial(person("carol"))
-    assert other.create_session(agent="echo", session={"id": "of-old"})["session_id"] == "of-old"
-    assert Response.objects.count() == 0

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from sessions_app.models import ApiKey
 from tests.live_server import shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     import httpx

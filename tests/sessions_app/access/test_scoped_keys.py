@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from agents_app.models import Agent
-from agents_app.rest.rights import ALL, Rights
-from audit_app.models import AuditRecord
 from payments_app import services as ledger
 from payments_app.money import Money
 from payments_app.spending import approvals
-from sessions_app.access import connect_tokens, keys
+from sessions_app.access import keys
 from sessions_app.models import ApiKey, PaymentRequest
-from tests import factories
 from tests.client import output_text, wait_until
 from tests.live_server import Person, quick_agent, shared_chat
+from tests.sessions_app.access.scoped_keys import FORBIDDEN, NOT_FOUND, key_of, refusal
 from tests.sessions_app.billing.paid_agents import priced
 
 if TYPE_CHECKING:
     import httpx
 
-    from tests.client import UampClient
     from tests.live_server import Dial
-
-FORBIDDEN, NOT_FOUND, UNAUTHORIZED = 403, 404, 401
-
-
-def key_of(person: Person, *scopes: str, **more: Any) -> Person:
-    """Return a person with a key of these scopes instead of the one of all rights."""
-    narrowed: dict[str, Any] = {
-        name: frozenset(more.pop(name)) for name in ("chats", "agents", "protocols") if name in more
-    }
-    rights = Rights(scopes=frozenset(scopes or {"*"}), **narrowed)
-    wanted = keys.KeyRequest(name="narrow", rights=rights, **more)
-    return Person(person.user, keys.make_key(person.user.pk, wanted).secret)
-
-
-def refusal(client: UampClient) -> dict[str, Any]:
-    """Return the next error of a socket."""
-    error: dict[str, Any] = client.until("session.error")[-1]["error"]
-    return error
 
 
 def test_a_key_does_what_its_scopes_allow_on_every_transport(
@@ -266,141 +243,3 @@ def test_a_key_with_a_budget_pays_for_answers_over_rest(web: httpx.Client, alice
     assert (paid.status_code, paid.json()["amount"]) == (200, "1")
     assert (refused.status_code, refused.json()["payment"]["code"]) == (402, "rate_limited")
     assert "limit" in refused.json()["detail"]
-
-
-def test_a_secret_is_replaced_at_once_or_after_a_time(
-    dial: Dial, web: httpx.Client, alice: Person
-) -> None:
-    made = web.post(
-        "/api/v1/keys", json={"name": "bot", "scopes": ["chats:*", "messages:write"]},
-        headers=alice.headers,
-    )  # fmt: skip
-    assert made.status_code == 201
-    assert made.headers["Cache-Control"].startswith("no-store")
-    first = Person(alice.user, made.json()["secret"])
-    path = f"/api/v1/keys/{made.json()['id']}"
-    socket = dial(first)
-    rotated = web.post(f"{path}/rotate", json={"keep_seconds": 60}, headers=alice.headers).json()
-    second = Person(alice.user, rotated["secret"])
-    assert second.key.startswith(rotated["prefix"])
-    assert second.key != first.key
-    for person in (first, second):
-        assert web.get("/api/v1/chats", headers=person.headers).status_code == 200
-    assert socket.during(0.7) == []
-    # At once: the two before are not good any more, and their sockets end.
-    third = web.post(f"{path}/rotate", headers=alice.headers).json()["secret"]
-    for person in (first, second):
-        assert web.get("/api/v1/chats", headers=person.headers).status_code == UNAUTHORIZED
-    assert socket.close_code() == 4401
-    assert web.get("/api/v1/chats", headers={"x-api-key": third}).status_code == 200
-    assert web.get(path, headers=alice.headers).json()["used_at"] is not None
-    assert web.delete(path, headers=alice.headers).status_code == 204
-    assert web.get("/api/v1/chats", headers={"x-api-key": third}).status_code == UNAUTHORIZED
-    recorded = AuditRecord.objects.filter(kind="sessions_app.apikey").order_by("id")
-    assert [row.action for row in recorded] == [
-        "key.made", "key.rotated", "key.rotated", "key.revoked",
-    ]  # fmt: skip
-    assert {(row.actor_id, row.object_id) for row in recorded} == {
-        (alice.user.pk, made.json()["id"])
-    }
-    assert "chats:* messages:write" in recorded[0].detail
-    assert not any(secret.key[13:] in str(vars(row)) for row in recorded for secret in (first,))
-    for method in ("GET", "DELETE"):
-        assert web.request(method, path, headers=alice.headers).status_code == NOT_FOUND
-    assert web.post(f"{path}/rotate", headers=alice.headers).status_code == NOT_FOUND
-
-
-def test_a_key_revokes_no_key_with_more_rights_but_always_itself(
-    web: httpx.Client, alice: Person
-) -> None:
-    maker = key_of(alice, "keys:*", "chats:read")
-    whole = ApiKey.objects.get(user=alice.user, name="tests")
-    equal = ApiKey.objects.create(
-        user=alice.user, prefix="uak_equal", sha256="1" * 64, scopes=["chats:read"]
-    )
-    _, token = connect_tokens.issue(alice.user.pk, "helper", by=ALL)
-    paths = [f"/api/v1/keys/{whole.pk}", f"/api/v1/connect-tokens/{token.key.pk}"]
-    for path in paths:
-        refused = web.delete(path, headers=maker.headers)
-        assert refused.status_code == FORBIDDEN, path
-    assert not ApiKey.objects.filter(revoked_at__isnull=False).exists()
-    assert web.delete(f"/api/v1/keys/{equal.pk}", headers=maker.headers).status_code == 204
-    # Itself, whatever its scopes and limits are.
-    helper = token.key.rights.agents
-    for own in (maker, key_of(alice, "chats:read"), key_of(alice, agents=helper)):
-        shown = web.get("/api/v1/keys/self", headers=own.headers)
-        assert shown.status_code == 200, shown.text
-        path = f"/api/v1/keys/{shown.json()['id']}"
-        assert web.delete(path, headers=own.headers).status_code == 204
-        assert web.get("/api/v1/keys/self", headers=own.headers).status_code == UNAUTHORIZED
-
-
-def test_a_key_makes_no_key_with_more_rights_and_takes_over_none(
-    web: httpx.Client, alice: Person, bob: Person
-) -> None:
-    maker = key_of(alice, "keys:*", "chats:read")
-    asked = {"name": "child", "scopes": ["chats:read"]}
-    child = web.post("/api/v1/keys", json=asked, headers=maker.headers)
-    assert child.status_code == 201
-    for more in ({"scopes": ["*"]}, {"scopes": ["chats:write"]}):
-        refused = web.post("/api/v1/keys", json={**asked, **more}, headers=maker.headers)
-        assert refused.status_code == FORBIDDEN
-    whole = ApiKey.objects.get(user=alice.user, name="tests")
-    rotated = web.post(f"/api/v1/keys/{whole.pk}/rotate", headers=maker.headers)
-    assert rotated.status_code == FORBIDDEN
-    foreign = f"/api/v1/keys/{child.json()['id']}"
-    assert web.get(foreign, headers=bob.headers).status_code == NOT_FOUND
-    assert web.post(f"{foreign}/rotate", headers=bob.headers).status_code == NOT_FOUND
-    assert web.delete(foreign, headers=bob.headers).status_code == NOT_FOUND
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("scopes", ["chats:delete"]),
-        ("scopes", []),
-        ("chats", ["chat_none"]),
-        ("chats", []),
-        ("agents", ["agent_none"]),
-        ("protocols", ["telnet"]),
-        ("budget", {"amount": "-1", "period": "day"}),
-        ("budget", {"amount": "1", "period": "year"}),
-        ("budget", {"amount": "1", "period": "day", "currency": "USDC"}),
-        ("expires_at", "2001-01-01T00:00:00Z"),
-        ("owner", "bob"),
-    ],
-)
-def test_a_key_that_cannot_be_is_refused(
-    web: httpx.Client, alice: Person, field: str, value: Any
-) -> None:
-    body = {"name": "odd", "scopes": ["*"], field: value}
-    refused = web.post("/api/v1/keys", json=body, headers=alice.headers)
-    assert refused.status_code == 400, refused.text
-    assert refused.json()["errors"][0]["pointer"].startswith(f"/{field}")
-
-
-def test_agents_of_a_key_are_given_by_id_or_name(web: httpx.Client, alice: Person) -> None:
-    named, by_id = factories.agent("named"), factories.agent("by-id")
-    factories.agent("hidden", is_public=False)
-
-    def create(*agents: str) -> httpx.Response:
-        body = {"name": "narrow", "scopes": ["chats:read"], "agents": agents}
-        return web.post("/api/v1/keys", json=body, headers=alice.headers)
-
-    made = create("named", by_id.pk)
-
-    assert made.status_code == 201
-    assert set(made.json()["agents"]) == {named.pk, by_id.pk}
-    assert [create(name).status_code for name in ("hidden", "nonexistent")] == [400, 400]
-
-
-def test_a_secret_that_was_replaced_ends_with_its_key(alice: Person, web: httpx.Client) -> None:
-    wanted = keys.KeyRequest(name="short", expires_at=timezone.now() + timedelta(hours=1))
-    made = keys.make_key(alice.user.pk, wanted)
-    keys.rotate_key(made.key, by=alice.user, keep=timedelta(days=30))
-    kept = ApiKey.objects.get(pk=made.key.pk).previous_until
-    assert kept is not None
-    assert kept <= timezone.now() + keys.KEEPS_SECRET
-    ApiKey.objects.filter(pk=made.key.pk).update(expires_at=timezone.now())
-    refused = web.get("/api/v1/chats", headers={"x-api-key": made.secret})
-    assert (refused.status_code, refused.json()["code"]) == (UNAUTHORIZED, "token_expired")

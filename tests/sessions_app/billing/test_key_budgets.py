@@ -20,7 +20,7 @@ from sessions_app.billing import payers
 from sessions_app.models import ApiKey
 from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 from tests.sessions_app.billing.paid_agents import WALLET, clean, priced, rich, usd
 from tests.sessions_app.turn.delegation import doer, to
 from tests.sessions_app.turn.team_tools import order

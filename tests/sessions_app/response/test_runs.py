@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from contextlib import asynccontextmanager
@@ -12,7 +11,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from channels.layers import channel_layers, get_channel_layer
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.db import connections, transaction
@@ -20,21 +18,18 @@ from django.utils import timezone
 
 import uamp
 from agents_app.providers import scripts
-from chat_app.log import fanout
 from chat_app.models import Chat, ChatEvent, Presence
 from sessions_app import database, lifespan
 from sessions_app.access import auth
 from sessions_app.models import Response, ToolCall
-from sessions_app.process import periodic, recovery, signals
+from sessions_app.process import recovery
 from sessions_app.process import registry as processes
 from sessions_app.response.output import text_frames
 from sessions_app.response.output.answer import AnswerSnapshot, RunningAnswer
-from sessions_app.response.output.broadcast import Broadcaster
 from sessions_app.states import ToolCallState
 from sessions_app.store import leases
 from sessions_app.tools import calls
 from tests import factories
-from tests import services as services_of_tests
 from tests.client import wait_until
 from tests.sessions_app.response.running import (
     WAIT_SECONDS,
@@ -48,7 +43,6 @@ from tests.sessions_app.response.running import (
 )
 from tests.threads import join_threads
 from uamp_project.asgi import application
-from uamp_project.embedded.layer import EmbeddedChannelLayer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -171,77 +165,6 @@ async def test_who_comes_when_a_run_is_over_does_not_wait_for_its_end(process: P
     async with asyncio.timeout(WAIT_SECONDS):
         await late.is_over.wait()
     assert late.may_listen is False
-
-
-class SlowLayer(EmbeddedChannelLayer):
-    """A layer that takes its time with groups of chats, and may be away for new members."""
-
-    is_away = False
-
-    async def group_add(self, group: str, channel: str) -> None:
-        """Enter a group, unless the layer is away."""
-        if self.is_away and group.startswith("chat."):
-            raise ConnectionError("the layer is away")
-        await super().group_add(group, channel)
-
-    async def group_send(self, group: str, message: dict[str, Any]) -> None:
-        """Send to a group, a moment later."""
-        if group.startswith("chat."):
-            await asyncio.sleep(0.02)
-        await super().group_send(group, message)
-
-
-@pytest.fixture
-def slow_layer(settings: Settings) -> None:
-    """Let the layer be slow."""
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": f"{__name__}.SlowLayer", "CONFIG": {}}}
-    channel_layers.set("default", None)
-    channel_layers.backends.clear()
-
-
-async def test_the_end_of_a_run_loses_nothing_that_waits_for_the_layer(
-    database_threads: None, slow_layer: None
-) -> None:
-    layer = get_channel_layer()
-    channel = await layer.new_channel()
-    await layer.group_add(fanout.chat_group("chat_1"), channel)
-    broadcaster = Broadcaster("chat_1", 0.001)
-    for number in range(4):
-        broadcaster.signal(fanout.signal_message(chat_id="chat_1", frame=str(number)))
-    await asyncio.sleep(0.03)  # the second one is on its way
-    await broadcaster.drain()
-    frames = [(await layer.receive(channel))["frame"] for _ in range(4)]
-    assert frames == ["0", "1", "2", "3"]
-
-
-async def test_a_session_opens_while_the_layer_is_away_and_is_received_when_it_is_back(
-    database_threads: None,
-    slow_layer: None,
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(periodic, "POLL_LOGS_SECONDS", 0.1)
-    settings.UAMP_GRACE_SECONDS = 0
-    layer = get_channel_layer()
-    layer.is_away = True
-    session = await database.run(open_session, "echo")
-    chat = await database.run(Chat.objects.get, pk=session.chat_id)
-    socket = WebsocketCommunicator(application, "/uamp")
-    await socket.connect()
-    resume = {"session_id": session.id}
-    create = {"type": "session.create", "session": {}, "resume": resume}
-    await socket.send_to(text_data=json.dumps(create))
-    created = json.loads(await socket.receive_from())
-    assert (created["type"], created["chat"]) == ("session.created", chat.pk)
-    layer.is_away = False
-    hearer = Hearer()
-    await ask(session, "one", hearer)
-    group = fanout.chat_group(chat.pk)
-    async with asyncio.timeout(WAIT_SECONDS):
-        while group not in layer._groups:
-            assert json.loads(await socket.receive_from())["type"] != "session.error"
-    await socket.disconnect()
-    await lifespan.shutdown()
 
 
 async def test_a_socket_that_is_gone_does_not_keep_its_person_online(process: Process) -> None:
@@ -371,27 +294,6 @@ async def test_an_answer_that_cannot_be_kept_keeps_no_other_from_it(
     await database.run(wait_until, lambda: failure in caplog.text)
     kept = (await database.run(get_response, good.response_id)).text
     await database.run(wait_until, lambda: len(get_response(good.response_id).text) > len(kept))
-
-
-async def test_a_process_that_begins_without_its_layer_receives_the_others_later(
-    database_threads: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(signals, "LISTEN_AGAIN_SECONDS", 0.05)
-    settings.UAMP_GRACE_SECONDS = 0
-    port = services_of_tests.free_port()
-    layer = {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [f"redis://127.0.0.1:{port}"]},
-    }
-    settings.CHANNEL_LAYERS = {"default": layer}
-    channel_layers.backends.clear()
-    process = lifespan.start()
-    await asyncio.sleep(0.2)
-    names = {task.get_name() for task in asyncio.all_tasks()}
-    assert "listen" in names
-    assert process.runs == {}
-    await lifespan.shutdown()
-    channel_layers.backends.clear()
 
 
 async def test_an_answer_whose_tool_has_run_goes_on_without_a_checkpoint(process: Process) -> None:

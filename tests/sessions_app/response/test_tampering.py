@@ -19,7 +19,7 @@ from sessions_app.models import Response
 from tests.live_server import quick_agent, shared_chat
 from tests.payments_app.ledger.test_audit import tamper
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
-from tests.sessions_app.response.test_signatures import answered, history, keys_of
+from tests.sessions_app.response.signatures.signed_answers import answered, history, keys_of
 from uamp.command_line.program import program
 from uamp.signatures import check_answer, check_receipt
 

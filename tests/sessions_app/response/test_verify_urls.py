@@ -12,7 +12,7 @@ from chat_app.log.checkpoints import checkpoint_of
 from chat_app.models import Message
 from signing_app import owner_keys
 from signing_app.models import PublishedKey
-from tests.sessions_app.response.test_signatures import answered
+from tests.sessions_app.response.signatures.signed_answers import answered
 from uamp.client.errors import ExportCutError, InvalidRequestError
 from uamp.client.exports import check_shared_page
 from uamp.command_line import configuration

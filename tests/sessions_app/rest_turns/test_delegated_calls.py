@@ -14,7 +14,7 @@ from chat_app.models import Chat, Message
 from sessions_app.models import ToolCall, ToolCallKind
 from tests import factories
 from tests.live_server import Person, person, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
+from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,57 +1,25 @@
-"""REST that sends messages, asks agents, and answers what their calls wait for."""
+"""REST that sends messages: once, with their limits, and with the answers of their agents."""
 
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.utils import timezone
 
 from agents_app.models import Agent
-from chat_app.models import Chat, Message, Participant
-from sessions_app.models import InboundEvent, Response, Session, ToolCall
-from tests.client import open_stream, output_text, text_of, wait_until
-from tests.live_server import person, shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
-from tests.sessions_app.response.test_approval import asker, task
-from tests.threads import join_threads
+from chat_app.models import Message, Participant
+from sessions_app.models import Response, Session
+from tests.client import open_stream, output_text, text_of
+from tests.live_server import shared_chat
+from tests.sessions_app.access.scoped_keys import key_of
+from tests.sessions_app.rest_turns.programs import SSE, Program
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import httpx
-    from pytest_django import Settings
 
     from tests.live_server import Dial, Person
-
-SEARCH = {"type": "function", "function": {"name": "search"}}
-SSE = {"Accept": "text/event-stream"}
-
-
-class Program:
-    """A program of a person: JSON in, JSON out."""
-
-    def __init__(self, web: httpx.Client, who: Person) -> None:
-        self.web, self.who = web, who
-
-    def call(
-        self, method: str, path: str, body: Any = None, *, status: int = 200, **headers: str
-    ) -> Any:
-        """Send a request and return the body of its answer, which has this status."""
-        shown = {**self.who.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
-        answer = self.web.request(method, f"/api/v1/{path}", json=body, headers=shown)
-        assert answer.status_code == status, answer.text
-        assert "RateLimit-Remaining" in answer.headers
-        return answer.json() if answer.content else None
-
-    def ended(self, response_id: str) -> dict[str, Any]:
-        """Wait for the end of an answer and return it."""
-        wait_until(lambda: Response.objects.get(pk=response_id).finished_at is not None)
-        found: dict[str, Any] = self.call("GET", f"responses/{response_id}")
-        return found
 
 
 def test_a_message_is_sent_once_and_seen_live(
@@ -205,27 +173,6 @@ def test_a_request_may_be_answered_with_the_events_of_its_turn(
     assert refused.headers["Content-Type"] == "application/problem+json"
 
 
-def test_the_same_request_at_once_has_one_effect(web: httpx.Client, alice: Person) -> None:
-    chat = shared_chat(alice)
-    program = Program(web, alice)
-    ids: list[str] = []
-
-    def send() -> None:
-        body = {"content": "@echo hi"}
-        path = f"chats/{chat.pk}/messages"
-        sent = program.call("POST", path, body, status=201, Idempotency_Key="once")
-        ids.append(sent["message"]["id"])
-
-    threads = [threading.Thread(target=send) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    join_threads(threads)
-    assert len(ids) == 4
-    assert len(set(ids)) == 1
-    assert Message.objects.filter(chat=chat, role="user").count() == 1
-    assert InboundEvent.objects.count() == 1
-
-
 def test_every_answer_has_its_limits_and_an_id(web: httpx.Client, alice: Person) -> None:
     chat = shared_chat(alice)
     path = f"/api/v1/chats/{chat.pk}"
@@ -252,141 +199,6 @@ def test_every_answer_has_its_limits_and_an_id(web: httpx.Client, alice: Person)
     same = web.get(path, headers={**good, "If-None-Match": head.headers["ETag"]})
     assert same.status_code == 304
     assert "RateLimit-Remaining" in same.headers
-
-
-def test_the_same_post_at_once_has_one_effect(web: httpx.Client, alice: Person) -> None:
-    statuses: list[int] = []
-
-    def send() -> None:
-        headers = {**alice.headers, "Idempotency-Key": "once"}
-        answer = web.post("/api/v1/chats", json={"title": "Plans"}, headers=headers)
-        statuses.append(answer.status_code)
-
-    threads = [threading.Thread(target=send) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    join_threads(threads)
-    assert set(statuses) <= {201, 409}
-    assert 201 in statuses
-    assert Chat.objects.filter(title="Plans").count() == 1
-
-
-def test_an_answer_is_asked_for_cancelled_and_made_again(web: httpx.Client, alice: Person) -> None:
-    program = Program(web, alice)
-    question = {"agent": "slow", "content": "count"}
-    sent = program.call("POST", "responses", question, status=201, Idempotency_Key="b")
-    (response,) = sent["responses"]
-    again = program.call("POST", "responses", question, status=201, Idempotency_Key="b")
-    assert [one["id"] for one in again["responses"]] == [response["id"]]
-    chat_id = response["chat_id"]
-    running = program.call("GET", f"chats/{chat_id}/responses?status=in_progress")
-    assert [one["id"] for one in running["data"]] == [response["id"]]
-    problem = program.call("POST", f"responses/{response['id']}/retry", {}, status=409)
-    assert problem["code"] == "response_running"
-    program.call("POST", f"responses/{response['id']}/cancel", status=202)
-    ended = program.ended(response["id"])
-    assert (ended["status"], ended["message_id"]) == ("cancelled", ended["message_id"])
-    problem = program.call("POST", f"responses/{response['id']}/cancel", status=409)
-    assert problem["code"] == "nothing_to_cancel"
-    made = program.call("POST", f"responses/{response['id']}/retry", {}, status=201)
-    (newer,) = made["responses"]
-    assert newer["question_id"] == sent["message"]["id"]
-    program.call("POST", f"responses/{newer['id']}/cancel", status=202)
-    program.ended(newer["id"])
-    mallory = Program(web, person("mallory"))
-    for method, path in (
-        ("GET", f"responses/{newer['id']}"),
-        ("POST", f"responses/{newer['id']}/cancel"),
-        ("POST", f"responses/{newer['id']}/retry"),
-        ("GET", f"responses/{newer['id']}/tool-calls"),
-    ):
-        mallory.call(method, path, {} if method == "POST" else None, status=404)
-
-
-def test_a_program_gives_the_results_of_its_own_tools(web: httpx.Client, alice: Person) -> None:
-    program = Program(web, alice)
-    question = {
-        "agent": "tool-user",
-        "content": "find it",
-        "response": {"tools": [SEARCH], "client_tools": "wait"},
-    }
-    (response,) = program.call("POST", "responses", question, status=201)["responses"]
-    wait_until(ToolCall.objects.filter(response=response["id"]).exists)
-    (call,) = program.call("GET", f"responses/{response['id']}/tool-calls")["data"]
-    assert (call["name"], call["status"], call["kind"]) == ("search", "waiting", "client")
-    path = f"tool-calls/{call['id']}/result"
-    Program(web, person("mallory")).call("POST", path, {"result": "{}"}, status=404)
-    result = {"result": json.dumps({"found": 3})}
-    done = program.call("POST", path, result)
-    assert (done["status"], done["result"]) == ("done", result["result"])
-    program.call("POST", path, result)
-    program.call("POST", path, {"result": "other"}, status=404)
-    assert program.ended(response["id"])["status"] == "completed"
-
-
-def test_a_person_decides_on_a_call(
-    web: httpx.Client, settings: Settings, alice: Person, bob: Person, tmp_path: Path
-) -> None:
-    settings.UAMP_SERVER_TOOLS = [
-        *settings.UAMP_SERVER_TOOLS,
-        "tests.sessions_app.turn.team_tools.STEPS",
-    ]
-    asker()
-    chat = shared_chat(alice, bob, agents=("asker",), trigger="always")
-    program = Program(web, bob)
-    body = {"content": task(tmp_path / "journal")}
-    sent = program.call("POST", f"chats/{chat.pk}/messages", body, status=201)
-    (response,) = sent["responses"]
-    wait_until(ToolCall.objects.filter(response=response["id"], status="asking").exists)
-    (call,) = program.call("GET", f"chats/{chat.pk}/approvals")["data"]
-    assert (call["name"], call["asked_user_id"]) == ("steps", str(bob.user.pk))
-    path = f"tool-calls/{call['id']}/decision"
-    Program(web, person("mallory")).call("POST", path, {"approved": True}, status=404)
-    carol = person("carol")
-    Participant.objects.create(chat=chat, user=carol.user)
-    assert (
-        Program(web, carol).call("POST", path, {"approved": True}, status=404)["code"]
-        == "not_found"
-    )
-    refused = program.call("POST", path, {"approved": False, "reason": "no"})
-    assert (refused["status"], refused["decided_by"]) == ("failed", str(bob.user.pk))
-    program.call("POST", path, {"approved": False, "reason": "no"})
-    program.call("POST", path, {"approved": True}, status=404)
-    assert program.call("GET", f"chats/{chat.pk}/approvals")["data"] == []
-    assert program.ended(response["id"])["status"] == "completed"
-
-
-def test_a_repeated_write_shows_what_may_still_be_read(
-    web: httpx.Client, alice: Person, bob: Person
-) -> None:
-    chat = shared_chat(alice, bob, agents=("slow", "tool-user"), trigger="mention")
-    owner, program = Program(web, alice), Program(web, bob)
-    say = f"chats/{chat.pk}/messages"
-    sent = program.call("POST", say, {"content": "@slow count"}, status=201)
-    (response,) = sent["responses"]
-    wait_until(lambda: bool(program.call("GET", f"responses/{response['id']}")["text"]))
-    cancel = f"responses/{response['id']}/cancel"
-    program.call("POST", cancel, status=202, Idempotency_Key="a")
-    ended = program.ended(response["id"])
-    again = program.call("POST", cancel, status=202, Idempotency_Key="a")
-    assert again["text"] == ended["text"] != ""
-    body = {"agent": "tool-user", "content": "find it", "chat": chat.pk}
-    asked = {**body, "response": {"tools": [SEARCH], "client_tools": "wait"}}
-    (other,) = program.call("POST", "responses", asked, status=201)["responses"]
-    wait_until(ToolCall.objects.filter(response=other["id"]).exists)
-    (call,) = program.call("GET", f"responses/{other['id']}/tool-calls")["data"]
-    result = f"tool-calls/{call['id']}/result"
-    found = {"result": json.dumps({"found": 3})}
-    program.call("POST", result, found, Idempotency_Key="b")
-    program.ended(other["id"])
-    assert program.call("POST", result, found, Idempotency_Key="b")["result"] == found["result"]
-
-    owner.call("DELETE", f"messages/{ended['message_id']}", status=204)
-    again = program.call("POST", cancel, status=202, Idempotency_Key="a")
-    assert (again["text"], again["output"]) == ("", [])
-    Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
-    program.call("POST", cancel, status=404, Idempotency_Key="a")
-    program.call("POST", result, found, status=404, Idempotency_Key="b")
 
 
 @pytest.mark.parametrize(

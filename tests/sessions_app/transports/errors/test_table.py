@@ -74,7 +74,7 @@ SHOWN_ELSEWHERE = {
         "billing.payments.test_payers: an_empty_pool_is_said_and_nothing_runs"
     ),
     ErrorCode.PAYMENT_TIMEOUT: "billing.payments.test_asking: an_unpaid_answer_ends",
-    ErrorCode.FORBIDDEN: ("transports.test_transports: a_cookie_counts_with_our_own_origin_only"),
+    ErrorCode.FORBIDDEN: ("transports.test_admission: a_cookie_counts_with_our_own_origin_only"),
     ErrorCode.INTERRUPTED: (
         "process.test_process_death: a_response_whose_process_was_killed_ends_once_with_its_text"
     ),

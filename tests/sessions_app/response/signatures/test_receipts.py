@@ -1,4 +1,4 @@
-"""Completed answers are signed, and what was changed since shows (UAMP §6.7)."""
+"""Receipts, exports and pages with signatures, and the command that verifies them."""
 
 from __future__ import annotations
 
@@ -6,61 +6,25 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-import jwt
 import msgspec
-import pytest
-import rfc8785
 from click.testing import CliRunner
 
-from agents_app.providers import scripts
 from chat_app.log import chain
 from chat_app.models import ChatEvent, Message
 from payments_app.models import Transfer
 from payments_app.spending import approvals
-from sessions_app.response.end.signature import UNSIGNED
-from signing_app import owner_keys
-from telemetry import metrics
-from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
-from uamp import signatures
+from tests.sessions_app.response.signatures.signed_answers import answered, history, keys_of
 from uamp.command_line.program import program
-from uamp.signatures import ALGORITHMS, agent_owner, check_answer, check_receipt
-from upp.providers.scripted import Pause, Step, Text
+from uamp.signatures import check_answer, check_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
     from pathlib import Path
 
     import httpx
-    from pytest_django import Settings
 
-    from agents_app.selectors import AgentSpec
-    from tests.client import Frame
     from tests.live_server import Dial, Person
-    from upp import LLMRequest
-
-
-def digest(value: Any) -> str:
-    return hashlib.sha256(rfc8785.dumps(value)).hexdigest()
-
-
-def answered(dial: Dial, who: Person, agent: str, text: str = "Hello wörld") -> Frame:
-    client = dial(who)
-    client.create_session(agent=agent)
-    return client.answer(text)[-1]
-
-
-def keys_of(web: httpx.Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = web.get("/.well-known/jwks.json").json()["keys"]
-    return found
-
-
-def history(web: httpx.Client, who: Person, chat_id: str) -> list[dict[str, Any]]:
-    query = {"expand": "signature", "order": "asc"}
-    path = f"/api/v1/chats/{chat_id}/messages"
-    found: list[dict[str, Any]] = web.get(path, params=query, headers=who.headers).json()["data"]
-    return found
 
 
 def verified(file: Path, keys: list[dict[str, Any]]) -> tuple[int, str]:
@@ -82,175 +46,6 @@ def with_checksum(text: str, kind: str) -> str:
     said = [line for line in lines if line.startswith(b'{"type":"message"')]
     end = {**json.loads(lines[-1]), "sha256": hashlib.sha256(b"".join(said)).hexdigest()}
     return b"".join(lines[:-1]).decode() + json.dumps(end) + "\n"
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_an_answer_is_signed_and_another_library_verifies_it(
-    dial: Dial, web: httpx.Client, alice: Person, settings: Settings, algorithm: str
-) -> None:
-    settings.UAMP_SIGNATURE_ALGORITHM = algorithm
-    agent = quick_agent("signer", "echo")
-    done = answered(dial, alice, "signer")
-    header = jwt.get_unverified_header(done["signature"])
-    keys = web.get("/agents/signer/.well-known/jwks.json").json()
-    key = jwt.PyJWKSet.from_dict(keys)[header["kid"]]
-    claims = jwt.decode(done["signature"], key, algorithms=[algorithm])
-    question, answer = Message.objects.order_by("seq")
-    assert header["typ"] == "response+jwt"
-    assert claims["iss"] == settings.UAMP_ISSUER
-    assert (claims["sub"], claims["agent"]) == (agent.pk, "signer")
-    assert (claims["jti"], claims["message_id"]) == (done["response_id"], answer.pk)
-    assert claims["chat_id"] == answer.chat_id
-    assert claims["output_hash"] == digest(done["response"]["output"])
-    assert claims["request_id"] == question.pk
-    assert claims["request_hash"] == digest(
-        {"id": question.pk, "role": "user", "content": "Hello wörld", "content_items": []}
-    )
-
-
-def test_the_text_hash_is_that_of_the_specification(dial: Dial, alice: Person) -> None:
-    quick_agent("signer", "echo")
-    done = answered(dial, alice, "signer")
-    claims = jwt.decode(done["signature"], options={"verify_signature": False})
-    text = "".join(item["text"] for item in done["response"]["output"])
-    assert claims["response_hash"] == hashlib.sha256(text.encode()).hexdigest()
-
-
-def test_history_and_the_log_keep_the_signature(
-    dial: Dial, web: httpx.Client, alice: Person
-) -> None:
-    quick_agent("signer", "echo")
-    done = answered(dial, alice, "signer")
-    question, answer = history(web, alice, Message.objects.all()[0].chat_id)
-    assert question["signature"] is None
-    assert answer["signature"] == done["signature"]
-    payload = ChatEvent.objects.get(type="response.done").payload
-    assert payload["signature"] == done["signature"]
-    verdict = check_answer(answer, keys_of(web), chat_id=answer["chat_id"], question=question)
-    assert (verdict.state, verdict.request) == ("valid", "same")
-
-
-def test_one_changed_byte_in_the_database_shows(
-    dial: Dial, web: httpx.Client, alice: Person
-) -> None:
-    quick_agent("signer", "echo")
-    answered(dial, alice, "signer")
-    row = Message.objects.get(role="assistant")
-    Message.objects.filter(pk=row.pk).update(content=row.content.replace("w", "v", 1))
-    _, answer = history(web, alice, row.chat_id)
-    assert check_answer(answer, keys_of(web)).state == "changed"
-
-
-def test_a_changed_question_and_an_edited_one_show(
-    dial: Dial, web: httpx.Client, alice: Person
-) -> None:
-    quick_agent("signer", "echo")
-    answered(dial, alice, "signer")
-    row = Message.objects.get(role="user")
-    Message.objects.filter(pk=row.pk).update(content="Hello there")
-    question, answer = history(web, alice, row.chat_id)
-    verdict = check_answer(answer, keys_of(web), question=question)
-    assert (verdict.state, verdict.request, verdict.is_good) == ("valid", "changed", False)
-
-
-def test_a_deleted_question_shows_as_erased_and_not_as_changed(
-    dial: Dial, web: httpx.Client, alice: Person
-) -> None:
-    quick_agent("signer", "echo")
-    answered(dial, alice, "signer")
-    row = Message.objects.get(role="user")
-    found = web.delete(f"/api/v1/messages/{row.pk}", headers=alice.headers)
-    assert found.status_code == 204
-    question, answer = history(web, alice, row.chat_id)
-    verdict = check_answer(answer, keys_of(web), question=question)
-    assert (verdict.state, verdict.request) == ("valid", "erased")
-
-
-def test_rotated_and_withdrawn_keys_show(dial: Dial, web: httpx.Client, alice: Person) -> None:
-    agent = quick_agent("signer", "echo")
-    done = answered(dial, alice, "signer")
-    kid = jwt.get_unverified_header(done["signature"])["kid"]
-    _, answer = history(web, alice, Message.objects.all()[0].chat_id)
-    owner_keys.rotate(agent_owner(agent.pk))
-    assert check_answer(answer, keys_of(web)).state == "rotated"
-    owner_keys.withdraw(kid)
-    assert check_answer(answer, keys_of(web)).state == "unknown_key"
-
-
-def test_the_price_and_its_transfer_are_signed(dial: Dial, alice: Person) -> None:
-    agent = priced("paid", per_answer="0.25")
-    rich(alice)
-    approvals.approve(alice.user.pk, agent.pk, usd("1"))
-    done = answered(dial, alice, "paid")
-    claims = jwt.decode(done["signature"], options={"verify_signature": False})
-    transfer = Transfer.objects.get(kind="answer")
-    assert claims["price"] == {"amount": "0.25", "currency": "USD", "transfer_id": transfer.pk}
-    assert transfer.response_id == claims["jti"]
-
-
-def test_a_stopped_answer_that_was_paid_is_signed(
-    dial: Dial, web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
-        yield Text("Once upon a time")
-        yield Pause(60)
-
-    monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
-    agent = priced("paid", "writer", per_answer="0.25")
-    approvals.approve(rich(alice).user.pk, agent.pk, usd("1"))
-    client = dial(alice)
-    client.create_session(agent="paid")
-    client.ask("Write")
-    client.until("response.delta")
-    client.send("response.cancel")
-    end = client.until(*TERMINAL)[-1]
-    assert end["type"] == "response.cancelled"
-    claims = jwt.decode(end["signature"], options={"verify_signature": False})
-    assert (claims["status"], claims["price"]["amount"]) == ("cancelled", "0.25")
-    wait_until(lambda: Message.objects.filter(role="assistant").exists())
-    chat_id = Message.objects.all()[0].chat_id
-    question, answer = history(web, alice, chat_id)
-    keys = keys_of(web)
-    verdict = check_answer(answer, keys, chat_id=chat_id, question=question)
-    assert (verdict.state, verdict.request) == ("valid", "same")
-    assert check_answer({**answer, "status": "completed"}, keys).state == "changed"
-    made = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
-    assert 'data-signature="valid"' in web.get(made.json()["url"]).text
-
-
-def test_a_stopped_answer_that_was_free_is_not_signed(
-    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def writer(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
-        yield Text("Once upon a time")
-        yield Pause(60)
-
-    monkeypatch.setitem(scripts.SCRIPTS, "writer", writer)
-    quick_agent("free", "writer")
-    client = dial(alice)
-    client.create_session(agent="free")
-    client.ask("Write")
-    client.until("response.delta")
-    client.send("response.cancel")
-    end = client.until(*TERMINAL)[-1]
-    assert (end["type"], "signature" in end) == ("response.cancelled", False)
-
-
-def test_an_answer_that_cannot_be_signed_says_so_and_is_counted(
-    dial: Dial, web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(_output: Any) -> str:
-        raise ValueError("no canonical form")
-
-    monkeypatch.setattr(signatures, "sha256_of", broken)
-    before = metrics.UNSIGNED._value.get()
-    quick_agent("signer", "echo")
-    done = answered(dial, alice, "signer")
-    assert done["type"] == "response.done"
-    assert (done["signature_error"], "signature" in done) == (UNSIGNED, False)
-    assert metrics.UNSIGNED._value.get() == before + 1
-    _, answer = history(web, alice, Message.objects.all()[0].chat_id)
-    assert check_answer(answer, keys_of(web)).state == "unsigned"
 
 
 def test_a_receipt_is_signed_for_its_answer(
@@ -375,19 +170,6 @@ def test_a_shared_page_says_whether_an_answer_is_as_it_was_signed(
     row = Message.objects.get(role="assistant")
     Message.objects.filter(pk=row.pk).update(content=f"{row.content}.")
     assert 'data-signature="changed"' in web.get(address).text
-
-
-def test_a_signature_that_is_none_breaks_neither_export_nor_page(
-    dial: Dial, web: httpx.Client, alice: Person
-) -> None:
-    quick_agent("signer", "echo")
-    answered(dial, alice, "signer")
-    entry = ChatEvent.objects.get(type="response.done")
-    entry.payload["signature"] = "eyJ..."
-    entry.save()
-    path = f"/api/v1/chats/{entry.chat_id}/export"
-    whole = web.get(path, params={"format": "json"}, headers=alice.headers).json()
-    assert check_answer(whole["messages"][1], whole["keys"]).state == "changed"
 
 
 def test_a_downloaded_receipt_is_verified_without_a_server(

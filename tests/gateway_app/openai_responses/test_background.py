@@ -1,0 +1,164 @@
+"""Responses in the background, their streams, and answers that wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from agents_app.providers import scripts
+from sessions_app.models import Response
+from tests.client import wait_until
+from tests.gateway_app.openai_responses.requests import (
+    PICTURE,
+    events_of,
+    read,
+    respond,
+    text_of,
+    written,
+)
+from tests.live_server import quick_agent
+from tests.sessions_app.billing.paid_agents import token_of
+from upp.providers.scripted import Pause, Reasoning, Step, Text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from agents_app.selectors import AgentSpec
+    from tests.live_server import Person
+    from upp import LLMRequest
+
+
+def test_work_in_the_background_goes_on_and_is_cancelled(web: httpx.Client, alice: Person) -> None:
+    made = respond(web, "echo", {"background": True}, alice).json()
+    assert (made["background"], made["status"] in {"in_progress", "completed"}) == (True, True)
+    wait_until(lambda: read(web, made["id"], alice).json()["status"] == "completed")
+    assert text_of(read(web, made["id"], alice).json()) == "Hello there"
+
+    slow = respond(web, "slow", {"background": True}, alice).json()
+    assert (slow["status"], slow["usage"]) == ("in_progress", None)
+    too_early = respond(web, "slow", {"previous_response_id": slow["id"]}, alice)
+    assert (too_early.status_code, too_early.json()["error"]["param"]) == (
+        400,
+        "previous_response_id",
+    )
+    ended = [
+        web.post(f"/v1/responses/{slow['id']}/cancel", headers=alice.headers).json()
+        for _ in range(2)
+    ]
+    assert [one["status"] for one in ended] == ["cancelled", "cancelled"]
+    assert read(web, slow["id"], alice).json() == ended[0]
+    stream = events_of(read(web, slow["id"], alice, stream="true"))
+    assert stream[-1]["type"] == "response.incomplete"
+
+
+def test_a_response_is_cancelled_by_its_caller_alone(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    slow = respond(web, "slow", {"background": True}, alice).json()
+
+    refused = web.post(f"/v1/responses/{slow['id']}/cancel", headers=bob.headers)
+
+    assert refused.status_code == 404
+    assert read(web, slow["id"], alice).json()["status"] == "in_progress"
+    web.post(f"/v1/responses/{slow['id']}/cancel", headers=alice.headers)
+
+
+def test_a_stream_goes_on_from_every_place(web: httpx.Client, alice: Person) -> None:
+    events = events_of(respond(web, "thinker", {"stream": True}, alice))
+    response_id = events[0]["response"]["id"]
+    thoughts = "response.reasoning_summary_text.delta"
+    last = events[-1]["sequence_number"]
+
+    for place in range(0, last, 7):
+        seen = [event for event in events if event["sequence_number"] <= place]
+        # A client's place is that of an event that it has.
+        after = seen[-1]["sequence_number"]
+        rest = events_of(read(web, response_id, alice, stream="true", starting_after=after))
+
+        assert rest[0]["sequence_number"] > after
+        assert written([*seen, *rest]) == written(events)
+        assert written([*seen, *rest], thoughts) == written(events, thoughts)
+        assert rest[-1]["response"]["output"] == events[-1]["response"]["output"]
+    assert read(web, response_id, alice, stream="true", starting_after=last).text == ""
+    inside = events_of(read(web, response_id, alice, stream="true", starting_after=10))
+    assert inside[0]["delta"].startswith(written(events, thoughts)[7:17])
+    again = events_of(read(web, response_id, alice, stream="true"))
+    assert [e for e in again if e["type"] == "response.output_item.done"] == [
+        e for e in events if e["type"] == "response.output_item.done"
+    ]
+
+
+@pytest.mark.usefixtures("brisk")
+def test_a_running_response_is_streamed_to_its_end(web: httpx.Client, alice: Person) -> None:
+    made = respond(web, "slow", {"background": True}, alice).json()
+    wait_until(lambda: bool(text_of(read(web, made["id"], alice).json())))
+    web.timeout = httpx.Timeout(60)
+
+    query: dict[str, str | int] = {"stream": "true", "starting_after": 8}
+    events = events_of(read(web, made["id"], alice, **query))
+
+    whole = text_of(read(web, made["id"], alice).json())
+    assert events[-1]["type"] == "response.completed"
+    # Four events come before the text.
+    assert written(events) == whole[5:]
+
+
+async def thoughtful(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+    """Think, say a word, and then nothing for a minute."""
+    yield Reasoning("Hm.")
+    yield Text("Well")
+    yield Pause(60)
+
+
+def test_a_place_among_thoughts_is_refused_while_an_answer_runs(
+    web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(scripts.SCRIPTS, "thoughtful", thoughtful)
+    quick_agent("thoughtful", "thoughtful")
+    made = respond(web, "thoughtful", {"background": True}, alice).json()
+    wait_until(lambda: bool(text_of(read(web, made["id"], alice).json())))
+
+    refused = read(web, made["id"], alice, stream="true", starting_after=5)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "starting_after")
+    web.post(f"/v1/responses/{made['id']}/cancel", headers=alice.headers)
+    events = events_of(read(web, made["id"], alice, stream="true", starting_after=5))
+    assert written(events) == "Well"
+    assert events[-1]["response"]["status"] == "cancelled"
+
+
+@pytest.mark.usefixtures("celery_worker_thread")
+def test_an_answer_that_needs_a_person_is_refused_or_waits(
+    web: httpx.Client, alice: Person
+) -> None:
+    content = [{"type": "input_text", "text": "make it black and white"}, PICTURE]
+    body = {"input": [{"role": "user", "content": content}]}
+
+    whole = respond(web, "careful", body, alice)
+    last = events_of(respond(web, "careful", {**body, "stream": True}, alice))[-1]
+    kept = respond(web, "careful", {**body, "background": True}, alice).json()
+
+    assert (whole.status_code, whole.json()["error"]["code"]) == (403, "forbidden")
+    assert (last["type"], last["code"]) == ("error", "forbidden")
+    assert "edit_picture" in last["message"]
+    ended = Response.objects.filter(status="cancelled")
+    wait_until(lambda: ended.count() == 2)
+    wait_until(lambda: Response.objects.get(pk=kept["id"]).status == "waiting")
+    assert read(web, kept["id"], alice).json()["status"] == "in_progress"
+    web.post(f"/v1/responses/{kept['id']}/cancel", headers=alice.headers)
+    assert read(web, kept["id"], alice).json()["status"] == "cancelled"
+
+
+def test_a_payment_header_pays_once_for_a_request_and_its_repeat(
+    web: httpx.Client, alice: Person
+) -> None:
+    headers = {"X-PAYMENT": token_of(alice), "Idempotency-Key": "1"}
+
+    for more in ({}, {"background": True}):
+        first, again = (respond(web, "paid-echo", more, None, **headers) for _ in range(2))
+
+        assert first.status_code == again.status_code == 200, first.text
+        assert first.headers["PAYMENT-RESPONSE"]
+        assert first.json()["id"] == again.json()["id"]
+    assert Response.objects.count() == 2

@@ -1,0 +1,168 @@
+"""Responses that go on where another one ended, and references to their items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chat_app.models import Message
+from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, result, text_of
+from tests.sessions_app.model_server import called, model_server, said
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tests.live_server import Person
+
+
+def test_a_chain_is_one_chat_with_the_conversation_of_its_own(
+    web: httpx.Client, alice: Person
+) -> None:
+    with model_server(said("One"), said("Two"), said("Three")) as model:
+        model.agent()
+        first = respond(web, "model", {"input": "a", "instructions": "Be kind."}, alice)
+        more = {"previous_response_id": first.json()["id"]}
+        second = respond(web, "model", {**more, "input": "b"}, alice)
+        words = [message["content"] for message in model.last["messages"]]
+        assert words[-3:] == ["a", "One", "b"]
+        assert "Be kind." not in str(words)
+        # Another answer to the first one knows nothing of the second.
+        respond(web, "model", {**more, "input": "c"}, alice)
+        assert [m["content"] for m in model.last["messages"]][-3:] == ["a", "One", "c"]
+        longer = {"previous_response_id": second.json()["id"], "input": "d"}
+        third = respond(web, "model", longer, alice).json()
+        assert [m["content"] for m in model.last["messages"]][-5:] == ["a", "One", "b", "Two", "d"]
+
+    assert first.headers["X-Chat-Id"] == second.headers["X-Chat-Id"]
+    assert third["previous_response_id"] == second.json()["id"]
+    items = read(web, f"{third['id']}/input_items", alice, order="asc", limit=3).json()
+    assert [item["content"][0]["text"] for item in items["data"]] == ["a", "One", "b"]
+    assert (items["has_more"], items["first_id"]) == (True, items["data"][0]["id"])
+    rest = read(
+        web, f"{third['id']}/input_items", alice, order="asc", after=items["last_id"]
+    ).json()
+    assert [item["content"][0]["text"] for item in rest["data"]] == ["Two", "d"]
+    assert not rest["has_more"]
+    newest = read(web, f"{third['id']}/input_items", alice).json()["data"][0]
+    assert newest["content"] == [{"type": "input_text", "text": "d"}]
+
+
+def test_a_chain_has_no_deleted_message_and_edited_ones_as_they_are(
+    web: httpx.Client, alice: Person
+) -> None:
+    with model_server(*(said(word) for word in ("One", "Two", "Three", "Four", "Five"))) as model:
+        model.agent()
+        first = respond(web, "model", {"input": "a"}, alice).json()
+        second = respond(
+            web, "model", {"input": "b", "previous_response_id": first["id"]}, alice
+        ).json()
+        inline = [{**first["output"][0], "role": "assistant"}, {"role": "user", "content": "c"}]
+        third = respond(web, "model", {"input": inline}, alice).json()
+        assert [m["content"] for m in model.last["messages"]][-2:] == ["One", "c"]
+        asked = Message.objects.get(response_id="", content="a")
+        path = f"/api/v1/messages/{asked.pk}"
+        edited = web.patch(path, json={"content": "A"}, headers=alice.headers)
+        said_one = Message.objects.get(response_id=first["id"])
+        deleted = web.delete(f"/api/v1/messages/{said_one.pk}", headers=alice.headers)
+        assert (edited.status_code, deleted.status_code) == (200, 204)
+
+        for answer, before in ((second, ["A", "b", "Two"]), (third, ["c", "Three"])):
+            shown = read(web, f"{answer['id']}/input_items", alice, order="asc").json()["data"]
+            assert [item["content"][0]["text"] for item in shown] == before[:-1]
+            more = {"previous_response_id": answer["id"], "input": "more"}
+            last = respond(web, "model", more, alice).json()
+            words = [message["content"] for message in model.last["messages"]]
+            assert words[-len(before) - 1 :] == [*before, "more"]
+            assert "One" not in words
+        # What is kept of the last one is deleted as well.
+        assert web.delete(path, headers=alice.headers).status_code == 204
+        answer = respond(web, "model", {"previous_response_id": second["id"], "input": "x"}, alice)
+        shown = read(web, f"{answer.json()['id']}/input_items", alice, order="asc").json()["data"]
+    assert [item["content"][0]["text"] for item in shown] == ["b", "Two", "x"]
+    assert "One" not in read(web, last["id"], alice).text
+
+
+def test_a_deleted_answer_that_called_functions_is_not_restored(
+    web: httpx.Client, alice: Person
+) -> None:
+    calling = called(("call_1", "search", "{}"), text="The word is plover.")
+    with model_server(calling, said("Two"), said("Three")) as model:
+        model.agent()
+        first = respond(web, "model", {"tools": [SEARCH]}, alice).json()
+        call = next(item for item in first["output"] if item["type"] == "function_call")
+        body = {"tools": [SEARCH], "input": [{"role": "user", "content": "Hi"}, call, result(call)]}
+        respond(web, "model", body, alice)
+        assert "plover" in str(model.last["messages"])
+        message = Message.objects.get(response_id=first["id"])
+        web.delete(f"/api/v1/messages/{message.pk}", headers=alice.headers)
+
+        again = respond(web, "model", body, alice)
+
+    assert again.status_code == 200
+    assert "three cats" in str(model.last["messages"])
+    assert "plover" not in str(model.last["messages"])
+
+
+def test_another_agent_goes_on_in_a_chat_of_its_own(web: httpx.Client, alice: Person) -> None:
+    first = respond(web, "echo", {}, alice)
+    more = {"input": "Again", "model": "thinker", "previous_response_id": first.json()["id"]}
+
+    second = web.post("/v1/responses", json=more, headers=alice.headers)
+    third = web.post(
+        "/v1/responses",
+        json={"input": "More", "previous_response_id": first.json()["id"]},
+        headers=alice.headers,
+    )
+
+    assert "You asked: Again" in text_of(second.json())
+    assert second.headers["X-Chat-Id"] != first.headers["X-Chat-Id"]
+    assert (text_of(third.json()), third.json()["model"]) == ("More", "echo")
+
+
+def test_calls_and_results_have_to_fit(web: httpx.Client, alice: Person) -> None:
+    first = respond(web, "tool-user", {"tools": [SEARCH]}, alice).json()
+    (call,) = first["output"]
+    more = {"previous_response_id": first["id"], "tools": [SEARCH]}
+
+    without = respond(web, "tool-user", {**more, "input": "What now?"}, alice)
+    unknown = [{**result(call), "call_id": "call_x"}]
+    wrong = respond(web, "tool-user", {**more, "input": unknown}, alice)
+    alone = respond(web, "tool-user", {"input": [result(call)]}, alice)
+    hanging = respond(web, "tool-user", {"input": [call]}, alice)
+
+    for answer, said_id in (
+        (without, call["call_id"]),
+        (wrong, "call_x"),
+        (alone, call["call_id"]),
+        (hanging, call["call_id"]),
+    ):
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "input")
+        assert said_id in answer.json()["error"]["message"]
+
+
+def test_references_are_items_of_stored_answers(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    (call,) = respond(web, "tool-user", {"tools": [SEARCH]}, alice).json()["output"]
+    reference = {"type": "item_reference", "id": call["id"]}
+    body = {"tools": [SEARCH], "input": [{"role": "user", "content": "Hi"}, reference]}
+    body["input"].append(result(call))
+
+    assert text_of(respond(web, "tool-user", body, alice).json()) == "The tool answered: three cats"
+    foreign = respond(web, "tool-user", body, bob)
+    assert (foreign.status_code, foreign.json()["error"]["param"]) == (404, "input[1]")
+    many = [{"type": "item_reference", "id": f"msg_{number:032x}_0"} for number in range(60)]
+    answer = respond(web, "echo", {"input": many}, alice)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "input")
+
+
+def test_references_count_as_often_as_they_are_there(web: httpx.Client, alice: Person) -> None:
+    (large,) = respond(web, "echo", {"input": "x" * 200_000}, alice).json()["output"]
+    reference = {"type": "item_reference", "id": large["id"]}
+    asked = {"role": "user", "content": "And now?"}
+
+    refused = respond(web, "echo", {"input": [*[reference] * 400, asked]}, alice)
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "event_too_large")
+    assert refused.json()["error"]["param"] == "input"
+    taken = respond(web, "echo", {"input": [reference, reference, asked]}, alice)
+    assert text_of(taken.json()) == "And now?"

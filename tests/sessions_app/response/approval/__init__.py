@@ -1,0 +1,1 @@
+"""Tool calls that a person has to allow: who may, once, for how long, and what the model reads."""
