@@ -1,4 +1,4 @@
-"""The state in which runs begin, and a server that is down."""
+"""The initial state, and the error of a server that is down."""
 
 from uap import AgentState
 from upp import ErrorCode, UPPError

@@ -1,4 +1,4 @@
-"""Strategies of one's own, and their streams."""
+"""Custom strategies and their streams."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The sockets of these tests."""
+"""Sockets for these tests."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Prompts over ACP that are paid."""
+"""Payment of ACP prompts."""
 
 from payments_app.tokens import issuance
 from sessions_app.models import Response

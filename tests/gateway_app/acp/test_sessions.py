@@ -1,4 +1,4 @@
-"""Sessions of ACP that are loaded, listed and closed."""
+"""Loading, listing and closing ACP sessions."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Responses in the background, their streams, and answers that wait."""
+"""Background responses, their streams, and answers that wait."""
 
 from __future__ import annotations
 

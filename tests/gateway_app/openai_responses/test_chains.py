@@ -1,4 +1,4 @@
-"""Responses that go on where another one ended, and references to their items."""
+"""Chained responses, and references to their items."""
 
 from __future__ import annotations
 

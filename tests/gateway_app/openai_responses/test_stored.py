@@ -1,4 +1,4 @@
-"""Responses that their clients come back to by their ids, and who may."""
+"""Stored responses: reading them by id, and who may."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client of the Realtime API, and the parts of its events."""
+"""A client of the Realtime API, and helpers to build and read its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sockets of these tests, and a vendor of speech."""
+"""Sockets for these tests, and a speech vendor."""
 
 from tests.gateway_app.realtime.client import realtime
 from tests.gateway_app.realtime.speech import vendor

@@ -1,4 +1,4 @@
-"""A vendor of speech, and sound in the frames of the Realtime API."""
+"""A speech vendor, and helpers for audio in Realtime events."""
 
 from __future__ import annotations
 

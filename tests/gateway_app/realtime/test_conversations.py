@@ -1,4 +1,4 @@
-"""What reaches the model of a Realtime session, and the functions and pictures of its answers."""
+"""Realtime conversations as the model receives them, and calls and pictures in its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two dialects of the Realtime API: their events, and what chooses one."""
+"""The two dialects of the Realtime API: their events, and how one is chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a Realtime response, its payment, and what becomes of its items afterwards."""
+"""How a Realtime response ends and is paid, and later changes to its items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Realtime session refuses, and its bounds."""
+"""Realtime events that are refused, and the limits of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bounds of sound: its pace, its pieces, its counts, its price."""
+"""Limits, prices and errors of audio in a Realtime session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speech that ends or interrupts an answer, and what was played of one."""
+"""Speech that ends a turn or interrupts an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sound that is put into a Realtime session, and the answers with sound, in both dialects."""
+"""Audio sent to a Realtime session, and spoken answers, in both dialects."""
 
 from __future__ import annotations
 

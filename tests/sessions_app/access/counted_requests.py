@@ -1,4 +1,4 @@
-"""Requests of each kind that rate limits count."""
+"""Windows, headers and a request for tests of rate limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids that exist for one person, as a stranger asks for them."""
+"""Ids of one person's rows, for a stranger to probe."""
 
 from __future__ import annotations
 

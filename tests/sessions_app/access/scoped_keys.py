@@ -1,4 +1,4 @@
-"""People with keys of few rights, and what they are refused."""
+"""People with restricted keys, and the errors they receive."""
 
 from __future__ import annotations
 

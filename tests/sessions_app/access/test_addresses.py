@@ -1,4 +1,4 @@
-"""Rate limits of addresses: visitors, proxies, networks."""
+"""Rate limits by address: visitors, proxies, networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Principals use the same ids without meeting, and sessions from before ids were scoped."""
+"""Principals use the same ids without clashing, as do sessions from before that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that make, replace and revoke keys."""
+"""Keys that create, replace and revoke keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The windows of rate limits, and the Redis that counts them."""
+"""Windows of rate limits, and counting in Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rate limits: each kind of request, on every transport, with one table of counters."""
+"""Rate limits for each kind of request, on every transport, in one table of counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored is counted by its bytes."""
+"""Stored data counts by its bytes."""
 
 from __future__ import annotations
 

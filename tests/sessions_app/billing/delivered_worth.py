@@ -1,4 +1,4 @@
-"""What a drawn answer delivered is worth, by its prices and its end."""
+"""The value of the output that a generated answer delivered."""
 
 from __future__ import annotations
 

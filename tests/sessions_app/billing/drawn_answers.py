@@ -1,4 +1,4 @@
-"""Answers that are drawn: their prices, what their steps say and count, and how they end."""
+"""Generated answers: their prices, their steps, and how they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat in memory, its readers, and what may happen to both."""
+"""A chat in memory, its readers, and what may happen to them."""
 
 from __future__ import annotations
 

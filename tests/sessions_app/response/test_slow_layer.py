@@ -1,4 +1,4 @@
-"""Runs and sessions whose layer is slow or away."""
+"""Runs and sessions while the channel layer is slow or down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of a person."""
+"""A program that uses the REST API."""
 
 from __future__ import annotations
 

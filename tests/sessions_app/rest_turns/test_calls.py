@@ -1,4 +1,4 @@
-"""REST that asks agents, and answers what their calls wait for."""
+"""Asking agents over REST, and answering their calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests over REST that are sent again, also at once."""
+"""Requests over REST that are repeated, also at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST that sends messages: once, with their limits, and with the answers of their agents."""
+"""Messages over REST: who may send them, their limits, and their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls as workers take them, and what is sent of them."""
+"""Claims on calls, and what the chat receives about them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Long tools that are cancelled, or take too long."""
+"""Long tools that are cancelled or run out of time."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Answers of long tools that are errors, and results at their limits."""
+"""Errors of long tools, and results at the size limit."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Calls of long tools: claims, leases, lost messages, and workers that die."""
+"""Claims and leases of calls, lost messages, and workers that die."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The progress of long tools, and the end of a call."""
+"""Progress of long tools, up to their results."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a long tool reads and writes of its chat, and the tools that ship."""
+"""Contents and messages that long tools read and write in their chat, and the built-in tools."""
 
 import json
 import uuid

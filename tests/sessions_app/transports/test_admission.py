@@ -1,4 +1,4 @@
-"""Which clients each transport admits, and for how long."""
+"""Which clients each transport admits."""
 
 import json
 import threading

@@ -1,3 +1,3 @@
-"""A tool of the client that searches."""
+"""A client tool."""
 
 SEARCH = {"type": "function", "function": {"name": "search"}}

@@ -1,4 +1,4 @@
-"""Responses that are cancelled, and by whom."""
+"""Cancelling a response, and who may."""
 
 import pytest
 

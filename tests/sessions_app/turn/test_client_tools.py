@@ -1,4 +1,4 @@
-"""The results of client tools."""
+"""Results of client tools."""
 
 import json
 

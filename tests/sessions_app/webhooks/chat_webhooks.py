@@ -1,4 +1,4 @@
-"""Webhooks of chats over REST, and what their receivers compute."""
+"""Helpers for webhooks of chats: creation, signatures, log of deliveries."""
 
 from __future__ import annotations
 

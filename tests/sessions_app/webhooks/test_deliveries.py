@@ -1,4 +1,4 @@
-"""What a webhook of a chat receives, and when it is sent again."""
+"""Events that the webhook of a chat receives, and their redelivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks of people who left, of restricted keys, and of deleted messages."""
+"""Webhooks after a member leaves, with restricted keys, and after deletions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The signatures of a webhook, and its secrets."""
+"""Signatures and secrets of webhooks."""
 
 from __future__ import annotations
 

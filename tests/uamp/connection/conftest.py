@@ -1,4 +1,4 @@
-"""The connections of these tests."""
+"""A connection for these tests."""
 
 import pytest
 

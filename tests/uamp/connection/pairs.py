@@ -1,4 +1,4 @@
-"""Both ends of a connection, and the events that they exchange."""
+"""Both ends of a connection, and shorthands for what they exchange."""
 
 import itertools
 import json

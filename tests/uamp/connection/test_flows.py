@@ -1,4 +1,4 @@
-"""The flows that the specification prints, and the versions of both sides."""
+"""The flows printed in the specification, and version checks."""
 
 import pytest
 

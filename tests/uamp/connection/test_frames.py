@@ -1,4 +1,4 @@
-"""Frames that are refused, and events of the wrong side."""
+"""Frames that are refused, and events from the wrong side."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Events that are sent again, and the answers that are remembered."""
+"""Repeated events, and remembered replies."""
 
 from typing import Any
 

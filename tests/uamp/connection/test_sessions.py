@@ -1,4 +1,4 @@
-"""The sessions of a connection."""
+"""Sessions of a connection."""
 
 import json
 from typing import Any

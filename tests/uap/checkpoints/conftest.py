@@ -1,4 +1,4 @@
-"""The stores of checkpoints."""
+"""Each kind of checkpoint store."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A store that keeps every state, and the names of files."""
+"""A store that keeps every state, and the names of files in a folder."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The stores of checkpoints, and their files."""
+"""Checkpoint stores and their files."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Plans, their steps, and what was sent to the model."""
+"""Plans and steps, and readers of their events."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Steps that fail, and planning again."""
+"""Failed steps and replanning."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Plans that go on where they were left."""
+"""Plans that resume where they left off."""
 
 import pytest
 

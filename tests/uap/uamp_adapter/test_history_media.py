@@ -1,4 +1,4 @@
-"""The media and documents of a stored conversation, as a model is sent them."""
+"""Media and documents of a stored conversation, as sent to a model."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""The events of the Messages API, and a model on a server that sends them."""
+"""Events of the Messages API, and a model on a server that sends them."""
 
 from collections.abc import Sequence
 from typing import Any

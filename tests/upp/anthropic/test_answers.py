@@ -1,4 +1,4 @@
-"""Text, thoughts, prompts and ends of answers of the Messages API."""
+"""Text, reasoning, system prompts and stop reasons of the Messages API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Requests to the Messages API that fail, and what they need."""
+"""Requests to the Messages API that fail, and its version and key."""
 
 import pytest
 

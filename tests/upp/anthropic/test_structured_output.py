@@ -1,4 +1,4 @@
-"""Structured output of the Messages API: a forced call, or the system prompt."""
+"""Structured output of the Messages API: a forced call, or a system prompt."""
 
 from typing import Any
 

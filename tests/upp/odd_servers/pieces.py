@@ -1,4 +1,4 @@
-"""What odd servers send, and the turn that comes of it."""
+"""Data that odd servers send, and the resulting turn."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Servers that speak the dialect of OpenAI in their own way."""
+"""Servers with their own variant of OpenAI's dialect."""
 
 import json
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Servers that speak the dialect of Anthropic in their own way."""
+"""Servers with their own variant of Anthropic's dialect."""
 
 from typing import Any
 

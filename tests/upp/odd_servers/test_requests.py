@@ -1,4 +1,4 @@
-"""Keys, headers and requests that no server gets."""
+"""Keys, headers and requests that are never sent, and their errors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A model on a server that gives one answer, and a tool."""
+"""A model on a server that sends one answer, and a tool."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Text, thoughts and counts of an OpenAI-compatible answer."""
+"""Text, reasoning and token counts in OpenAI-compatible answers."""
 
 import asyncio
 from typing import Any

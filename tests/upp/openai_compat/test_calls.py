@@ -1,4 +1,4 @@
-"""Calls of tools in OpenAI-compatible answers."""
+"""Tool calls in OpenAI-compatible answers."""
 
 from tests.upp.openai_compat.answers import TOOLS, ask
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve

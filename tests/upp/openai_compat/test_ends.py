@@ -1,4 +1,4 @@
-"""How an OpenAI-compatible answer ends, and what stopping closes."""
+"""How an OpenAI-compatible stream ends, and what stopping closes."""
 
 import asyncio
 

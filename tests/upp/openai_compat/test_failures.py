@@ -1,4 +1,4 @@
-"""OpenAI-compatible requests that are refused, cut off, or answered with something else."""
+"""OpenAI-compatible requests that are refused, cut off or answered with invalid data."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Where an OpenAI-compatible request goes, with which key, and when it is sent again."""
+"""Where OpenAI-compatible requests go, their keys and headers, and retries."""
 
 import logging
 from contextlib import suppress

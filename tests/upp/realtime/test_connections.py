@@ -1,4 +1,4 @@
-"""The server of the Realtime provider, and its sockets."""
+"""The Realtime provider's server address and sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Realtime answers that fail, stay silent, or never end."""
+"""Realtime turns that fail, stall or never end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sound that a Realtime request sends."""
+"""Audio formats of the Realtime provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of the Realtime provider: sounds, conversations, tools, and what is counted."""
+"""Turns of the Realtime provider: audio, conversations, tools and token counts."""
 
 from __future__ import annotations
 

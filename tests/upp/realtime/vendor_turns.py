@@ -1,4 +1,4 @@
-"""Turns of a model of the Realtime vendor, and sounds."""
+"""Helpers that run a turn against the Realtime vendor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that fail, and a model that keeps calling."""
+"""Failing tools, and a model that keeps calling."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The calls of a generation: order, threads, failures, approvals."""
+"""Tool calls in a generation: order, threads, errors and approvals."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A generation: its inputs, outputs, usage and options."""
+"""Generation: inputs, outputs, usage and options."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

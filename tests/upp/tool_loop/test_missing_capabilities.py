@@ -1,4 +1,4 @@
-"""What the API of a model lacks is refused."""
+"""Requests that need what the model's API lacks are refused."""
 
 from typing import Any
 

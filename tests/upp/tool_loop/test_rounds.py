@@ -1,4 +1,4 @@
-"""The limit of rounds, and histories that end in calls."""
+"""The limit on rounds, and histories that end in calls."""
 
 from collections.abc import AsyncIterator
 from typing import Any

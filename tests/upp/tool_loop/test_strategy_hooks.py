@@ -1,4 +1,4 @@
-"""The hooks of a strategy of tools."""
+"""Hooks of a tool-use strategy."""
 
 from typing import Any
 

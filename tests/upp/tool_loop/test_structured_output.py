@@ -1,4 +1,4 @@
-"""Structured output: parsed, reported, streamed."""
+"""Structured output: parsing, errors and streaming."""
 
 from collections.abc import AsyncIterator
 

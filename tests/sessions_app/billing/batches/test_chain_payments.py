@@ -1,4 +1,4 @@
-"""Batches that are paid on a chain."""
+"""Batches paid on a chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches that are paid with a token."""
+"""Batches paid with a token."""
 
 from __future__ import annotations
 

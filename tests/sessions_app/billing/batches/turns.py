@@ -1,4 +1,4 @@
-"""A turn of a visitor, and what is read of its answer."""
+"""A visitor's turn, and shorthands to read its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked for an answer that has a price, and who is shown it."""
+"""Payment requests for answers, and who sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payments that are refused or come twice."""
+"""Payments that are refused or repeated."""
 
 from __future__ import annotations
 

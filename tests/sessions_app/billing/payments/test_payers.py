@@ -1,4 +1,4 @@
-"""Who may pay for an answer: members, owners of chats and of agents."""
+"""Who may pay: members, owners of chats, owners of agents."""
 
 from __future__ import annotations
 

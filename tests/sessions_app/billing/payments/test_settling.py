@@ -1,4 +1,4 @@
-"""What a paid answer costs: counts, stops, failures, and the ids of its log lines."""
+"""Charges for paid answers, and the ids in their log lines."""
 
 from __future__ import annotations
 

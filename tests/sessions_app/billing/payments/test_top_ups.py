@@ -1,4 +1,4 @@
-"""Answers that grow beyond what was reserved for them."""
+"""Answers that outgrow their reservation."""
 
 from __future__ import annotations
 

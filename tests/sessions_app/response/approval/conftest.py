@@ -1,4 +1,4 @@
-"""The tools that have to be allowed, and the file in which one leaves a line."""
+"""Tools that need approval, and the file that one writes to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent that has to ask, its questions, and their answers."""
+"""An agent that asks for approval, and answers to its questions."""
 
 from __future__ import annotations
 

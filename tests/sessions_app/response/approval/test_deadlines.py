@@ -1,4 +1,4 @@
-"""The time in which a person decides, and answers that end before."""
+"""Time limits of approvals, and answers that end first."""
 
 from __future__ import annotations
 

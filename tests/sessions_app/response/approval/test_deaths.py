@@ -1,4 +1,4 @@
-"""Questions that outlive their server."""
+"""Approvals that outlive their server."""
 
 from __future__ import annotations
 

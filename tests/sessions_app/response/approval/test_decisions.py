@@ -1,4 +1,4 @@
-"""Yes and no, once, and who decides."""
+"""Who approves a call, and that a decision counts once."""
 
 from __future__ import annotations
 

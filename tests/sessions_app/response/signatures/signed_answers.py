@@ -1,4 +1,4 @@
-"""Signed answers, their keys, and the history that shows them."""
+"""A signed answer, and where its signature is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receipts, exports and pages with signatures, and the command that verifies them."""
+"""Signed receipts, exports and pages, and the command that verifies them."""
 
 from __future__ import annotations
 

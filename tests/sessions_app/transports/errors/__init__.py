@@ -1,1 +1,1 @@
-"""Every row of the error table, provoked on a real socket, and the errors of answers that began."""
+"""The error table, row by row, on a real socket, and responses that fail later."""

@@ -1,4 +1,4 @@
-"""The scene in which each frame is refused."""
+"""The starting point of an error test."""
 
 import pytest
 from pytest_django import Settings

@@ -1,4 +1,4 @@
-"""Frames that are as large, deep or wrong as a test needs."""
+"""Builders of oversized and deeply nested frames."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Events in the wrong place, of the wrong client, and beyond a limit."""
+"""Events that are misplaced, forbidden or over a limit, one per error code."""
 
 import base64
 from datetime import timedelta

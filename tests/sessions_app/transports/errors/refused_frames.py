@@ -1,4 +1,4 @@
-"""Frames that cannot be read."""
+"""Frames that the server cannot parse, one per error code."""
 
 from tests.client import Frame, new_event
 from tests.sessions_app.transports.errors.frames import image_frame_of, nested, text_event

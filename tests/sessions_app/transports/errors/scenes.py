@@ -1,4 +1,4 @@
-"""The scene of an error, and the table of the frames that are refused."""
+"""The starting point of an error test, and the table of refused frames."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Errors of a response that began."""
+"""Responses that fail after they have started."""
 
 import json
 from typing import Any

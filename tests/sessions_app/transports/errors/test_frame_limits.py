@@ -1,4 +1,4 @@
-"""Frames at their limits, one past them, and wrong in other ways."""
+"""Frames at a limit, and malformed frames."""
 
 from tests.live_server import Dial
 from tests.sessions_app.transports.errors.frames import image_frame_of, nested, text_event

@@ -1,4 +1,4 @@
-"""The same event again, on its connection and on another one."""
+"""Events that are sent twice, on one connection or on two."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Errors around a session: its id, several on a connection, a token that expires."""
+"""Errors about sessions: reused ids, several on one connection, expired tokens."""
 
 import base64
 import threading

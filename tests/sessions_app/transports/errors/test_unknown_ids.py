@@ -1,4 +1,4 @@
-"""Sessions, chats, agents and contents of others are as unknown as those that never were."""
+"""Other people's sessions, chats, agents and files are reported as unknown."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A chat with an answer that runs."""
+"""A chat in which an answer is running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that wait, and what people wrote."""
+"""Shorthands to queue messages and to read the queue."""
 
 from __future__ import annotations
 

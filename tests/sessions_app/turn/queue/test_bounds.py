@@ -1,4 +1,4 @@
-"""The bounds of the queue."""
+"""Limits of the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who removes and starts queued messages, and where they are shown."""
+"""Removing and starting queued messages, and the queue in the admin."""
 
 from __future__ import annotations
 

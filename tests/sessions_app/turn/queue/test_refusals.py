@@ -1,4 +1,4 @@
-"""Queued messages that are refused, or whose senders may not act any more."""
+"""Queued messages that are refused, or whose sender lost access."""
 
 from __future__ import annotations
 
