@@ -105,7 +105,7 @@ def test_a_growing_answer_waits_for_a_further_payment(realtime: Realtime, alice:
     assert Response.objects.count() == 1
 
 
-# --- What is refused ---
+# --- Changes made elsewhere ---
 
 
 def test_a_session_that_is_ended_elsewhere_closes_its_socket(
