@@ -129,7 +129,12 @@ def agent_members(chat_id: str) -> list[AgentMember]:
 
 def all_agent_members(chat_id: str, *, asker: int | None) -> list[AgentMember]:
     """Return the agents of a chat, including those that are disabled or not the asker's to use."""
-    rows = (
+    return agents_and_seq(chat_id, asker=asker)[0]
+
+
+def agents_and_seq(chat_id: str, *, asker: int | None) -> tuple[list[AgentMember], int | None]:
+    """Return `all_agent_members` and the chat's last `seq`, which is None without any agent."""
+    rows = list(
         Participant.objects.filter(chat_id=chat_id, agent__isnull=False, left_at__isnull=True)
         .order_by("id")
         .annotate(
@@ -145,9 +150,10 @@ def all_agent_members(chat_id: str, *, asker: int | None) -> list[AgentMember]:
             "chat__agents_quiet",
             "agent__is_enabled",
             "is_usable",
+            "chat__last_seq",
         )
     )
-    return [
+    members = [
         AgentMember(
             agent_id,
             name,
@@ -159,8 +165,20 @@ def all_agent_members(chat_id: str, *, asker: int | None) -> list[AgentMember]:
             bool(is_enabled),
             bool(is_usable),
         )
-        for agent_id, name, trigger, keywords, context, most, quiet, is_enabled, is_usable in rows
+        for (
+            agent_id,
+            name,
+            trigger,
+            keywords,
+            context,
+            most,
+            quiet,
+            is_enabled,
+            is_usable,
+            _,
+        ) in rows
     ]
+    return members, rows[0][-1] if rows else None
 
 
 def lent(uses: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

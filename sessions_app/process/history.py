@@ -21,6 +21,8 @@ from chat_app.log.history import HistoryMessage
 from sessions_app import database
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chat_app.log.entries import NewMessage
 
 CHATS_REMEMBERED: Final = 2048
@@ -56,20 +58,36 @@ class History:
             return list(entry.messages)
         rows = [] if seq == 1 else await self._read(chat_id, seq)
         self._forget(chat_id)
-        entry = _Entry(seq - 1, deque(rows, maxlen=settings.UAMP_HISTORY_MESSAGES))
-        self._entries[chat_id] = entry
-        self._grow(entry, sum(map(_chars, rows)))
+        self._keep(chat_id, seq - 1, rows)
         return rows
 
-    async def about(self, chat_id: str) -> list[HistoryMessage]:
+    def seq_of(self, chat_id: str) -> int | None:
+        """Return the log position up to which a chat's messages are cached, or None."""
+        entry = self._entries.get(chat_id)
+        return None if entry is None else entry.last_seq
+
+    def remember(self, chat_id: str, seq: int, rows: Sequence[HistoryMessage]) -> None:
+        """Cache the messages up to a log position, unless later ones are cached."""
+        known = self.seq_of(chat_id)
+        if known is None or known < seq:
+            self._forget(chat_id)
+            self._keep(chat_id, seq, rows)
+
+    def _keep(self, chat_id: str, seq: int, rows: Sequence[HistoryMessage]) -> None:
+        entry = _Entry(seq, deque(rows, maxlen=settings.UAMP_HISTORY_MESSAGES))
+        self._entries[chat_id] = entry
+        self._grow(entry, sum(map(_chars, rows)))
+
+    async def about(self, chat_id: str, last_seq: int | None = None) -> list[HistoryMessage]:
         """Return approximately the history that an agent will see, cached or read.
 
-        What follows in the log until the turn is written may still change it.
+        What follows in the log until the turn is written may still change it. `last_seq` is the
+        last position of the log if the caller has just read it.
         """
         entry = self._entries.get(chat_id)
         # Edits, and what other processes write, are in the log only.
-        if entry is not None and entry.last_seq == await database.run(
-            chat_history.last_seq_of, chat_id
+        if entry is not None and entry.last_seq == (
+            await database.run(chat_history.last_seq_of, chat_id) if last_seq is None else last_seq
         ):
             return list(entry.messages)
         return await database.run(

@@ -18,27 +18,24 @@ import uamp
 from agents_app.providers.options import audio_formats
 from agents_app.rest.rights import limited_to, limited_to_chats
 from chat_app.contents import references, storage
-from chat_app.conversation.threads import followers_of
 from chat_app.ids import new_hex
-from chat_app.log import history
 from chat_app.log.entries import NewMessage
-from chat_app.members.mentions import mentioned_people
-from chat_app.mentioned import has_sign
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.billing.repeated_conversations import ReturnedCall, digest_of, returned_call
 from sessions_app.inputs.media import store_history, store_media
 from sessions_app.response.request import ResponseRequest
+from sessions_app.turn.facts import TurnFacts, facts_of
 from sessions_app.turn.options import check_options
 from sessions_app.turn.recall import has_calls, recalled
 from sessions_app.turn.request import TurnRequest, check_size
 from sessions_app.turn.targets import agent_spec
-from sessions_app.turn.threads import thread_of
-from sessions_app.turn.versions import ReplacedAnswer, replaced_answer
+from sessions_app.turn.versions import ReplacedAnswer, check_replaces
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.shared_state import VersionedState
 
 if TYPE_CHECKING:
+    from sessions_app.process.history import History
     from sessions_app.records import OpenSession
 
 
@@ -52,6 +49,7 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     message: NewMessage | None
     overrides: ResponseRequest
     size: int
+    facts: TurnFacts
     content_ids: Sequence[str] = ()
     replaced: ReplacedAnswer | None = None
     # The call of a client tool whose result this turn brings, without a message.
@@ -60,10 +58,12 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     shared_state: VersionedState | None = None
 
 
-async def assemble(request: TurnRequest) -> AssembledTurn:
+async def assemble(request: TurnRequest, known: History) -> AssembledTurn:
     """Return the message and options of a turn; raises RemoteProtocolError."""
     session, create = request.session, request.create
-    replaced = await replaced_answer(request)
+    check_replaces(request)
+    # A turn that cannot be is refused before anything is read, except for a replaced answer.
+    facts = None if create.replaces is None else await facts_of(request, None, known)
     new_ids: set[str] = set()
     assembled = uamp.assemble(request.inputs, new_id=partial(_new_content_id, new_ids))
     message, context = assembled.message, list(assembled.context)
@@ -84,8 +84,9 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     stateless = config.messages is not None or any(
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
-    thread = await thread_of(request, replaced)
-    reply_to, quote = await _answered(request)
+    if facts is None:
+        facts = await facts_of(request, _text_of(request, message), known)
+    replaced, thread = facts.replaced, facts.thread
     began = timezone.now()
     of_history: list[str] = []
     spoken = [*context, message] if message else context
@@ -108,17 +109,18 @@ async def assemble(request: TurnRequest) -> AssembledTurn:
     if new is not None:
         new = msgspec.structs.replace(
             new,
-            reply_to=reply_to,
-            quote=quote,
+            reply_to=facts.reply_to,
+            quote=facts.quote,
             thread=overrides.thread,
             also_in_chat=thread is not None and thread.also_in_chat,
-            mentions=await _mentions(session, new),
+            mentions=facts.mentions,
+            followers=facts.followers,
         )
-        new = await _with_followers(session, new)
     return AssembledTurn(
         message=new,
         overrides=overrides,
         size=size + len(msgspec.json.encode(overrides)),
+        facts=facts,
         replaced=replaced,
         returned=None if asked is None else asked[1],
         content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
@@ -144,46 +146,13 @@ def _asked_conversation(
     )
 
 
-async def _mentions(session: OpenSession, message: NewMessage) -> tuple[int, ...]:
-    if not session.is_shared or not has_sign(message.content):
-        return ()
-    return await database.run(
-        mentioned_people, session.chat_id, message.content, author=message.sender_user_id
-    )
-
-
-async def _with_followers(session: OpenSession, message: NewMessage) -> NewMessage:
-    if not session.is_shared or message.thread is None:
-        return message
-    followers = await database.run(
-        followers_of,
-        session.chat_id,
-        message.thread,
-        mentions=message.mentions,
-        author=message.sender_user_id,
-    )
-    return msgspec.structs.replace(message, followers=followers)
-
-
-async def _answered(request: TurnRequest) -> tuple[str | None, str]:
-    """Return the message that a turn replies to, and its quote for agents.
-
-    Raises RemoteProtocolError message_not_found if the message is not in the session's chat.
-    """
-    message_id = next((given.reply_to for given in request.inputs if given.reply_to), None)
-    if message_id is None:
-        return None, ""
-    session = request.session
-    if session.is_shared and not await database.run(services.is_member, session):
-        raise RemoteProtocolError(
-            ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
-        )
-    quotes = await database.run(history.quotes_of, session.chat_id, [message_id])
-    if message_id not in quotes:
-        raise RemoteProtocolError(
-            ErrorCode.MESSAGE_NOT_FOUND, "There is no message of that reply_to in this chat."
-        )
-    return message_id, quotes[message_id]
+def _text_of(request: TurnRequest, message: uamp.Message | None) -> str | None:
+    """Return the text of a turn's message; None without a message."""
+    if message is None:
+        return None
+    if message.content is not None:
+        return message.content
+    return uamp.text_of((*(message.content_items or ()), *request.attachments))
 
 
 def _overrides(

@@ -65,7 +65,7 @@ async def reservations_of(
             messages = [history.of(start.message)] if start.message else []
             if given is None:
                 known = (
-                    await history.about(session.chat_id)
+                    await history.about(session.chat_id, turn.facts.last_seq)
                     if turn.replaced is None
                     else await conversation(session, turn.replaced)
                 )

@@ -41,18 +41,15 @@ async def launch(
 ) -> StartedTurn:
     """Publish the events of a committed turn and run its agents."""
     session, first_seq = request.session, outcome.first_seq
-    before: list[HistoryMessage] = []
-    if turn.replaced is not None:
-        before = await conversation(session, turn.replaced)
-    elif turn.overrides.context is None:
-        before = await database.insist(partial(process.history.before, session.chat_id, first_seq))
+    # A message that no agent answers needs no conversation.
+    before = await _before(process, request, turn, first_seq) if targets else []
     append = Append(chat_id=session.chat_id, events=start_events(start), at=start.at)
     process.history.append(session.chat_id, first_seq, len(append.events), start.message)
     fan_out = listener is None or process.has_other_listeners(session)
     messages = layer_messages(append, first_seq, origin=request.origin)
     if fan_out:
         await fanout.publish(session.chat_id, messages)
-    in_thread = await _thread_of(request, turn, first_seq)
+    in_thread = await _thread_of(request, turn, first_seq) if targets else []
     spoken = in_thread or before
     if start.message is not None:
         spoken.append(process.history.of(start.message))
@@ -74,6 +71,18 @@ async def launch(
         for sent in messages:
             listener.event(sent["seq"], sent["event"], sent["response"], sent["frame"])
     return StartedTurn(response_ids=[new.id for new in start.responses], runs=runs)
+
+
+async def _before(
+    process: Process, request: TurnRequest, turn: AssembledTurn, first_seq: int
+) -> list[HistoryMessage]:
+    """Return the messages of the chat before the turn; none for a client with its own history."""
+    session = request.session
+    if turn.replaced is not None:
+        return await conversation(session, turn.replaced)
+    if turn.overrides.context is not None:
+        return []
+    return await database.insist(partial(process.history.before, session.chat_id, first_seq))
 
 
 async def _thread_of(

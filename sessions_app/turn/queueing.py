@@ -9,7 +9,7 @@ from django.conf import settings
 
 import uamp
 from agents_app.rest.rights import limited_to, limited_to_chats
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.inputs.media import check_readable
 from sessions_app.queue import rows
 from sessions_app.queue.files import named_contents
@@ -19,6 +19,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sessions_app.turn.facts import QueueFacts
     from sessions_app.turn.request import TurnRequest
 
 _MEDIA = ev.InputImage | ev.InputAudio | ev.InputVideo | ev.InputFile
@@ -28,7 +29,7 @@ ENVELOPE_BYTES: Final = 32_000
 """Allowance for the events of a turn besides its text: names, file addresses, a format."""
 
 
-async def queued(request: TurnRequest) -> bool:
+async def queued(request: TurnRequest, known: QueueFacts) -> bool:
     """Queue a turn; return False if no answer is running in its chat and it can start now.
 
     Raises RemoteProtocolError.
@@ -39,7 +40,7 @@ async def queued(request: TurnRequest) -> bool:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT, "Only a message to a shared chat can be queued."
         )
-    if not await database.run(services.is_member, session):
+    if not known.is_member:
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
         )
@@ -73,7 +74,7 @@ async def queued(request: TurnRequest) -> bool:
     )
     if new.is_elsewhere:
         _check_travels(request, inputs)
-    elif not await database.run(rows.is_busy, session.chat_id):
+    elif not known.is_busy:
         return False
     named = [content_id for content_id, _ in named_contents(inputs) if content_id is not None]
     await database.run(check_readable, named, session.principal)

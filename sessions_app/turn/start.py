@@ -36,6 +36,7 @@ from sessions_app.store.records import (
 )
 from sessions_app.turn.assembly import assemble
 from sessions_app.turn.emptiness import check_content
+from sessions_app.turn.facts import queue_facts_of
 from sessions_app.turn.holds import beyond_budgets, continuing, reservations_of, with_state
 from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
@@ -81,18 +82,19 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
         raise _stopping()
     if request.create.queue or request.session.home is not None:
         await check_content(request)
+        known = await queue_facts_of(request)
         if request.create.agents is not None:
-            await named_agents(request, request.create.agents)
-        if await queued(request):
+            named_agents(request, request.create.agents, known.members)
+        if await queued(request, known):
             return StartedTurn(response_ids=(), queued=True)
     # An early check, before doing any work; the number of answers is not known yet.
     process.capacity.check(request.session.id, request.person, 1)
     await check_content(request)
     began = timezone.now()
-    turn = await assemble(request)
+    turn = await assemble(request, process.history)
     with ExitStack() as room:
         try:
-            targets, stops = await targets_of(request, turn.message, turn.replaced)
+            targets, stops = targets_of(request, turn.message, turn.facts)
             await check_taken(request.session.config, turn.overrides, targets)
             room.enter_context(
                 process.capacity.reserved(request.session.id, request.person, len(targets))

@@ -1,18 +1,17 @@
 """Selection of the agents that answer a turn: the session's own, or members by trigger rules.
 
-All transports use it.
+All transports use it. It reads nothing: the agents of the chat are among the turn's facts.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from agents_app import selectors as agents
 from chat_app.folding import folded
-from chat_app.members import membership
 from chat_app.members.agents.agent_mentions import DISABLED, PRIVATE, MentionStop
 from chat_app.members.agents.triggers import triggered
+from chat_app.members.membership import AgentMember
 from chat_app.mentioned import mentioned_names
 from sessions_app import database
 from sessions_app.access.standing import agent_disabled, is_private
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from chat_app.log.entries import NewMessage
-    from chat_app.members.membership import AgentMember
     from sessions_app.records import OpenSession
+    from sessions_app.turn.facts import TurnFacts
     from sessions_app.turn.request import TurnRequest
-    from sessions_app.turn.versions import ReplacedAnswer
 
 
-async def targets_of(
-    request: TurnRequest, message: NewMessage | None, replaced: ReplacedAnswer | None = None
+def targets_of(
+    request: TurnRequest, message: NewMessage | None, facts: TurnFacts
 ) -> tuple[list[AgentMember], list[MentionStop]]:
     """Return the agents that answer, and those that would but are quiet, private or switched off.
 
@@ -40,13 +38,16 @@ async def targets_of(
         _check_may_ask(request.session, request.asked)
         return list(request.asked), []
     if request.create.agents is not None:
-        return _unless_quiet(await named_agents(request, request.create.agents), is_message=True)
-    targets, stops = await _asked(request, message, replaced)
+        named = named_agents(request, request.create.agents, facts.members)
+        return _unless_quiet(named, is_message=True)
+    targets, stops = _asked(request, message, facts)
     _check_may_ask(request.session, targets)
     return targets, stops
 
 
-async def named_agents(request: TurnRequest, names: Sequence[str]) -> list[AgentMember]:
+def named_agents(
+    request: TurnRequest, names: Sequence[str], members: Sequence[AgentMember]
+) -> list[AgentMember]:
     """Return the agents of the chat that a turn names, in the order of the names.
 
     Raises RemoteProtocolError: invalid_event if the turn may not name any, agent_not_found for one
@@ -59,7 +60,6 @@ async def named_agents(request: TurnRequest, names: Sequence[str]) -> list[Agent
             "The answering agent is fixed here: leave out `agents`.",
             details={"param": "agents"},
         )
-    members = await _members(session)
     known = {member.name.casefold(): member for member in members}
     known |= {member.agent_id: member for member in members}
     found: dict[str, AgentMember] = {}
@@ -86,18 +86,17 @@ def _check_may_ask(session: OpenSession, targets: Iterable[AgentMember]) -> None
             )
 
 
-async def _asked(
-    request: TurnRequest, message: NewMessage | None, replaced: ReplacedAnswer | None
+def _asked(
+    request: TurnRequest, message: NewMessage | None, facts: TurnFacts
 ) -> tuple[list[AgentMember], list[MentionStop]]:
-    session = request.session
+    session, members, replaced = request.session, facts.members, facts.replaced
     if session.agent_id is not None and session.agent_name is not None:
-        own = await _own_agent(session, session.agent_id, session.agent_name)
+        own = _own_agent(session, session.agent_id, session.agent_name, facts)
         if replaced is not None and own.agent_id != replaced.agent_id:
             raise RemoteProtocolError(
                 ErrorCode.AGENT_NOT_FOUND, "A different agent from the session's answered."
             )
         return _unless_quiet([own], is_message=message is not None)
-    members = await _members(session)
     if replaced is not None:
         members = [member for member in members if member.agent_id == replaced.agent_id]
     if message is None:
@@ -105,12 +104,6 @@ async def _asked(
     called = triggered(message.content, members)
     targets, stops = _unless_quiet([m for m in called if _may_start(m)], is_message=True)
     return targets, [*stops, *_kept_from(called, message.content)]
-
-
-async def _members(session: OpenSession) -> list[AgentMember]:
-    """Return the agents of a session's chat as its person may use them."""
-    user_id = session.principal.user_id
-    return await database.run(partial(membership.all_agent_members, session.chat_id, asker=user_id))
 
 
 def _may_start(member: AgentMember) -> bool:
@@ -176,42 +169,22 @@ def _unless_quiet(
     ]
 
 
-async def _own_agent(session: OpenSession, agent_id: str, name: str) -> AgentMember:
+def _own_agent(session: OpenSession, agent_id: str, name: str, facts: TurnFacts) -> AgentMember:
     """Return the session's agent, if it is still in the chat and available to the person."""
     own: AgentMember | None = None
     if session.chat_scoped:
-        members = await _members(session)
-        own = next((m for m in members if m.agent_id == agent_id), None)
-    elif await _may_answer(session, agent_id):
-        own = membership.AgentMember(agent_id, name, "always")
-    if own is not None and not _may_start(own):
-        raise _refusal(own)
+        own = next((m for m in facts.members if m.agent_id == agent_id), None)
+        if own is not None and not _may_start(own):
+            raise _refusal(own)
+    elif facts.own is not None:
+        if not facts.own.is_enabled:
+            raise RemoteProtocolError(*agent_disabled(facts.own.name))
+        own = AgentMember(agent_id, name, "always")
     if own is None:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, "The agent of this session no longer exists."
         )
     return own
-
-
-async def _may_answer(session: OpenSession, agent_id: str) -> bool:
-    """Return whether the agent of a private chat is still available to its person.
-
-    Raises RemoteProtocolError agent_disabled if it is, but is switched off.
-    """
-    try:
-        spec = await agent_spec(agent_id)
-    except agents.AgentNotFoundError:
-        return False
-    viewer = session.principal.user_id
-    # For delegated work, permission was checked when the work was given.
-    is_theirs = session.parent is not None or (viewer is not None and spec.owner_id == viewer)
-    if not (is_theirs or spec.is_public):
-        find = partial(agents.get_agent, agent_id, viewer=viewer, is_enabled=spec.is_enabled)
-        if await database.run(find) is None:
-            return False
-    if not spec.is_enabled:
-        raise RemoteProtocolError(*agent_disabled(spec.name))
-    return True
 
 
 async def agent_spec(agent_id: str) -> agents.AgentSpec:

@@ -10,7 +10,7 @@ from django.conf import settings
 from chat_app.conversation import errors
 from chat_app.conversation.threads import thread_root
 from chat_app.log import history
-from sessions_app import database, services
+from sessions_app import database
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -26,8 +26,13 @@ class TurnThread(msgspec.Struct, frozen=True, kw_only=True):
     also_in_chat: bool = False
 
 
-async def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThread | None:
-    """Return the thread of a turn, from its inputs or from the answer that caused it.
+def names_thread(request: TurnRequest) -> bool:
+    """Return whether the inputs of a turn name its thread, which `thread_of` has to read."""
+    return request.thread is None and any(given.thread is not None for given in request.inputs)
+
+
+def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThread | None:
+    """Return the thread of a turn, from its inputs or from the answer that caused it. Synchronous.
 
     Raises RemoteProtocolError message_not_found if the root was deleted or is not in the session's
     chat, and thread_nested if the root is itself in a thread.
@@ -38,13 +43,8 @@ async def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> Tu
     given = next((one for one in request.inputs if one.thread is not None), None)
     if given is None or given.thread is None:
         return None
-    session = request.session
-    if session.is_shared and not await database.run(services.is_member, session):
-        raise RemoteProtocolError(
-            ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
-        )
     try:
-        root_id = await database.run(thread_root, session.chat_id, given.thread)
+        root_id = thread_root(request.session.chat_id, given.thread)
     except errors.MessageNotFound:
         code, words = (
             ErrorCode.MESSAGE_NOT_FOUND,

@@ -14,7 +14,7 @@ from django.db import transaction
 from chat_app.conversation import errors, versions
 from chat_app.conversation.revisions import edit_message
 from chat_app.log import history
-from sessions_app import database, services
+from sessions_app import database
 from sessions_app.models import InboundEvent, Response
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -34,23 +34,22 @@ class ReplacedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     thread: str | None
 
 
-async def replaced_answer(request: TurnRequest) -> ReplacedAnswer | None:
-    """Return the answer that a turn regenerates, or None for other turns.
-
-    Raises RemoteProtocolError.
-    """
-    message_id, config = request.create.replaces, request.create.response
-    if message_id is None:
-        return None
+def check_replaces(request: TurnRequest) -> None:
+    """Raise RemoteProtocolError invalid_event for a regenerated answer with inputs."""
+    config = request.create.response
+    if request.create.replaces is None:
+        return
     if request.inputs or (config is not None and config.messages is not None):
         raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "A regenerated answer takes no inputs.")
-    session = request.session
-    if session.is_shared and not await database.run(services.is_member, session):
-        raise RemoteProtocolError(
-            ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
-        )
+
+
+def read_replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
+    """Return the answer that a turn of the session regenerates. Synchronous.
+
+    Raises RemoteProtocolError: message_not_found, forbidden and message_conflict.
+    """
     try:
-        return await database.run(_replaced, session, message_id)
+        return _replaced(session, message_id)
     except errors.MessageNotFound:
         code, words = ErrorCode.MESSAGE_NOT_FOUND, "There is no such current answer in this chat."
     except errors.NotTheAuthor:

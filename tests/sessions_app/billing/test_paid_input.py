@@ -46,7 +46,7 @@ def test_an_inference_reads_no_more_than_is_reserved(
     client.until("message.edited")
     if change == "meanwhile":
 
-        async def about(_history: History, _chat_id: str) -> list[HistoryMessage]:
+        async def about(_history: History, _chat_id: str, _seq: int | None) -> list[HistoryMessage]:
             return []
 
         monkeypatch.setattr(History, "about", about)
