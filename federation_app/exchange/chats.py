@@ -80,7 +80,7 @@ class ChatStream(WindowedStream):
         )
         self._http.end_with_process()
         self._http.stay()
-        await self._followed.take(uamp.to_dict(create))
+        await self._followed.take(create)
         self._followed.check()
 
     async def leave(self) -> None:

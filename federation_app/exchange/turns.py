@@ -128,5 +128,5 @@ class PeerTurn:
         await self._http.close()
 
     async def _take(self, event: Event) -> None:
-        await self._followed.take(uamp.to_dict(event))
+        await self._followed.take(event)
         self._followed.check()

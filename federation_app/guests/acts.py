@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+import msgspec
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 from django.utils import timezone
@@ -87,12 +88,13 @@ async def say(peer: Peer, message: GuestMessage) -> None:
             await http.join_known(session_id)
         else:
             session = uamp.SessionConfig(id=session_id)
-            await followed.take(uamp.to_dict(ev.SessionCreate(session=session, chat=message.chat)))
+            await followed.take(ev.SessionCreate(session=session, chat=message.chat))
             followed.check()
-        create = ev.ResponseCreate(session_id=session_id, event_id=message.ref)
-        for event in (*_inputs(message, files), uamp.to_dict(create)):
-            await followed.take({**event, "session_id": session_id})
+        for event in _inputs(message, files):
+            await http.take(msgspec.json.encode({**event, "session_id": session_id}))
             followed.check()
+        await followed.take(ev.ResponseCreate(session_id=session_id, event_id=message.ref))
+        followed.check()
     except RemoteProtocolError:
         await database.run(_discard, files)
         raise

@@ -8,7 +8,7 @@ runs the answer.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import msgspec
 
@@ -25,7 +25,7 @@ from sessions_app.connection.open_sessions import attached_session
 from sessions_app.handlers.sessions import find_session
 from sessions_app.tools import delegated_calls
 from sessions_app.tools.approvals import delegated_questions
-from sessions_app.transports import batch_repeats
+from sessions_app.transports import batch_repeats, event_repeats
 from sessions_app.transports.followed_response import FollowedResponse, received
 from sessions_app.transports.http_exchange import (
     HEARTBEAT_SECONDS,
@@ -145,26 +145,25 @@ class Exchange:
             defaults.ephemeral = False
         defaults.follows_closed = bool(turn.thread)
         asked = (create.agent or defaults.agent or "", create.chat or defaults.chat or "")
-        connection.principal, events = await batch_repeats.under_key(
-            self._request,
-            connection.principal,
-            [uamp.to_dict(event) for event in (create, *given)],
-            asked=asked,
+        connection.principal, opening, events = await event_repeats.under_key(
+            self._request, connection.principal, create, given, asked=asked
         )
         if turn.follows and connection.principal.is_visitor:
             known = await find_session(turn.follows, connection.principal)
             if known is not None:
                 connection.principal = replace(connection.principal, key=known.principal.key)
         has_key = batch_repeats.HEADER in self._request.headers
-        await self._session.open(events[0], is_named=bool(create.session.id), has_key=has_key)
+        await self._session.open(opening, is_named=bool(create.session.id), has_key=has_key)
         asking: list[str] = []
-        for event in events[1:]:
-            if event["type"] == "response.create":
-                event.setdefault("event_id", new_event_id())
-                asking.append(event["event_id"])
+        for event in events:
+            event_id = event.event_id
+            if isinstance(event, uamp.ResponseCreate):
+                event_id = event_id or new_event_id()
+                asking.append(event_id)
                 if turn.shares_state:
                     self.state = await self.follow_state()
-            await self._take({**event, "session_id": self.session_id})
+            scope = {"event_id": event_id, "session_id": self.session_id}
+            await self._take(msgspec.structs.replace(event, **scope))
         if connection.has_repeated:
             # Only a repeated request catches up. A response that begins now is followed from its
             # start: resending its text so far would put that text before its first calls.
@@ -201,7 +200,7 @@ class Exchange:
             return False
         defaults = self._connection.defaults
         defaults.ephemeral, defaults.follows_closed = False, True
-        await self._session.open(uamp.to_dict(create), is_named=True, has_key=False)
+        await self._session.open(create, is_named=True, has_key=False)
         return True
 
     async def running(self) -> str:
@@ -221,10 +220,10 @@ class Exchange:
         Raises the error with which the event is refused.
         """
         scoped = msgspec.structs.replace(event, session_id=self.session_id or None)
-        await self._take(uamp.to_dict(scoped))
+        await self._take(scoped)
         self.asked.note_answer(event)
 
-    async def _take(self, event: dict[str, Any]) -> None:
+    async def _take(self, event: Event) -> None:
         await self._followed.take(event)
         if self._payment is not None and (demanded := self._payment.refusal) is not None:
             raise PaymentDemanded(demanded)
@@ -376,7 +375,7 @@ class Exchange:
             return
         self.has_ended = True
         cancel = ev.ResponseCancel(session_id=self.session_id, response_id=self.response_id)
-        await self._followed.take(uamp.to_dict(cancel))
+        await self._followed.take(cancel)
 
     def give_up(self) -> None:
         """Drop the pending questions, so that `close` treats the response as a running one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -30,7 +30,7 @@ class RequestSession:
     """
 
     def __init__(
-        self, http: HttpExchange, take: Callable[[dict[str, Any]], Awaitable[None]]
+        self, http: HttpExchange, take: Callable[[uamp.SessionCreate], Awaitable[None]]
     ) -> None:
         self.id = ""
         self.chat_id = ""
@@ -46,12 +46,12 @@ class RequestSession:
         self.attached(wanted)
         return True
 
-    async def open(self, create: dict[str, Any], *, is_named: bool, has_key: bool) -> None:
+    async def open(self, create: uamp.SessionCreate, *, is_named: bool, has_key: bool) -> None:
         """Attach the session of a session.create, opening it if it does not exist.
 
         Raises RemoteProtocolError.
         """
-        wanted = create["session"].get("id") if is_named else None
+        wanted = create.session.id if is_named else None
         if await self.find(wanted or ""):
             return
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -39,9 +39,9 @@ class FollowedResponse:
         self._refused: list[RemoteProtocolError] = []
         http.connection.on_error = self._refused.append
 
-    async def take(self, event: dict[str, Any]) -> None:
+    async def take(self, event: Event) -> None:
         """Handle an event of the client; `check` raises its refusal."""
-        await self._http.take(msgspec.json.encode(event))
+        await self._http.take(uamp.encode(event).encode())
 
     def refuse(self, error: RemoteProtocolError) -> None:
         """Make `check` raise an error."""
