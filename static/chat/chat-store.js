@@ -7,13 +7,13 @@
 
 import { isApiError, isUnreached } from "./api.js";
 import { people } from "./person/looks.js";
+import { Presences } from "./store/presences.js";
+import { readReplies, replied } from "./store/unread-replies.js";
 import { gettext } from "./words.js";
 
 const LISTED = 200;
 const OVERLAP = 20;
 const TOGETHER_MS = 300;
-/** The server counts so far. */
-const UNREAD_MAX = 100;
 
 /**
  * @typedef {import("./store/chat.js").Chat} Chat
@@ -51,8 +51,7 @@ export class ChatStore extends EventTarget {
     this._liveAt = new Map();
     /** @type {Map<string, number>} when the read began by which a chat is known, by the chat's id */
     this._readAt = new Map();
-    /** @type {Map<string, {online: boolean, at: number}>} the last live event of who is there, by the kind and id of the member */
-    this._presenceOf = new Map();
+    this._presences = new Presences();
     /** @type {Map<string, number>} when the person was no longer in a chat, by the chat's id */
     this._removedAt = new Map();
     client.addEventListener("presence", (/** @type {any} */ { detail }) => this._presence(detail));
@@ -164,10 +163,7 @@ export class ChatStore extends EventTarget {
 
   /** Learn who is in a chat, and who of them came or went while it was read. @param {Chat} chat @param {number} began */
   _known(chat, began) {
-    for (const participant of chat.participants) {
-      const live = this._presenceOf.get(`${participant.kind}:${participant.id}`);
-      if (live && live.at > began) participant.online = live.online;
-    }
+    this._presences.apply(chat, began);
     people.learn(chat.participants);
     return chat;
   }
@@ -209,7 +205,7 @@ export class ChatStore extends EventTarget {
   /** What a chat is called: its title, else the names of the others. @param {Chat} chat */
   nameOf(chat) {
     if (chat.title) return chat.title;
-    const others = chat.participants.filter((one) => !this._isMe(one)).map((one) => (one.kind === "user" ? people.nameOf(one.name) : one.name));
+    const others = this.others(chat).map(({ kind, name }) => (kind === "user" ? people.nameOf(name) : name));
     return others.join(", ") || gettext("Notes to self");
   }
 
@@ -285,15 +281,9 @@ export class ChatStore extends EventTarget {
 
   /** @param {Chat} chat @param {any} message that only its thread shows @param {boolean} isOwn */
   _reply(chat, message, isOwn) {
-    const unread = chat.unread_replies || 0;
-    if (isOwn) {
-      // Who replies has read what is above.
-      if (unread) this._readLater(chat.id);
-    } else if (message.is_followed && message.version_of) this._readLater(chat.id);
-    else if (message.is_followed) {
-      chat.unread_replies = Math.min(unread + 1, UNREAD_MAX);
-      this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
-    }
+    const { isNew, isUnclear } = replied(chat, message, isOwn);
+    if (isUnclear) this._readLater(chat.id);
+    if (isNew) this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
   }
 
   /** Read a chat again, once for what comes together. @param {string} id */
@@ -318,10 +308,7 @@ export class ChatStore extends EventTarget {
     if (!chat || String(userId) !== this._me.id || !messageId) return;
     this._liveAt.set(id, ++this._clock);
     if (thread) {
-      const unread = chat.unread_replies || 0;
-      // Where counting stopped, only the server knows how many are left.
-      if (replies === undefined || unread >= UNREAD_MAX || replies > unread) this._readLater(id);
-      else chat.unread_replies = unread - replies;
+      if (!readReplies(chat, replies)) this._readLater(id);
       this._changed();
       return;
     }
@@ -333,14 +320,7 @@ export class ChatStore extends EventTarget {
   /** @param {import("../uamp/types.js").Frame} event */
   _presence({ type, user_id: userId, kind = "user" }) {
     const online = type === "presence.online";
-    this._presenceOf.set(`${kind}:${userId}`, { online, at: ++this._clock });
-    for (const chat of this._chats.values()) {
-      for (const participant of chat.participants) {
-        if (participant.kind === kind && String(participant.id) === String(userId)) {
-          participant.online = online;
-        }
-      }
-    }
+    this._presences.take(this._chats.values(), { kind, id: String(userId), online, at: ++this._clock });
     this._changed();
   }
 

@@ -4,12 +4,13 @@ import { isApiError } from "./api.js";
 import { api, checkSignedIn, client, kept, me, page, store } from "./context.js";
 import { failure, nothingOpen } from "./chat-notices.js";
 import { ChatMoney } from "./money/chat-money.js";
-import { AnswerActs } from "./actions/answer-acts.js";
+import { AnswerActs, takenBack } from "./actions/answer-acts.js";
 import { mayDecide } from "./decisions.js";
 import { loadLog } from "./deferred.js";
 import { editLast, escape } from "./keyboard/chat-keys.js";
 import { Announcements } from "./log/announcements.js";
-import { markRead, showReader } from "./read-marker.js";
+import { Places } from "./log/places.js";
+import { markRead, readersOf, showReader } from "./read-marker.js";
 import { isUnclear } from "./store/acts.js";
 import { entryOf, isFrom } from "./store/entry.js";
 import { History, catchUp, followSession } from "./store/history.js";
@@ -59,6 +60,7 @@ export class ChatView extends View {
     /** The running answers that the composer shows. @type {Set<string>|null} */
     this._ownShown = null;
     this._history = new History(page, api, kept);
+    this._places = new Places(this._history, (text) => this._say(text));
     this._announcements = new Announcements();
     this._acts = new AnswerActs(() => this.session, (text) => this._say(text));
   }
@@ -87,7 +89,7 @@ export class ChatView extends View {
     return repeat([this._opened], (opened) => opened, () => html`
       <shared-state></shared-state><message-list .mayDecide=${(/** @type {import("../uamp/approvals.js").Approval} */ approval) => this.chat !== null && mayDecide(this.chat, approval)} @bottom=${() => this._markRead()}
         @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
-        @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(/** @type {CustomEvent} */ e) => this._goTo(() => this._history.loadAround(e.detail))}
+        @newest=${() => this._places.goTo(() => this._history.loadNewest())} @place=${(/** @type {CustomEvent} */ e) => this._places.goTo(() => this._history.loadAround(e.detail))}
         @retry-turn=${(/** @type {CustomEvent} */ e) => this.session?.retry(e.detail)} @discard-turn=${(/** @type {CustomEvent} */ e) => this.session?.discard(e.detail)}
         @ask-again=${(/** @type {CustomEvent} */ e) => this._composer?.write(e.detail)} @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)} @answer-again=${(/** @type {CustomEvent} */ e) => this._acts.answerAgain(e.detail)}
         @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._acts.editAndAsk(e)}
@@ -176,12 +178,9 @@ export class ChatView extends View {
       this._say(gettext("Send or clear what you're writing first."));
       return;
     }
-    await this._goTo(async () => {
-      const { data } = await api.get(`/chats/${encodeURIComponent(chatId)}/queue`);
-      const item = data.find((/** @type {Frame} */ one) => one.id === id);
-      if (!item || this.chatId !== chatId) return;
-      await api.send("DELETE", `/chats/${encodeURIComponent(chatId)}/queue/${id}`);
-      this._composer?.write(item.text);
+    await this._places.goTo(async () => {
+      const text = await takenBack(chatId, id, () => this.chatId === chatId);
+      if (text !== null) this._composer?.write(text);
     });
   }
 
@@ -210,17 +209,17 @@ export class ChatView extends View {
   async _loadHistory() {
     const { chatId, session } = this;
     if (!session) return;
-    const receipts = api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
+    const receipts = readersOf(chatId);
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
     await this._loadMessages(session);
     if (this.chatId !== chatId || this.session !== session) return;
     if (this._history.isKept) {
       catchUp(page, session);
-      session.addEventListener("ready", () => this._goTo(() => this._readAgain()), { once: true, signal: this._listeners.signal });
+      session.addEventListener("ready", () => this._places.goTo(() => this._readAgain()), { once: true, signal: this._listeners.signal });
       return;
     }
-    const readers = new Map((await receipts).data.map((/** @type {import("./store/open-chat.js").Reader} */ receipt) => [String(receipt.user_id), receipt]));
+    const readers = await receipts;
     if (this.chatId !== chatId || this.session !== session) return;
     page.dispatch({ type: "readers", readers });
     if (this.chat?.unread) page.dispatch({ type: "unread-after", seq: readers.get(me.id)?.seq ?? 0 });
@@ -235,7 +234,7 @@ export class ChatView extends View {
   async _loadMessages(session) {
     const wanted = this._wanted;
     this._wanted = "";
-    if (wanted && (await this._isShown(wanted))) return;
+    if (wanted && (await this._places.isShown(wanted))) return;
     await this._history.load(session.failures);
   }
 
@@ -245,34 +244,11 @@ export class ChatView extends View {
    */
   async showMessage(id) {
     if (page.state.entries.some((entry) => entry.id === id)) page.dispatch({ type: "target", id });
-    else await this._goTo(() => this._isShown(id));
-  }
-
-  /** @param {string} id @returns {Promise<boolean>} whether the chat has the message */
-  async _isShown(id) {
-    try {
-      await this._history.loadAround(id);
-    } catch (error) {
-      if (!isApiError(error) || (error.status !== 404 && error.status !== 400)) throw error;
-      this._say(gettext("That message isn't in this chat."));
-      return false;
-    }
-    page.dispatch({ type: "target", id });
-    return true;
-  }
-
-  /** Go to another place of the chat; where it cannot be loaded, the reader stays. @param {() => Promise<unknown>} load */
-  async _goTo(load) {
-    try {
-      await load();
-    } catch (error) {
-      if (!isApiError(error)) throw error;
-      this._say(error.message);
-    }
+    else await this._places.goTo(() => this._places.isShown(id));
   }
 
   _loadPins() {
-    return this._goTo(() => this._history.loadPins());
+    return this._places.goTo(() => this._history.loadPins());
   }
 
   async _readAgain() {
@@ -316,14 +292,14 @@ export class ChatView extends View {
   _onAct(event) {
     const entry = page.state.entries.find(({ id }) => id === event.message_id);
     if (event.type === "message.deleted" && event.thread) this._countAgain(event.thread);
-    if (isUnclear(entry, event)) this._goTo(() => this._history.refresh(event.message_id));
+    if (isUnclear(entry, event)) this._places.goTo(() => this._history.refresh(event.message_id));
     if (event.type === "message.pinned" && page.state.loaded) this._loadPins();
   }
 
   /** A reply was deleted: the server counts what is left. @param {string} rootId */
   _countAgain(rootId) {
     const root = page.state.entries.find((entry) => rootOf(entry) === rootId);
-    if (root) this._goTo(() => this._history.refresh(root.id));
+    if (root) this._places.goTo(() => this._history.refresh(root.id));
   }
 
   /** @param {Entry} entry */

@@ -1,6 +1,6 @@
 /** How far the person has read the open chat: sent to the members when the newest message is on the screen. */
 
-import { me, page } from "./context.js";
+import { api, me, page } from "./context.js";
 import { newestOfOthers } from "./store/open-chat.js";
 
 /**
@@ -24,4 +24,10 @@ export function showReader(chat, { user_id: userId, message_id: messageId }) {
   const entry = page.state.entries.find(({ id }) => id === messageId);
   const reader = chat?.participants.find(({ kind, id }) => kind === "user" && String(id) === String(userId));
   if (entry && reader) page.dispatch({ type: "read", reader: { user_id: userId, username: reader.name, seq: entry.seq } });
+}
+
+/** How far each member has read. @param {string} chatId @returns {Promise<Map<string, import("./store/open-chat.js").Reader>>} by the id of the user */
+export async function readersOf(chatId) {
+  const { data } = await api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
+  return new Map(data.map((/** @type {import("./store/open-chat.js").Reader} */ receipt) => [String(receipt.user_id), receipt]));
 }

@@ -4,7 +4,7 @@ const FRESH_MS = 300_000;
 /** The server answers for so many ids at once. */
 const KIDS_MOST = 50;
 
-/** @typedef {import("../uamp/signatures.js").PublishedKey} PublishedKey */
+/** @typedef {import("../uamp/types.js").PublishedKey} PublishedKey */
 
 export class SignatureKeys {
   /** @param {(path: string) => Promise<any>} get */

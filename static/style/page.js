@@ -43,7 +43,9 @@ import "../money/statement.js";
 import "../money/tokens.js";
 import "../money/topup.js";
 import { CONTROLS } from "./controls.js";
-import { CHAT, MESSAGES, answerOf } from "./samples.js";
+import { MESSAGES } from "./sample-messages.js";
+import { CHAT } from "./sample-people.js";
+import { answerOf } from "./samples.js";
 import { OTHERS, play } from "./scene.js";
 import "./tokens.js";
 

@@ -2,7 +2,7 @@
 
 import { LiveResponse, newToolPart } from "../uamp/live-response.js";
 import { calls, client, me, page, threadPage } from "../chat/context.js";
-import { CHAT } from "./samples.js";
+import { CHAT } from "./sample-people.js";
 
 /** @typedef {import("../uamp/live-response.js").Part} Part */
 /** @typedef {import("../uamp/approvals.js").Approval & {thread?: string}} Approval */
@@ -91,7 +91,7 @@ function call() {
   const bob = { user_id: "900001", username: "bob", state: "joined" };
   const caro = { user_id: "900002", username: "caro", state: "ringing" };
   const own = { user_id: me.id, username: me.username };
-  calls.active = /** @type {import("../chat/calls/calls.js").Active} */ (/** @type {unknown} */ ({
+  calls.active = /** @type {import("../chat/calls/types.js").Active} */ (/** @type {unknown} */ ({
     chatId: CHAT.id, callId: "call-1", joined: true, muted: true, deviceId: "", stream: new MediaStream(), mesh: { peers: new Map([[bob.user_id, { state: "connected" }]]), update() {}, close() {} },
     levels: { speaking: new Set([bob.user_id]), close() {} }, sounds: new Map(), timer: 0, gone: new AbortController(), agents: AGENTS,
   }));

@@ -5,15 +5,12 @@
  * last durable event that it has (`seq`) and the server fills in the rest.
  */
 
-import { Approvals } from "./approvals.js";
 import { HANDLERS } from "./chat-events.js";
 import { newId } from "./ids.js";
 import { Later } from "./later.js";
-import { Payments } from "./payments.js";
+import { SessionActs } from "./session-acts.js";
 import { SharedState } from "./shared-state.js";
 
-/** A little more than the server asks for between two signs: one that comes early is dropped there. */
-const TYPING_MS = 3_500;
 const START_AGAIN_MS = 5_000;
 /** Refusals of a session that pass by themselves. */
 const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy", "too_many_sessions"]);
@@ -33,16 +30,15 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  * is asked to be paid), `queue` (the messages that are sent after the answers that run), `state` (what the chat shares), `fact` (an entry of the log that is no message), `call-error` (an event of a
  * call was refused), `sound` (a piece of a spoken answer), `transcript` (what is said in the sounds of a message: `message_id`, `transcript`), `limit`, `error`.
  */
-export class ChatSession extends EventTarget {
+export class ChatSession extends SessionActs {
   /**
    * @param {import("./client.js").UampClient} client
    * @param {string} chatId
    * @param {{epoch?: string, after?: number}} [from] the last event that the page has
    */
   constructor(client, chatId, { epoch = "", after = 0 } = {}) {
-    super();
+    super(chatId);
     this.client = client;
-    this.chatId = chatId;
     this.epoch = epoch;
     /** Place in the log of the last durable event that was received. */
     this.seq = after;
@@ -61,10 +57,6 @@ export class ChatSession extends EventTarget {
     this.signatures = new Map();
     /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
     this.broken = new Map();
-    /** The tool calls that a person has to allow. */
-    this.approvals = new Approvals(() => this.emit("approvals", null));
-    /** What one is asked to pay. */
-    this.payments = new Payments(() => this.emit("payments", null));
     /** What the clients and agents of the chat share. */
     this.state = new SharedState();
     /** The messages that are sent when the answers that run have ended, the next one first. @type {import("./types.js").Frame[]} */
@@ -72,13 +64,10 @@ export class ChatSession extends EventTarget {
     this._queueAt = 0;
     /** @type {Set<string>} */
     this.ended = new Set();
-    /** @type {Set<string>} event ids of what was sent about calls */
-    this.callEvents = new Set();
     /** Ids of the messages that the person of this client wrote. */
     /** @type {Set<string>} */
     this._ownMessages = new Set();
     this.createId = "";
-    this._typingSentAt = 0;
     this._later = new Later(() => this._transmitTurns());
   }
 
@@ -131,83 +120,6 @@ export class ChatSession extends EventTarget {
     this.emit("turns");
   }
 
-  /** Stop a running answer (UAMP §5.13). @param {string} responseId */
-  cancel(responseId) {
-    this._transmit({ type: "response.cancel", response_id: responseId });
-  }
-
-  /**
-   * Have an answer made again; the new one takes its place.
-   * @param {string} messageId
-   * @returns {boolean} whether it could be sent
-   */
-  answerAgain(messageId) {
-    return this._transmit({ type: "response.create", replaces: messageId });
-  }
-
-  /**
-   * Change the text of one's question, and have its answers made again.
-   * @param {{messageId: string, content: string, revision: number, eventId: string}} edit the same `eventId` asks once
-   * @returns {boolean} whether it could be sent
-   */
-  editAndAsk({ messageId, content, revision, eventId }) {
-    return this._transmit({ type: "message.edit", event_id: eventId, message_id: messageId, content, revision, ask_again: true });
-  }
-
-  /**
-   * Allow or refuse a tool call; the reason is for the agent.
-   * @param {import("./approvals.js").Approval} approval
-   * @param {boolean} approved
-   * @returns {boolean} whether it could be sent
-   */
-  decide(approval, approved, reason = "") {
-    const eventId = newId();
-    const isSent = this._transmit({
-      type: "tool.approve", event_id: eventId, call_id: approval.callId,
-      response_id: approval.responseId, approved, ...(reason ? { reason } : {}),
-    });
-    if (isSent) this.approvals.sent(approval, eventId);
-    return isSent;
-  }
-
-  /**
-   * Pay from one's balance; the same payment again is the same submission.
-   * @param {import("./payments.js").Payment} payment
-   */
-  pay(payment) {
-    this._transmit(this.payments.submission(payment));
-  }
-
-  /** Say that one is writing, no oftener than the server sends it on (UAMP §5.11). */
-  typing(isTyping = true) {
-    const now = Date.now();
-    if (isTyping ? now - this._typingSentAt < TYPING_MS : this._typingSentAt === 0) return;
-    const isSent = this._transmit({ type: "input.typing", is_typing: isTyping, chat_id: this.chatId });
-    // What was typed before the session stood is said with the next key.
-    this._typingSentAt = isTyping && isSent ? now : 0;
-  }
-
-  /**
-   * Send an event of a call.
-   * @param {string} type @param {object} fields
-   * @returns {string} its event id; "" where it could not be sent
-   */
-  call(type, fields) {
-    const eventId = newId();
-    this.callEvents.add(eventId);
-    return this._transmit({ type, event_id: eventId, chat_id: this.chatId, ...fields }) ? eventId : "";
-  }
-
-  /** Take a message out of the queue. @param {string} itemId @returns {boolean} whether it could be sent */
-  removeQueued(itemId) {
-    return this._transmit({ type: "queue.remove", item_id: itemId });
-  }
-
-  /** Send one's own queued message now. @param {string} itemId @returns {boolean} whether it could be sent */
-  startQueued(itemId) {
-    return this._transmit({ type: "queue.start", item_id: itemId });
-  }
-
   /** The queue of the chat as it is now; called by the handlers of events. @param {Frame} event */
   takeQueue({ at, items = [] }) {
     if (at && at < this._queueAt) return;
@@ -218,11 +130,6 @@ export class ChatSession extends EventTarget {
       if (turn) this.discard(turn);
     }
     this.emit("queue", items);
-  }
-
-  /** Say how far one has read. @param {string} messageId @returns {boolean} whether it could be sent */
-  markRead(messageId) {
-    return this._transmit({ type: "message.read", chat_id: this.chatId, message_id: messageId });
   }
 
   /**
@@ -313,7 +220,7 @@ export class ChatSession extends EventTarget {
     this._transmitTurns();
   }
 
-  /** @param {Frame} frame @returns {boolean} whether it was handed to the socket */
+  /** @override @param {Frame} frame @returns {boolean} whether it was handed to the socket */
   _transmit(frame) {
     if (!this.ready) return false;
     return this.client.transmit({ ...frame, session_id: this.sessionId });
@@ -364,12 +271,7 @@ export class ChatSession extends EventTarget {
     return role !== "assistant" && String(senderId) === this.client.userId;
   }
 
-  /** Tell the page. Called by the handlers of events, as all below. @param {string} type @param {any} [detail] */
-  emit(type, detail) {
-    this.dispatchEvent(new CustomEvent(type, { detail }));
-  }
-
-  /** The session could not be created. @param {import("./types.js").ErrorBody} error */
+  /** The session could not be created. Called by the handlers of events, as all below. @param {import("./types.js").ErrorBody} error */
   notCreated(error) {
     if (error.code === "unknown_session" && this.sessionId) {
       this.sessionId = null;

@@ -4,59 +4,15 @@
  */
 
 /**
- * @typedef {"valid"|"rotated"|"changed"|"unsigned"|"unknown_key"|"erased"|"unsupported"} SignatureState
- * @typedef {"same"|"changed"|"edited"|"erased"|"absent"} RequestState
- *
- * @typedef {object} SignedMessage a message of REST, an export or `message.created`
- * @property {string} id
- * @property {string} [role]
- * @property {string} [name] of its sender
- * @property {string|null} [content]
- * @property {any[]|null} [content_items]
- * @property {string|null} [response_id]
- * @property {string|null} [status] of an answer that is not whole: cancelled or failed
- * @property {string|null} [signature]
- * @property {string|null} [stored_output_hash] the `output_hash` of the stored response, which other protocols read
- * @property {unknown} [deleted_at]
- * @property {unknown} [edited_at]
- * @property {string} [body_sha256]
- *
- * @typedef {object} Claims what the agent signed
- * @property {string} iss
- * @property {string} sub
- * @property {string} agent
- * @property {string} chat_id
- * @property {string} jti
- * @property {number} iat
- * @property {string} response_hash
- * @property {string} output_hash
- * @property {string} request_hash
- * @property {string} [message_id]
- * @property {string} [request_id]
- * @property {{amount: string, currency: string, transfer_id?: string}} [price]
- * @property {string} [status] of an answer that was paid though it is not whole: cancelled or failed
- * @property {string} [digital_source_type] that AI made it
- *
- * @typedef {object} Verdict
- * @property {SignatureState} state `unsupported` where this browser does not know the algorithm
- * @property {RequestState} request
- * @property {Claims} [claims] once they are verified
- * @property {string} [kid]
- * @property {"response"} [part] what was changed, where it is not the message itself: the stored response
- *
- * @typedef {object} SignedReceipt a receipt of REST or of an export
- * @property {string} [response_id]
- * @property {string} [document]
- * @property {string[]} transfers
- *
- * @typedef {{iss: string, sub: string, iat: number, chat_id: string, response_id: string, message_id?: string, answer_hash?: string, transfers?: string[], [member: string]: unknown}} ReceiptClaims
- *
- * @typedef {object} ReceiptVerdict
- * @property {SignatureState} state
- * @property {ReceiptClaims} [claims] once they are verified
- * @property {string} [kid]
- *
- * @typedef {JsonWebKey & {kid?: string, iat?: number, exp?: number, uamp_owner?: string}} PublishedKey
+ * @typedef {import("./types.js").SignatureState} SignatureState
+ * @typedef {import("./types.js").RequestState} RequestState
+ * @typedef {import("./types.js").SignedMessage} SignedMessage
+ * @typedef {import("./types.js").Claims} Claims
+ * @typedef {import("./types.js").Verdict} Verdict
+ * @typedef {import("./types.js").SignedReceipt} SignedReceipt
+ * @typedef {import("./types.js").ReceiptClaims} ReceiptClaims
+ * @typedef {import("./types.js").ReceiptVerdict} ReceiptVerdict
+ * @typedef {import("./types.js").PublishedKey} PublishedKey
  */
 
 const TYPE = "response+jwt";

@@ -1,5 +1,6 @@
 /** What the person does about questions and answers in the open chat: ask again, stop, decide, act on the queue. */
 
+import { api } from "../context.js";
 import { decide } from "../decisions.js";
 import { announce } from "../dom.js";
 import { gettext, interpolate } from "../words.js";
@@ -48,4 +49,17 @@ export class AnswerActs {
     if (!isSent) this._say(gettext("You're offline. Try again when you're back online."));
     return Boolean(isSent);
   }
+}
+
+/**
+ * Take a message out of the queue, to be written anew.
+ * @param {string} chatId @param {string} id @param {() => boolean} isOpen whether the chat is still the one that is open
+ * @returns {Promise<string|null>} its text; null where it is not taken out
+ */
+export async function takenBack(chatId, id, isOpen) {
+  const { data } = await api.get(`/chats/${encodeURIComponent(chatId)}/queue`);
+  const item = data.find((/** @type {{id: string, text: string}} */ one) => one.id === id);
+  if (!item || !isOpen()) return null;
+  await api.send("DELETE", `/chats/${encodeURIComponent(chatId)}/queue/${id}`);
+  return item.text;
 }

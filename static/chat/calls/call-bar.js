@@ -76,7 +76,7 @@ class CallBar extends View {
       <p class="call-note" role="status" ?hidden=${!this._note}>${this._note}</p>`;
   }
 
-  /** @param {import("./calls.js").Call} call */
+  /** @param {import("./types.js").Call} call */
   _ringing(call) {
     const who = this._nameOf(call);
     const chat = store.get(call.chat_id);
@@ -90,7 +90,7 @@ class CallBar extends View {
     </section>`;
   }
 
-  /** @param {import("./calls.js").Active} active */
+  /** @param {import("./types.js").Active} active */
   _active(active) {
     const call = calls.current;
     const chat = store.get(active.chatId);
@@ -108,7 +108,7 @@ class CallBar extends View {
     </section>`;
   }
 
-  /** @param {import("./calls.js").Member} member */
+  /** @param {import("./types.js").Member} member */
   _member({ user_id: id, username, state }) {
     const { active } = calls;
     const isSpeaking = active?.levels.speaking.has(id) && !(id === me.id && active.muted);
@@ -118,7 +118,7 @@ class CallBar extends View {
       class="visually-hidden">${id === me.id ? gettext("You") : username}${how ? ` (${how})` : ""}</span></li>`;
   }
 
-  /** @param {import("./calls.js").Call|undefined} call */
+  /** @param {import("./types.js").Call|undefined} call */
   _status(call) {
     if (!call || !calls.active?.joined) return gettext("Connecting…");
     if (call.state === "ringing") return gettext("Ringing…");
@@ -130,7 +130,7 @@ class CallBar extends View {
     return calls.active.muted ? interpolate(gettext("%(time)s · You are muted"), { time }) : time;
   }
 
-  /** @param {import("./calls.js").Call} call */
+  /** @param {import("./types.js").Call} call */
   _nameOf(call) {
     return call.members.find(({ user_id: id }) => id === call.started_by)?.username ?? gettext("A member");
   }

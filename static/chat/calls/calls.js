@@ -5,6 +5,7 @@ import { CallAgents } from "./agents/call-agents.js";
 import { Levels } from "./levels.js";
 import { Mesh } from "./mesh.js";
 import { MicrophoneError, closeMicrophone, openMicrophone } from "./microphone.js";
+import { playSound, silence } from "./sounds.js";
 import { gettext } from "../words.js";
 
 const JOIN_MS = 12_000;
@@ -12,24 +13,8 @@ const READY_MS = 4_000;
 const CHECK_MS = 20_000;
 
 /**
- * @typedef {{user_id: string, username: string, state: string, joined_at?: number, rings_until?: number}} Member
- * @typedef {{call_id: string, chat_id: string, state: string, revision: number, started_by?: string, answered_at?: number,
- *   started_at: number, members: Member[], agents?: import("./agents/call-agents.js").CallAgent[]}} Call
- *
- * @typedef {object} Active the call in which this page takes part
- * @property {string} chatId
- * @property {string} callId "" until it is known
- * @property {boolean} joined whether the server has said so
- * @property {boolean} muted
- * @property {string} deviceId
- * @property {MediaStream} stream
- * @property {Mesh} mesh
- * @property {Levels} levels
- * @property {Map<string, HTMLAudioElement>} sounds by user id; those of agents by their host's, behind `agents `
- * @property {import("./agents/call-agents.js").CallAgents} agents
- * @property {AbortController} gone
- * @property {boolean} mayBegin whether the page begins a call where the one that it joins has ended
- * @property {number} timer
+ * @typedef {import("./types.js").Call} Call
+ * @typedef {import("./types.js").Active} Active
  */
 
 /** Events: `change`; `say` (detail: a text for people). */
@@ -281,37 +266,19 @@ export class Calls extends EventTarget {
 
   /** @param {{userId: string, stream: MediaStream}} peer */
   _play({ userId, stream }) {
-    this._sound(userId, stream);
+    if (this.active) playSound(this.active.sounds, userId, stream);
     this.active?.levels.watch(userId, stream);
     this._changed();
   }
 
   /** @param {{userId: string, agents: MediaStream}} peer */
   _playAgents({ userId, agents }) {
-    this._sound(`agents ${userId}`, agents);
-  }
-
-  /** @param {string} key @param {MediaStream} stream */
-  _sound(key, stream) {
-    const { active } = this;
-    if (!active) return;
-    const sound = active.sounds.get(key) ?? new Audio();
-    sound.autoplay = true;
-    sound.srcObject = stream;
-    sound.play().catch(() => {
-      // A browser that plays nothing before a click plays it after the next one.
-      addEventListener("click", () => sound.play().catch(() => {}), { once: true });
-    });
-    active.sounds.set(key, sound);
+    if (this.active) playSound(this.active.sounds, `agents ${userId}`, agents);
   }
 
   /** @param {string} userId */
   _silence(userId) {
-    for (const key of [userId, `agents ${userId}`]) {
-      const sound = this.active?.sounds.get(key);
-      if (sound) sound.srcObject = null;
-      this.active?.sounds.delete(key);
-    }
+    if (this.active) silence(this.active.sounds, userId);
     this.active?.levels.forget(userId);
   }
 

@@ -12,7 +12,7 @@ import { gettext } from "../words.js";
 /**
  * @typedef {import("./receipts.js").Receipt} Receipt
  * @typedef {import("../store/entry.js").Entry} Entry
- * @typedef {import("../../uamp/signatures.js").ReceiptVerdict} ReceiptVerdict
+ * @typedef {import("../../uamp/types.js").ReceiptVerdict} ReceiptVerdict
  */
 
 /** @type {Record<string, {text: string, icon: "seal"|"alert", isBad?: boolean}>} */

@@ -10,6 +10,7 @@
  */
 
 import { mayPin, pin } from "../actions/acts.js";
+import { isApiError } from "../api.js";
 import { api, page, store } from "../context.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -61,4 +62,19 @@ export function commandOf(text) {
   if (!match) return null;
   const [, name, argument = ""] = match;
   return { name, argument: argument.trim(), command: COMMANDS.find((command) => command.name === name) };
+}
+
+/**
+ * Run a command.
+ * @param {NonNullable<ReturnType<typeof commandOf>>} called @param {HTMLElement} place
+ * @returns {Promise<string>} what is shown to the writer; "" for nothing
+ */
+export async function outcomeOf({ name, argument, command }, place) {
+  if (!command) return interpolate(gettext("Unknown command /%(name)s. Type /help for a list, or start with a space to send it as text."), { name });
+  try {
+    return await command.run(place, argument);
+  } catch (error) {
+    if (!isApiError(error)) throw error;
+    return error.message;
+  }
 }

@@ -1,15 +1,20 @@
 /** Where one writes: text, attachments, mentions, commands; send and stop. */
 
-import { isApiError } from "../api.js";
 import { drafts, pageAt, settings, store } from "../context.js";
 import { Selected } from "../store/store.js";
 import { announce } from "../dom.js";
-import { costLine, priceText } from "../money/price.js";
-import { View, face, glyph } from "../view.js";
-import { html, nothing } from "../../vendor/lit/lit.js";
+import { costLine } from "../money/price.js";
+import { View, glyph } from "../view.js";
+import { html } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
-import { COMMANDS, commandOf } from "./commands.js";
+import { COMMANDS, commandOf, outcomeOf } from "./commands.js";
+import { composerButton } from "./composer-button.js";
+import { takeDrops } from "./drops.js";
+import { emojiButton } from "./emoji-button.js";
+import { mentionable } from "./mentionable.js";
+import { TEXT_MOST, longText } from "./pasting.js";
+import { placeholder } from "./placeholder.js";
 import { withEmoji } from "../text/emoji.js";
 import { UNFINISHED } from "../store/mentions.js";
 import "./mention-hint.js";
@@ -18,18 +23,9 @@ import { VoiceNote } from "./voice-note.js";
 import { gettext, interpolate } from "../words.js";
 
 const NOTE_MS = 6_000;
-// In UTF-16 units, as the field counts; a longer text is sent as a file.
-const TEXT_MOST = 100_000;
-const NAME_CHARS = 40;
 const SAVE_AFTER_MS = 400;
 
 /** @typedef {import("../store/chat.js").Chat} Chat */
-
-/** @param {string} name */
-function brief(name) {
-  const characters = Array.from(name);
-  return characters.length > NAME_CHARS ? `${characters.slice(0, NAME_CHARS).join("")}…` : name;
-}
 
 export class ChatComposer extends View {
   static properties = {
@@ -56,7 +52,7 @@ export class ChatComposer extends View {
     this._files = new Attachments(this, (text) => this.say(text));
     this._voice = new VoiceNote(this, (text) => this.say(text), (file) => this._files.add([file]));
     this._suggestions = new Suggestions(this, () => this._text, [
-      { label: gettext("Mention"), pattern: UNFINISHED, all: () => this._mentionable() },
+      { label: gettext("Mention"), pattern: UNFINISHED, all: () => mentionable(this._chat) },
       { label: gettext("Commands"), pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
     ]);
     this._onChats = () => this._chatsChanged();
@@ -68,19 +64,7 @@ export class ChatComposer extends View {
   connectedCallback() {
     super.connectedCallback();
     store.addEventListener("change", this._onChats);
-    const view = this._view;
-    view.ondragover = (event) => {
-      if (!event.dataTransfer?.types.includes("Files")) return;
-      event.preventDefault();
-      this.classList.add("is-dropping");
-    };
-    view.ondragleave = (event) => {
-      if (!view.contains(/** @type {Node} */ (event.relatedTarget))) this.classList.remove("is-dropping");
-    };
-    view.ondrop = (event) => {
-      this.classList.remove("is-dropping");
-      this._take(event, event.dataTransfer?.files);
-    };
+    takeDrops(this, this._view, (event) => this._take(event, event.dataTransfer?.files));
   }
 
   disconnectedCallback() {
@@ -113,25 +97,23 @@ export class ChatComposer extends View {
     const canSend = this._value.trim() !== "" || !this._files.isEmpty;
     const names = this._own.map((response) => response.agent || "agent").join(", ");
     const stop = names ? interpolate(gettext("Stop %(name)s"), { name: names }) : gettext("Stop the answer");
-    // A placeholder that does not fit would be cut in the middle of a letter.
     const { thread } = this._page.state;
     const of = thread ? "thread-" : "";
-    const to = this._chat && !matchMedia("(max-width: 519px)").matches ? brief(store.nameOf(this._chat)) : "";
     return html`
       <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
       <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
         ${this._suggestions.template(of)}<reply-preview></reply-preview>${this._voice.template()}${this._files.template()}
         <div class="composer-row">
-          <button type="button" class="icon-button" aria-label=${gettext("Attach files")} title=${gettext("Attach files")} data-testid="attach" @click=${() => this._picker.click()}>${glyph("attach")}</button>
+          ${composerButton({ name: "attach", label: gettext("Attach files"), icon: "attach", press: () => this._picker.click() })}
           <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
-          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")} placeholder=${thread ? gettext("Reply") : to ? interpolate(gettext("Message %(name)s"), { name: to }) : gettext("Message")}
+          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")} placeholder=${placeholder(this._chat, thread)}
             enterkeyhint="send" autocomplete="off" maxlength=${TEXT_MOST} aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
             aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
             @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
-          <button type="button" class="icon-button emoji-button" aria-label=${gettext("Emoji")} title=${gettext("Emoji")} aria-haspopup="dialog" data-testid="emoji" @click=${(/** @type {Event} */ event) => this._pickEmoji(event)}>${glyph("smile")}</button>
+          ${emojiButton((emoji) => this._insert(emoji))}
           ${this._voice.button()}
-          <button type="button" class="icon-button stop" aria-label=${stop} title=${stop} data-testid="stop" ?hidden=${!names} @click=${() => this.stopOwn()}>${glyph("stop")}</button>
-          <button type="button" class="icon-button send-later" aria-label=${gettext("Queue (send when the answer is done)")} title=${gettext("Queue (send when the answer is done)")} data-testid="send-later" ?hidden=${!this._mayQueue || !canSend} @click=${() => this._queue()}>${glyph("clock")}</button>
+          ${composerButton({ name: "stop", label: stop, icon: "stop", isHidden: !names, press: () => this.stopOwn() })}
+          ${composerButton({ name: "send-later", label: gettext("Queue (send when the answer is done)"), icon: "clock", isHidden: !this._mayQueue || !canSend, press: () => this._queue() })}
           <button type="submit" class="icon-button send" aria-label=${gettext("Send")} title=${gettext("Send")} data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
         </div>
       </form>
@@ -237,14 +219,6 @@ export class ChatComposer extends View {
     this._text.focus();
   }
 
-  /** Agents first, then people of the chat. */
-  _mentionable() {
-    const others = this._chat ? store.others(this._chat) : [];
-    return others
-      .toSorted((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name))
-      .map((member) => ({ name: member.name, note: member.kind === "agent" ? priceText(member.pricing) || "agent" : member.display_name || "person", picture: face(member.name, member.kind) }));
-  }
-
   /** @param {Event} event @param {FileList} [files] */
   _take(event, files) {
     if (!files?.length) return;
@@ -256,11 +230,10 @@ export class ChatComposer extends View {
   _pasted(event) {
     const { clipboardData: pasted } = event;
     this._take(event, pasted?.files);
-    const text = pasted?.getData("text/plain") ?? "";
-    const { value, selectionStart, selectionEnd } = this._text;
-    if (event.defaultPrevented || value.length - (selectionEnd - selectionStart) + text.length <= TEXT_MOST) return;
+    const file = event.defaultPrevented ? null : longText(event, this._text);
+    if (!file) return;
     event.preventDefault();
-    this._files.add([new File([text], "pasted-text.txt", { type: "text/plain" })]);
+    this._files.add([file]);
     this.say(gettext("The pasted text is too long for a message, so it was attached as a file."));
   }
 
@@ -269,14 +242,11 @@ export class ChatComposer extends View {
     this._suggestions.close();
   }
 
-  /** @param {Event} event */
-  _pickEmoji({ currentTarget }) {
-    const take = (/** @type {string} */ emoji) => {
-      this._text.focus();
-      this._text.setRangeText(emoji, this._text.selectionStart, this._text.selectionEnd, "end");
-      this._written();
-    };
-    currentTarget?.dispatchEvent(new CustomEvent("pick-emoji", { bubbles: true, detail: take }));
+  /** Write an emoji at the caret. @param {string} emoji */
+  _insert(emoji) {
+    this._text.focus();
+    this._text.setRangeText(emoji, this._text.selectionStart, this._text.selectionEnd, "end");
+    this._written();
   }
 
   _written() {
@@ -360,19 +330,10 @@ export class ChatComposer extends View {
   }
 
   /** @param {NonNullable<ReturnType<typeof commandOf>>} called */
-  async _run({ name, argument, command }) {
-    if (!command) {
-      this.say(interpolate(gettext("Unknown command /%(name)s. Type /help for a list, or start with a space to send it as text."), { name }));
-      return;
-    }
-    this._clear();
-    try {
-      const answer = await command.run(this, argument);
-      if (answer) this.say(answer);
-    } catch (error) {
-      if (!isApiError(error)) throw error;
-      this.say(error.message);
-    }
+  async _run(called) {
+    if (called.command) this._clear();
+    const answer = await outcomeOf(called, this);
+    if (answer) this.say(answer);
   }
 
   _clear() {

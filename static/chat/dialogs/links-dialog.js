@@ -8,20 +8,10 @@ import { people } from "../person/looks.js";
 import { dayName } from "../text/time.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
-import { gettext, interpolate, ngettext } from "../words.js";
+import { ROLES, daysText, openedText, usedText, usesText } from "./link-words.js";
+import { gettext, interpolate } from "../words.js";
 
-/**
- * @typedef {object} Link as REST lists it (docs/links.md)
- * @property {string} id
- * @property {string} created_by
- * @property {string} expires_at
- * @property {string} state
- * @property {string} [role]
- * @property {number|null} [most_uses]
- * @property {number} [used_count]
- * @property {boolean} [grows]
- * @property {number} [opened_count]
- */
+/** @typedef {import("./link-words.js").Link} Link */
 
 /** What each kind of link is at the server, and the right that making one needs. */
 const KINDS = /** @type {const} */ ({
@@ -37,12 +27,6 @@ const FORMATS = {
 };
 const DAYS = [1, 7, 30];
 const USES = [1, 10, 100];
-const ROLES = { member: gettext("Member"), admin: gettext("Admin"), owner: gettext("Owner") };
-
-/** @param {number} days */
-const daysText = (days) => interpolate(ngettext("%(n)s day", "%(n)s days", days), { n: days });
-/** @param {number} uses */
-const usesText = (uses) => interpolate(ngettext("%(n)s person", "%(n)s people", uses), { n: uses });
 
 export class LinksDialog extends View {
   static properties = {
@@ -134,20 +118,8 @@ export class LinksDialog extends View {
     if (active.length === 0) return nothing;
     return html`<ul class="link-list" data-testid="${kind}-links">${active.map((link) => html`<li>
       <span class="picker-text"><b dir="auto">${interpolate(gettext("By %(name)s, until %(day)s"), { name: people.nameOf(link.created_by), day: dayName(Date.parse(link.expires_at)) })}</b>
-        <small>${kind === "invite" ? this._used(link) : this._opened(link)}</small></span>
+        <small>${kind === "invite" ? usedText(link) : openedText(link)}</small></span>
       ${this._mayRevoke(kind, link) ? html`<button type="button" class="button" ?disabled=${this._busy} @click=${() => this._revoke(kind, link)}>${gettext("Revoke")}</button>` : nothing}</li>`)}</ul>`;
-  }
-
-  /** @param {Link} link */
-  _used({ role, used_count: used = 0, most_uses: most }) {
-    const count = most ? interpolate(gettext("%(used)s of %(most)s joined"), { used, most }) : interpolate(gettext("%(used)s joined"), { used });
-    return role && role !== "member" ? `${count} · ${ROLES[/** @type {keyof typeof ROLES} */ (role)]}` : count;
-  }
-
-  /** @param {Link} link */
-  _opened({ opened_count: opened = 0, grows }) {
-    const count = interpolate(ngettext("Opened %(n)s time", "Opened %(n)s times", opened), { n: opened });
-    return grows ? `${count} · ${gettext("later messages too")}` : count;
   }
 
   /** @param {Kind} kind @param {Link} link */

@@ -4,7 +4,7 @@ import { pageAt } from "../context.js";
 import { Selected } from "../store/store.js";
 import { View, dots, face, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
-import { endingLine, messageHead } from "./message.js";
+import { endingLine, messageHead } from "./message-head.js";
 import { partsTemplate } from "../parts/parts.js";
 import { gettext, interpolate } from "../words.js";
 

@@ -3,23 +3,17 @@
  * there. The reader rules the scroll position: it follows only from the bottom.
  */
 
-import { page, pageAt, settings, store, threadPage } from "../context.js";
+import { pageAt, settings, store, threadPage } from "../context.js";
 import { people } from "../person/looks.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
 import { ARRIVED_KEPT } from "../store/window.js";
-import { dayName } from "../text/time.js";
 import { View, glyph, spinner } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { rowKey } from "../actions/row-keys.js";
-import "../cards/approval-card.js";
-import "../cards/payment-card.js";
-import "./live-response.js";
-import "./message.js";
-import "./pending-turn.js";
-import { repliesText } from "./reply-strip.js";
+import { partsSelector } from "./drawn-parts.js";
+import { bottomTemplate, endTemplate, rowTemplate, topTemplate } from "./log-rows.js";
 import { ScrollPlace } from "./scroll-place.js";
-import { welcome } from "./welcome.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
 const NEAR_BOTTOM_PX = 60;
@@ -27,32 +21,9 @@ const NEAR_END_PX = 600;
 /** So long after a wheel, a finger or a key the reader is taken to be the one who scrolls. */
 const READER_MS = 1_000;
 
-/** What of the chat is drawn here: a delta of an answer is not, its own view draws it. */
 /** @typedef {import("../store/open-chat.js").OpenChat} OpenChat */
 /** @typedef {import("../../uamp/approvals.js").Approval} Approval */
 /** @typedef {import("./message.js").ChatMessage} ChatMessage */
-
-/** @type {(keyof OpenChat)[]} */
-const PARTS = ["chatId", "loaded", "entries", "hasOlder", "hasNewer", "loadingOlder", "loadingNewer", "arrived", "target", "editing", "unreadAfter",
-  "answers", "failures", "changes", "readers", "receipts", "approvals", "payments", "turns"];
-
-/** The text of the message whose answer a payment is for; "" where it is not on the page. @param {OpenChat} state @param {{responseId: string}} payment */
-function questionOf({ live, entries }, { responseId }) {
-  const id = live.get(responseId)?.response.messageId;
-  return entries.find((entry) => entry.id === id)?.content ?? "";
-}
-
-/** Select the parts of the state, as the same object until one of them changes. */
-function partsSelector() {
-  /** @type {OpenChat|null} */
-  let known = null;
-  return (/** @type {OpenChat} */ state) => {
-    const before = known;
-    if (before && PARTS.every((part) => before[part] === state[part])) return before;
-    known = state;
-    return state;
-  };
-}
 
 /** Fires `bottom` when the newest message is in view, `older`, `newer` and `newest` when these messages are wanted, `place` (detail: a place in the log) for others. */
 export class MessageList extends View {
@@ -143,6 +114,7 @@ export class MessageList extends View {
 
   render() {
     const state = this._state.value;
+    const want = (/** @type {"older"|"newer"} */ end) => this._want(end);
     const moves = { handleEvent: () => this._moves(), passive: true };
     return html`
       <div class="log" role="log" aria-live="off" aria-label=${state.thread ? gettext("Replies") : gettext("Messages")} aria-describedby="log-keys" tabindex="0"
@@ -150,11 +122,11 @@ export class MessageList extends View {
         @keydown=${(/** @type {KeyboardEvent} */ event) => { this._moves(); rowKey(event); }}>
         <div class="log-column">
           ${state.loaded
-            ? html`<div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${this._top(state)}</div>`
+            ? html`<div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${topTemplate(state, want)}</div>`
             // An element of its own: one that grew into the greeting of an empty chat would move up the page.
             : html`<div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${spinner(gettext("Loading"))}</div>`}
-          <div class="log-messages">${repeat(state.loaded ? rowsOf(state) : [], ({ key }) => key, (row) => this._row(row))}</div>
-          ${state.hasNewer ? html`<div class="log-bottom">${this._bottom(state)}</div>` : this._end(state)}
+          <div class="log-messages">${repeat(state.loaded ? rowsOf(state) : [], ({ key }) => key, (row) => rowTemplate(row, this._isDirect))}</div>
+          ${state.hasNewer ? html`<div class="log-bottom">${bottomTemplate(state, want)}</div>` : endTemplate(state, (list) => this._here(list), this.mayDecide)}
         </div>
       </div>
       ${state.thread ? nothing : html`<p class="visually-hidden" id="log-keys">${gettext("Use the arrow keys to move between messages. M opens the menu, T the thread.")}</p>`}
@@ -231,61 +203,6 @@ export class MessageList extends View {
     return true;
   }
 
-  /** @param {import("../store/rows.js").Row} row */
-  _row(row) {
-    if (row.kind === "day") return html`<div class="separator is-day" role="separator"><span>${dayName(row.at)}</span></div>`;
-    if (row.kind === "unread") return html`<div class="separator is-unread" role="separator"><span>${gettext("New")}</span></div>`;
-    if (row.kind === "change") return this._change(row);
-    if (row.kind === "replies") return html`<div class="separator is-replies" role="separator"><span>${repliesText(row.count)}</span></div>`;
-    if (row.kind === "answer") return html`<live-response .responseId=${row.id} .again=${row.again}></live-response>`;
-    return html`<chat-message .entry=${row.entry} .isMine=${row.isMine} .follows=${row.follows} .error=${row.error} .again=${row.again}
-      .readers=${this._isDirect ? [] : row.readers} .tick=${this._isDirect ? row.tick : ""} .receipt=${row.receipt} .isEditing=${row.isEditing} .isLatest=${row.isLatest} .target=${row.target}></chat-message>`;
-  }
-
-  /** A line of the log; where a fork comes from is a link for those who may read it. @param {import("../store/rows.js").ChangeRow} row */
-  _change({ text, more, source }) {
-    const { chatId = null, messageId = "" } = source || {};
-    const isReadable = chatId && store.get(page.state.chatId)?.forked_from?.readable;
-    const detail = { chatId, messageId, threadId: "" };
-    const open = (/** @type {MouseEvent} */ event) => {
-      // A new tab is the browser's.
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail }));
-    };
-    const said = isReadable ? html`<a href=${`/chats/${encodeURIComponent(chatId)}?message=${encodeURIComponent(messageId)}`} @click=${open}>${text}</a>` : text;
-    return html`<p class="change" data-testid="change">${said}${more ? html`<br>${more}` : nothing}</p>`;
-  }
-
-  /** What stands behind the last message of the chat. @param {OpenChat} state */
-  _end(state) {
-    return html`
-      <div class="log-asks">${repeat(this._here(state.approvals), ({ key }) => key, (approval) => this._approval(approval))}</div>
-      <div class="log-payments">${repeat(this._here(state.payments), ({ key }) => key, (payment) => html`<payment-card .payment=${payment} .question=${questionOf(state, payment)}></payment-card>`)}</div>
-      <div class="log-turns">${repeat(state.turns, ({ id }) => id, (turn) => html`<pending-turn .turn=${turn} .state=${turn.state}></pending-turn>`)}</div>`;
-  }
-
-  /** @param {Approval} approval */
-  _approval(approval) {
-    return html`<approval-card .mayDecide=${this.mayDecide(approval)} .itemOf=${itemOf} .approval=${approval}></approval-card>`;
-  }
-
-  /** @param {OpenChat} state */
-  _top(state) {
-    if (state.loadingOlder === "yes") return spinner(gettext("Loading older messages"));
-    if (state.loadingOlder === "failed") return html`<button type="button" class="button" @click=${() => this._want("older")}>${gettext("Load older messages")}</button>`;
-    if (state.hasOlder || state.thread) return "";
-    if (state.entries.length) return html`<p class="log-start">${gettext("Start of the conversation")}</p>`;
-    return welcome(state.chatId);
-  }
-
-  /** @param {OpenChat} state */
-  _bottom({ loadingNewer }) {
-    if (loadingNewer === "yes") return spinner(gettext("Loading newer messages"));
-    if (loadingNewer === "failed") return html`<button type="button" class="button" @click=${() => this._want("newer")}>${gettext("Load newer messages")}</button>`;
-    return "";
-  }
-
   /** A way to the first message that was not read, where it is farther up than what is here. @param {OpenChat} state */
   _unreadAbove({ unreadAfter, entries, hasOlder }) {
     if (unreadAfter === null || !hasOlder || !entries.length || unreadAfter >= entries[0].seq) return nothing;
@@ -346,10 +263,3 @@ export class MessageList extends View {
   }
 }
 customElements.define("message-list", MessageList);
-
-/** What a member sent or a tool made under a content id, as far as it is on the page. @param {string} contentId @returns {import("../parts/parts.js").Item|undefined} */
-function itemOf(contentId) {
-  const items = [...page.state.entries, ...threadPage.state.entries].flatMap((entry) => entry.content_items || []);
-  const all = items.flatMap((item) => [item, ...(item.tool_result?.content_items || [])]);
-  return all.find((item) => item.content_id === contentId);
-}

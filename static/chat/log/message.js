@@ -7,15 +7,16 @@ import { reactionsTemplate } from "../actions/reactions.js";
 import { beginningOf } from "../markdown/plain.js";
 import { mentioned } from "../store/mentions.js";
 import { people } from "../person/looks.js";
-import { fullTime, clockTime } from "../text/time.js";
+import { fullTime } from "../text/time.js";
 import { View, face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { partsOf, partsTemplate } from "../parts/parts.js";
 import { receiptTemplate } from "../cards/receipts.js";
 import { me, page, pageAt, start } from "../context.js";
 import { replyStrip } from "./reply-strip.js";
+import { endingLine, messageHead } from "./message-head.js";
 import { isSignable } from "./signature-badge.js";
-import { transportBadge } from "./transport-badge.js";
+import { fromThread, shownInChat } from "./thread-notes.js";
 import "../actions/message-editor.js";
 import "../parts/link-cards.js";
 import "./message-versions.js";
@@ -32,30 +33,6 @@ const READ_CHARS = 500;
  * @typedef {import("../store/entry.js").Entry} Entry
  * @typedef {import("../store/open-chat.js").Reader} Reader
  */
-
-/** Name, badges and time above a message. @param {string} name @param {"user"|"agent"} kind @param {number|null} at Unix ms @param {string} [transport] */
-export const messageHead = (name, kind, at, transport) => html`
-  <header class="message-head"><span class="message-name">${name}</span>${kind === "agent" ? html` <span class="badge">${gettext("agent")}</span>` : ""}${transportBadge(transport, kind === "agent")}${
-    at ? html` <time datetime=${new Date(at).toISOString()} title=${fullTime(at)}>${clockTime(at)}</time>` : ""}</header>`;
-
-/** @type {Record<string, {text: string, icon: "stop"|"alert", because: (reason: string) => string}>} */
-const ENDINGS = {
-  cancelled: { text: gettext("Stopped"), icon: "stop", because: (name) => interpolate(gettext("Stopped by %(name)s"), { name }) },
-  failed: { text: gettext("The answer failed"), icon: "alert", because: (error) => interpolate(gettext("The answer failed: %(error)s"), { error }) },
-};
-
-/**
- * The line that says that an answer did not come to its end. Fires (bubbling) `ask-again` with the question.
- * @param {string} status @param {string} [reason] who stopped it, or why it failed
- * @param {string} [again] the question, where it may be asked once more
- */
-export function endingLine(status, reason, again) {
-  const ending = ENDINGS[status];
-  if (!ending) return "";
-  const ask = (/** @type {MouseEvent} */ event) => event.target?.dispatchEvent(new CustomEvent("ask-again", { bubbles: true, detail: again }));
-  return html`<p class="message-ending is-${status}">${glyph(ending.icon)}<span>${reason ? ending.because(reason) : ending.text}</span>${
-    again ? html`<button type="button" class="link" data-testid="ask-again" @click=${ask}>${gettext("Ask again")}</button>` : ""}</p>`;
-}
 
 const namesOf = (/** @type {Reader[]} */ readers) => readers.map((reader) => people.nameOf(reader.username)).join(", ");
 
@@ -164,22 +141,10 @@ export class ChatMessage extends View {
       <div class="message-main">
         ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, this.shown.at, this.shown.transport)}
         ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
-        ${this._linkCards()}${this._former ? nothing : reactionsTemplate(entry)}${this._isInThread ? this._shownInChat() : html`${this._fromThread()}${replyStrip(entry)}`}
+        ${this._linkCards()}${this._former ? nothing : reactionsTemplate(entry)}${this._isInThread ? shownInChat(entry) : html`${fromThread(entry)}${replyStrip(entry)}`}
         <div class="message-foot">${this._answerTools()}${this._marks()}${isSignable(this.shown) ? html`<signature-badge .entry=${this.shown}></signature-badge>` : nothing}${this._tick()}${this.receipt && !this._former ? receiptTemplate(this.receipt, this.shown) : ""}</div>
         ${this._readersTemplate()}
       </div>`;
-  }
-
-  /** That a reply is shown in the chat too. */
-  _shownInChat() {
-    return this.entry.thread && this.entry.alsoInChat ? html`<p class="thread-note">${gettext("Also sent to the chat")}</p>` : nothing;
-  }
-
-  /** The way from a reply in the chat to its thread. */
-  _fromThread() {
-    if (!this.entry.thread) return nothing;
-    const open = () => this.dispatchEvent(new CustomEvent("open-thread", { bubbles: true, detail: this.entry }));
-    return html`<button type="button" class="link thread-note" data-testid="from-thread" @click=${open}>${gettext("Replied in a thread")}</button>`;
   }
 
   /** Open the menu of the message, at the button beside it. */

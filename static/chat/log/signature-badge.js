@@ -10,8 +10,8 @@ import { gettext, interpolate } from "../words.js";
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
- * @typedef {import("../../uamp/signatures.js").Verdict} Verdict
- * @typedef {import("../../uamp/signatures.js").SignedMessage} SignedMessage
+ * @typedef {import("../../uamp/types.js").Verdict} Verdict
+ * @typedef {import("../../uamp/types.js").SignedMessage} SignedMessage
  */
 
 /** @type {Record<string, {text: string, about: string, icon: "seal"|"alert", isBad?: boolean, isQuiet?: boolean}>} */

@@ -1,12 +1,14 @@
 /** The settings of the signed-in person: profile, appearance, writing, privacy, notifications, account. */
 
 import { isApiError } from "../api.js";
-import { api, me, settings, start } from "../context.js";
+import { settings } from "../context.js";
 import { announce } from "../dom.js";
 import { askPermission, permission } from "../notifications/notifier.js";
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import "../notifications/push-devices.js";
+import { accountLinks } from "./account-links.js";
+import { languages } from "./languages.js";
 import "./profile-form.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -89,7 +91,7 @@ class SettingsDialog extends View {
   _panel(section) {
     const panels = {
       profile: () => this._profile(), appearance: () => this._appearance(), writing: () => this._writing(), privacy: () => this._privacy(),
-      notifications: () => this._notifications(), account: () => this._account(),
+      notifications: () => this._notifications(), account: accountLinks,
     };
     return panels[section]();
   }
@@ -100,15 +102,7 @@ class SettingsDialog extends View {
 
   _appearance() {
     return html`${this._choice("theme", gettext("Theme"), THEMES)}${this._choice("density", gettext("Density"), DENSITIES)}
-      ${this._switch("follow_answers", gettext("Follow an answer as it grows"), gettext("When off, the page stops with your question at the top."))}${this._languages()}`;
-  }
-
-  /** The page is loaded anew in the language that is chosen; what is being written is kept. */
-  _languages() {
-    const current = document.documentElement.lang;
-    return html`<form class="setting-choice" method="post" action="/language" aria-labelledby="setting-language"><h3 id="setting-language">${gettext("Language")}</h3>
-      <input type="hidden" name="csrfmiddlewaretoken" .value=${api.csrfToken()}><input type="hidden" name="next" .value=${location.pathname}>
-      <div class="setting-links">${start.languages.map(([code, name]) => html`<button class="button" name="language" value=${code} lang=${code} aria-current=${code === current ? "true" : nothing}>${name}</button>`)}</div></form>`;
+      ${this._switch("follow_answers", gettext("Follow an answer as it grows"), gettext("When off, the page stops with your question at the top."))}${languages()}`;
   }
 
   _writing() {
@@ -140,16 +134,6 @@ class SettingsDialog extends View {
         <p class="quiet">${interpolate(gettext("Times are in %(zone)s."), { zone: values.time_zone.replace("_", " ") })}
           ${values.time_zone === zone() ? nothing : html`<button type="button" class="link" @click=${() => this._change({ time_zone: zone() })}>${interpolate(gettext("Use %(zone)s"), { zone: zone().replace("_", " ") })}</button>`}</p>
       </div>` : nothing}`;
-  }
-
-  _account() {
-    return html`<p>${interpolate(gettext("You are signed in as %(name)s."), { name: me.username })}</p>
-      <ul class="setting-links">
-        <li><a class="button" href="/account/password">${gettext("Change password")}</a></li>
-        <li><a class="button" href="/account#devices-title">${gettext("Sign out everywhere else")}</a></li>
-        <li><a class="button" href="/account#keys-title">${gettext("API keys")}</a></li>
-        <li><a class="button" href="/money">${gettext("Money")}</a></li>
-      </ul>`;
   }
 
   /** @param {Worded} name @param {string} label @param {Record<string, string>} choices by value @param {string} [note] */

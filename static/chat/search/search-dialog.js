@@ -3,11 +3,13 @@
 import { isApiError } from "../api.js";
 import { api, me, page, store } from "../context.js";
 import { folded } from "../text/folding.js";
-import { fullTime, shortTime } from "../text/time.js";
-import { View, face, glyph, spinner } from "../view.js";
+import { View, glyph, spinner } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
-import { FILTERS, excerpt, queryOf, takeFilters, withFilters, wordsOf } from "./query.js";
-import { gettext, interpolate, ngettext } from "../words.js";
+import { foundMessage } from "./found-message.js";
+import { nameRow } from "./name-row.js";
+import { FILTERS, queryOf, takeFilters, withFilters, wordsOf } from "./query.js";
+import { summary } from "./summary.js";
+import { gettext, interpolate } from "../words.js";
 
 const SEARCH_AFTER_MS = 250;
 const NAMES_SHOWN = 4;
@@ -16,16 +18,7 @@ const NAMES_SHOWN = 4;
  * @typedef {import("./query.js").Filter} Filter
  * @typedef {import("../store/chat.js").Chat} Chat
  *
- * @typedef {object} FoundMessage as REST has it (`/search`)
- * @property {string} id
- * @property {string} chat_id
- * @property {string} name
- * @property {"user"|"agent"} sender_kind
- * @property {string} content
- * @property {{filename?: string}[]} content_items
- * @property {string} created_at ISO 8601
- * @property {string|null} thread
- * @property {boolean} also_in_chat
+ * @typedef {import("./found-message.js").FoundMessage} FoundMessage
  *
  * @typedef {{data: FoundMessage[], has_more: boolean, searched_chats: number, chats: number}} Found
  *
@@ -100,7 +93,7 @@ class SearchDialog extends View {
           <div class="search-offers" role="group" aria-label=${gettext("Filters")}>${this._offers()}</div>
         </div>
         <div class="search-results" role="region" aria-label=${gettext("Results")} aria-busy=${String(this._state.phase === "searching")}>${this._results()}</div>
-        <p class="visually-hidden" role="status">${this._summary()}</p>
+        <p class="visually-hidden" role="status">${summary(this._state)}</p>
       </form>
     </dialog>`;
   }
@@ -141,23 +134,9 @@ class SearchDialog extends View {
     if (!found) return html`${names}${spinner(gettext("Searching"))}`;
     const { data, has_more: hasMore, searched_chats: searched, chats } = found;
     return html`${names}
-      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => this._message(message, words ?? []))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No messages found. Try fewer words, or remove a filter.")}</p>`}
+      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => foundMessage(message, words ?? [], (...place) => this._openMessage(...place)))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No messages found. Try fewer words, or remove a filter.")}</p>`}
       ${hasMore ? html`<p class="search-note">${gettext("There are more. Narrow the search with before: and a date.")}</p>` : nothing}
       ${searched < chats ? html`<p class="search-note">${interpolate(gettext("Only the %(searched)s latest of your %(chats)s chats were searched. Use in: to search another."), { searched, chats })}</p>` : nothing}`;
-  }
-
-  /** @param {FoundMessage} message @param {string[]} words */
-  _message({ id, chat_id: chatId, name, sender_kind: kind, content, content_items: items, created_at: at, thread, also_in_chat: alsoInChat }, words) {
-    const inChat = !thread || alsoInChat;
-    const chat = store.get(chatId);
-    const files = items.map(({ filename }) => filename).filter(Boolean);
-    return html`<li><button type="button" class="search-result" data-testid="search-result" @click=${() => this._openMessage(chatId, id, inChat ? "" : thread ?? "")}>
-      ${face(name, kind)}
-      <span class="search-words"><span class="search-head"><b><bdi>${name}</bdi></b> <span class="search-chat"><bdi>${chat ? store.nameOf(chat) : gettext("Another chat")}</bdi></span>
-        <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
-        <span class="search-text" dir="auto">${excerpt(content, words).map(({ text, isFound }) => (isFound ? html`<mark>${text}</mark>` : text))}</span>
-        ${files.length ? html`<span class="search-files">${glyph("file")}<span>${files.map((file, at) => html`${at ? ", " : ""}<bdi>${file}</bdi>`)}</span></span>` : nothing}</span>
-    </button></li>`;
   }
 
   /** Chats, people and agents whose names have the first word. */
@@ -165,22 +144,11 @@ class SearchDialog extends View {
     const { people = [], agents = [], words = [] } = this._state;
     const chats = words.length ? store.list.filter((chat) => folded(store.nameOf(chat)).includes(words.join(" "))).slice(0, NAMES_SHOWN) : [];
     if (!chats.length && !people.length && !agents.length) return nothing;
-    /** @param {string} name @param {"user"|"agent"} kind @param {string} note @param {() => void} act */
-    const row = (name, kind, note, act) => html`<li><button type="button" class="search-name" @click=${act}>${face(name, kind)}<span><b>${name}</b> <small>${note}</small></span></button></li>`;
     return html`<h3>${gettext("Names")}</h3><ul class="search-names" data-testid="search-names">
-      ${chats.map((chat) => row(store.nameOf(chat), "user", gettext("Open the chat"), () => this._openChat(chat.id)))}
-      ${people.map((/** @type {string} */ name) => row(name, "user", gettext("Messages of this person"), () => this._add("from", name, true)))}
-      ${agents.map((/** @type {string} */ name) => row(name, "agent", gettext("Messages of this agent"), () => this._add("agent", name, true)))}
+      ${chats.map((chat) => nameRow(store.nameOf(chat), "user", gettext("Open the chat"), () => this._openChat(chat.id)))}
+      ${people.map((/** @type {string} */ name) => nameRow(name, "user", gettext("Messages of this person"), () => this._add("from", name, true)))}
+      ${agents.map((/** @type {string} */ name) => nameRow(name, "agent", gettext("Messages of this agent"), () => this._add("agent", name, true)))}
     </ul>`;
-  }
-
-  _summary() {
-    const { phase, found, error } = this._state;
-    if (phase === "failed") return error;
-    if (phase !== "found" || !found) return "";
-    return found.has_more
-      ? interpolate(gettext("%(n)s or more messages found."), { n: found.data.length })
-      : interpolate(ngettext("%(n)s message found.", "%(n)s messages found.", found.data.length), { n: found.data.length });
   }
 
   _written() {

@@ -118,7 +118,7 @@ class AgentsRow extends View {
     </details>`;
   }
 
-  /** What the agents of this page ask to be paid; the chat, which may not be open, does not show it. @param {import("../calls.js").Active} active */
+  /** What the agents of this page ask to be paid; the chat, which may not be open, does not show it. @param {import("../types.js").Active} active */
   _payments(active) {
     const asked = (this._session?.payments.list ?? []).filter(({ responseId }) => active.agents.isAnswer(responseId));
     return asked.map((payment) => html`<payment-card .payment=${{ ...payment }}></payment-card>`);

@@ -6,8 +6,8 @@ import { gettext, interpolate } from "../../words.js";
 
 /**
  * @typedef {import("./agent-turns.js").State} State
- * @typedef {import("../calls.js").Call} Call
- * @typedef {import("../calls.js").Active} Active
+ * @typedef {import("../types.js").Call} Call
+ * @typedef {import("../types.js").Active} Active
  * @typedef {{agent_id: string, agent: string, host: string, state: string, joined_at: number, reason?: string}} CallAgent
  * @typedef {import("../../../uamp/chat-session.js").ChatSession} ChatSession
  */

@@ -1,0 +1,26 @@
+/** What is heard of the participants of a call: an element for each person, and one for the agents that a person hosts. */
+
+/**
+ * @param {Map<string, HTMLAudioElement>} sounds
+ * @param {string} key the user id; of agents their host's, behind `agents `
+ * @param {MediaStream} stream
+ */
+export function playSound(sounds, key, stream) {
+  const sound = sounds.get(key) ?? new Audio();
+  sound.autoplay = true;
+  sound.srcObject = stream;
+  sound.play().catch(() => {
+    // A browser that plays nothing before a click plays it after the next one.
+    addEventListener("click", () => sound.play().catch(() => {}), { once: true });
+  });
+  sounds.set(key, sound);
+}
+
+/** Hear a person, and their agents, no more. @param {Map<string, HTMLAudioElement>} sounds @param {string} userId */
+export function silence(sounds, userId) {
+  for (const key of [userId, `agents ${userId}`]) {
+    const sound = sounds.get(key);
+    if (sound) sound.srcObject = null;
+    sounds.delete(key);
+  }
+}

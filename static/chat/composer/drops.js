@@ -1,0 +1,21 @@
+/** Files that are dropped on a chat or a thread are attached. */
+
+/**
+ * @param {HTMLElement} composer shows that a file is above the chat
+ * @param {HTMLElement} view the chat or the thread
+ * @param {(event: DragEvent) => void} take
+ */
+export function takeDrops(composer, view, take) {
+  view.ondragover = (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    composer.classList.add("is-dropping");
+  };
+  view.ondragleave = (event) => {
+    if (!view.contains(/** @type {Node} */ (event.relatedTarget))) composer.classList.remove("is-dropping");
+  };
+  view.ondrop = (event) => {
+    composer.classList.remove("is-dropping");
+    take(event);
+  };
+}

@@ -1,0 +1,11 @@
+/** A text that is too long for a message is pasted as a file. */
+
+/** In UTF-16 units, as the field counts. */
+export const TEXT_MOST = 100_000;
+
+/** @param {ClipboardEvent} event @param {HTMLTextAreaElement} field @returns {File|null} of what does not fit into the field */
+export function longText({ clipboardData: pasted }, { value, selectionStart, selectionEnd }) {
+  const text = pasted?.getData("text/plain") ?? "";
+  if (value.length - (selectionEnd - selectionStart) + text.length <= TEXT_MOST) return null;
+  return new File([text], "pasted-text.txt", { type: "text/plain" });
+}

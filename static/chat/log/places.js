@@ -1,0 +1,36 @@
+/** The places of the log to which a reader goes. */
+
+import { isApiError } from "../api.js";
+import { page } from "../context.js";
+import { gettext } from "../words.js";
+
+export class Places {
+  /** @param {import("../store/history.js").History} history @param {(text: string) => void} say shows a text for a moment */
+  constructor(history, say) {
+    this._history = history;
+    this._say = say;
+  }
+
+  /** Show a message of the open chat. @param {string} id @returns {Promise<boolean>} whether the chat has the message */
+  async isShown(id) {
+    try {
+      await this._history.loadAround(id);
+    } catch (error) {
+      if (!isApiError(error) || (error.status !== 404 && error.status !== 400)) throw error;
+      this._say(gettext("That message isn't in this chat."));
+      return false;
+    }
+    page.dispatch({ type: "target", id });
+    return true;
+  }
+
+  /** Go to another place of the chat; where it cannot be loaded, the reader stays. @param {() => Promise<unknown>} load */
+  async goTo(load) {
+    try {
+      await load();
+    } catch (error) {
+      if (!isApiError(error)) throw error;
+      this._say(error.message);
+    }
+  }
+}

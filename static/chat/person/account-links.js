@@ -1,0 +1,13 @@
+/** The way from the settings to the pages of the account. */
+
+import { me } from "../context.js";
+import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
+
+export const accountLinks = () => html`<p>${interpolate(gettext("You are signed in as %(name)s."), { name: me.username })}</p>
+      <ul class="setting-links">
+        <li><a class="button" href="/account/password">${gettext("Change password")}</a></li>
+        <li><a class="button" href="/account#devices-title">${gettext("Sign out everywhere else")}</a></li>
+        <li><a class="button" href="/account#keys-title">${gettext("API keys")}</a></li>
+        <li><a class="button" href="/money">${gettext("Money")}</a></li>
+      </ul>`;
