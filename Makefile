@@ -7,6 +7,7 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 # The tools for static/ are npm packages; node and npm come with the development requirements.
 BROWSER := $(VENV)/browser/.installed
+BIOME := $(VENV)/browser/node_modules/.bin/biome
 # What covers the pure code: everything but the tests that run programs against a server.
 PURE := tests/uamp tests/upp tests/uap $(patsubst %,--ignore=tests/uamp/client/test_%.py,client command_line guides javascript lost_connections terminal)
 # What `make test` hands to pytest, for example: make test ARGS="-k resume".
@@ -36,6 +37,7 @@ lint-types: $(DEV) $(BROWSER)
 lint-rules: $(DEV) $(BROWSER)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIOME) check --error-on-warnings
 	PATH="$(CURDIR)/$(BIN):$$PATH" requirements/browser/vendor --check
 	$(BIN)/node requirements/browser/pages.mjs --check
 	$(BIN)/lint-imports --config importlinter.toml
@@ -49,9 +51,10 @@ lint-coverage: $(DEV)
 
 check: lint test ## Everything that must hold before a change goes in
 
-fmt: $(DEV) ## Format the code and apply the safe fixes
+fmt: $(DEV) $(BROWSER) ## Format the code and apply the safe fixes
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIOME) check --write
 
 bench: $(DEV) ## Run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)

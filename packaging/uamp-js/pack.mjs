@@ -14,6 +14,28 @@ rmSync(lib, { recursive: true, force: true });
 const modules = readdirSync(from).filter((name) => name.endsWith(".js"));
 for (const name of modules) cpSync(join(from, name), join(lib, name));
 const tsc = join(root, ".venv", "browser", "node_modules", ".bin", "tsc");
-const options = ["--declaration", "--emitDeclarationOnly", "--allowJs", "--strict", "--target", "es2023", "--module", "nodenext", "--moduleResolution", "nodenext", "--lib", "es2023,dom,dom.iterable", "--types", "", "--rootDir", from, "--outDir", lib, "--ignoreConfig"];
-const made = spawnSync(tsc, [...options, ...modules.map((name) => join(from, name))], { stdio: "inherit" });
+const options = [
+  "--declaration",
+  "--emitDeclarationOnly",
+  "--allowJs",
+  "--strict",
+  "--target",
+  "es2023",
+  "--module",
+  "nodenext",
+  "--moduleResolution",
+  "nodenext",
+  "--lib",
+  "es2023,dom,dom.iterable",
+  "--types",
+  "",
+  "--rootDir",
+  from,
+  "--outDir",
+  lib,
+  "--ignoreConfig",
+];
+const made = spawnSync(tsc, [...options, ...modules.map((name) => join(from, name))], {
+  stdio: "inherit",
+});
 process.exit(made.status ?? 1);

@@ -1,4 +1,7 @@
-/** What colours code, as one module: `make vendor` writes it to static/vendor/highlight/highlight.js. */
+/**
+ * What colours code, as one module: `make vendor` writes it to
+ * static/vendor/highlight/highlight.js.
+ */
 
 import highlighter from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
@@ -47,10 +50,52 @@ import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 
 const LANGUAGES = {
-  bash, c, cpp, csharp, css, diff, dockerfile, elixir, erlang, go, graphql, haskell, http, ini, java, javascript,
-  json, julia, kotlin, latex, less, lua, makefile, markdown, nginx, objectivec, perl, php, powershell, protobuf,
-  python, "python-repl": pythonRepl, r, ruby, rust, scala, scss, shell, sql, swift, typescript, vim, xml, yaml,
+  bash,
+  c,
+  cpp,
+  csharp,
+  css,
+  diff,
+  dockerfile,
+  elixir,
+  erlang,
+  go,
+  graphql,
+  haskell,
+  http,
+  ini,
+  java,
+  javascript,
+  json,
+  julia,
+  kotlin,
+  latex,
+  less,
+  lua,
+  makefile,
+  markdown,
+  nginx,
+  objectivec,
+  perl,
+  php,
+  powershell,
+  protobuf,
+  python,
+  "python-repl": pythonRepl,
+  r,
+  ruby,
+  rust,
+  scala,
+  scss,
+  shell,
+  sql,
+  swift,
+  typescript,
+  vim,
+  xml,
+  yaml,
 };
-for (const [name, language] of Object.entries(LANGUAGES)) highlighter.registerLanguage(name, language);
+for (const [name, language] of Object.entries(LANGUAGES))
+  highlighter.registerLanguage(name, language);
 
 export { highlighter };

@@ -1,4 +1,7 @@
-/** What draws diagrams, for the page of one diagram: `make vendor` writes it to static/vendor/mermaid/mermaid.js. */
+/**
+ * What draws diagrams, for the page of one diagram: `make vendor` writes it to
+ * static/vendor/mermaid/mermaid.js.
+ */
 
 import mermaid from "mermaid";
 

@@ -1,6 +1,7 @@
 /**
- * node requirements/browser/pages.mjs [--check]: bundle the chat page from the sources in static/ into static/dist, with the
- * esbuild of .venv/browser. With --check, compare a new bundle with the one that is there.
+ * node requirements/browser/pages.mjs [--check]: bundle the chat page from the sources in static/
+ * into static/dist, with the esbuild of .venv/browser. With --check, compare a new bundle with the
+ * one that is there.
  */
 
 import { createHash } from "node:crypto";
@@ -45,44 +46,71 @@ const digest = (data) => createHash("sha256").update(data).digest("hex");
 const isCompressed = (name) => /\.(br|gz)$/.test(name);
 
 /**
- * Let addresses in the modules hold from static/dist, and leave the reader of PDF files where it is: few visits need it.
+ * Let addresses in the modules hold from static/dist, and leave the reader of PDF files where it
+ * is: few visits need it.
  * @param {string} worker name of the bundled worker
  */
 const addresses = (worker) => ({
   name: "addresses",
   /** @param {any} builder */
   setup(builder) {
-    builder.onResolve({ filter: /\/vendor\/pdf\// }, (/** @type {{path: string, resolveDir: string}} */ { path: asked, resolveDir }) => ({
-      path: path.relative(target, path.resolve(resolveDir, asked)),
-      external: true,
-    }));
+    builder.onResolve(
+      { filter: /\/vendor\/pdf\// },
+      (/** @type {{path: string, resolveDir: string}} */ { path: asked, resolveDir }) => ({
+        path: path.relative(target, path.resolve(resolveDir, asked)),
+        external: true,
+      }),
+    );
     builder.onLoad({ filter: /\.js$/ }, ({ path: file }) => {
       const text = readFileSync(file, "utf8");
       const contents = text.replace(OWN_ADDRESS, (_, quote, address) => {
         const place = path.resolve(path.dirname(file), address);
-        const held = place === path.join(sources, WORKER) ? `./${worker}` : path.relative(target, place);
+        const held =
+          place === path.join(sources, WORKER) ? `./${worker}` : path.relative(target, place);
         return `new URL(${quote}${held}${quote}, import.meta["url"])`;
       });
-      if (contents.includes("import.meta.url")) throw new Error(`${file}: an address that the bundle would lose`);
+      if (contents.includes("import.meta.url"))
+        throw new Error(`${file}: an address that the bundle would lose`);
       return { contents, loader: "js" };
     });
   },
 });
 
-/** @param {any} options @returns {Promise<{files: Record<string, Uint8Array>, inputs: string[], outputs: Record<string, any>}>} names without folders */
+/**
+ * @param {any} options
+ * @returns {Promise<{files: Record<string, Uint8Array>, inputs: string[], outputs: Record<string,
+ *   any>}>} names without folders
+ */
 async function bundled(options) {
   const { outputFiles, metafile } = await build({ ...OPTIONS, ...options });
   return {
-    files: Object.fromEntries(outputFiles.map((/** @type {any} */ { path: file, contents }) => [path.basename(file), contents])),
+    files: Object.fromEntries(
+      outputFiles.map((/** @type {any} */ { path: file, contents }) => [
+        path.basename(file),
+        contents,
+      ]),
+    ),
     inputs: Object.keys(metafile.inputs),
-    outputs: Object.fromEntries(Object.entries(metafile.outputs).map(([name, output]) => [path.basename(name), output])),
+    outputs: Object.fromEntries(
+      Object.entries(metafile.outputs).map(([name, output]) => [path.basename(name), output]),
+    ),
   };
 }
 
-/** @param {Record<string, any>} outputs @param {string} entry @returns {string} the file that begins with a source */
-const fileOf = (outputs, entry) => Object.keys(outputs).find((name) => outputs[name].entryPoint === entry) ?? "";
+/**
+ * @param {Record<string, any>} outputs
+ * @param {string} entry
+ * @returns {string} the file that begins with a source
+ */
+const fileOf = (outputs, entry) =>
+  Object.keys(outputs).find((name) => outputs[name].entryPoint === entry) ?? "";
 
-/** @param {Record<string, any>} outputs @param {string} name @param {Set<string>} [seen] @returns {string[]} the file, and all that it imports at once */
+/**
+ * @param {Record<string, any>} outputs
+ * @param {string} name
+ * @param {Set<string>} [seen]
+ * @returns {string[]} the file, and all that it imports at once
+ */
 function reached(outputs, name, seen = new Set()) {
   if (!seen.has(name)) {
     seen.add(name);
@@ -96,25 +124,50 @@ function reached(outputs, name, seen = new Set()) {
 /** @returns {Promise<Record<string, string|Uint8Array>>} all files of static/dist, by name */
 async function pages() {
   const worker = await bundled({ entryPoints: [WORKER] });
-  const scripts = await bundled({ entryPoints: SCRIPTS, splitting: true, plugins: [addresses(fileOf(worker.outputs, WORKER))] });
+  const scripts = await bundled({
+    entryPoints: SCRIPTS,
+    splitting: true,
+    plugins: [addresses(fileOf(worker.outputs, WORKER))],
+  });
   const sheets = await bundled({ entryPoints: SHEETS });
   const made = { ...worker.files, ...scripts.files, ...sheets.files };
   const starts = Object.keys(scripts.outputs).filter((name) => scripts.outputs[name].entryPoint);
   const manifest = {
     // A source, and the files that a page loads for it: its own first, then those that it imports.
-    entries: Object.fromEntries([
-      ...starts.map((name) => [scripts.outputs[name].entryPoint, reached(scripts.outputs, name)]),
-      ...SHEETS.map((sheet) => [sheet, [fileOf(sheets.outputs, sheet)]]),
-    ].sort()),
-    files: Object.fromEntries(Object.entries(made).map(([name, data]) => [name, digest(data)]).sort()),
-    sources: Object.fromEntries([...new Set([...worker.inputs, ...scripts.inputs, ...sheets.inputs])].sort().map((name) => [name, digest(readFileSync(path.join(sources, name)))])),
+    entries: Object.fromEntries(
+      [
+        ...starts.map((name) => [scripts.outputs[name].entryPoint, reached(scripts.outputs, name)]),
+        ...SHEETS.map((sheet) => [sheet, [fileOf(sheets.outputs, sheet)]]),
+      ].sort(),
+    ),
+    files: Object.fromEntries(
+      Object.entries(made)
+        .map(([name, data]) => [name, digest(data)])
+        .sort(),
+    ),
+    sources: Object.fromEntries(
+      [...new Set([...worker.inputs, ...scripts.inputs, ...sheets.inputs])]
+        .sort()
+        .map((name) => [name, digest(readFileSync(path.join(sources, name)))]),
+    ),
   };
   const large = Object.entries(made).filter(([, data]) => data.length > SMALL_BYTES);
-  const packed = large.flatMap(([name, data]) => [[`${name}.gz`, gzipSync(data, { level: 9 })], [`${name}.br`, brotliCompressSync(data)]]);
-  return { ...made, ...Object.fromEntries(packed), "manifest.json": `${JSON.stringify(manifest, null, 1)}\n` };
+  const packed = large.flatMap(([name, data]) => [
+    [`${name}.gz`, gzipSync(data, { level: 9 })],
+    [`${name}.br`, brotliCompressSync(data)],
+  ]);
+  return {
+    ...made,
+    ...Object.fromEntries(packed),
+    "manifest.json": `${JSON.stringify(manifest, null, 1)}\n`,
+  };
 }
 
-/** The content of a file; packers differ from machine to machine, what they packed does not. @param {string} name @param {string|Uint8Array} data */
+/**
+ * The content of a file; packers differ from machine to machine, what they packed does not.
+ * @param {string} name
+ * @param {string|Uint8Array} data
+ */
 function content(name, data) {
   if (!isCompressed(name)) return Buffer.from(data);
   return name.endsWith(".br") ? brotliDecompressSync(data) : gunzipSync(data);
@@ -123,8 +176,12 @@ function content(name, data) {
 const made = await pages();
 if (process.argv.includes("--check")) {
   const there = readdirSync(target);
-  const wrong = [...new Set([...there, ...Object.keys(made)])].filter((name) =>
-    !made[name] || !there.includes(name) || !content(name, made[name]).equals(content(name, readFileSync(path.join(target, name)))));
+  const wrong = [...new Set([...there, ...Object.keys(made)])].filter(
+    (name) =>
+      !made[name] ||
+      !there.includes(name) ||
+      !content(name, made[name]).equals(content(name, readFileSync(path.join(target, name)))),
+  );
   if (wrong.length) {
     console.error(`static/dist is not of these sources; run: make pages\n  ${wrong.join("\n  ")}`);
     process.exitCode = 1;
@@ -134,6 +191,10 @@ if (process.argv.includes("--check")) {
   mkdirSync(target);
   for (const [name, data] of Object.entries(made)) writeFileSync(path.join(target, name), data);
   for (const name of Object.keys(made).filter((one) => !isCompressed(one))) {
-    console.log(name.padEnd(32), String(made[name].length).padStart(8), String(made[`${name}.br`]?.length ?? "").padStart(8));
+    console.log(
+      name.padEnd(32),
+      String(made[name].length).padStart(8),
+      String(made[`${name}.br`]?.length ?? "").padStart(8),
+    );
   }
 }

@@ -23,7 +23,9 @@ if (command && copy && copied) {
 
 /** Show of each agent whether a daemon is connected. @param {Map<string, boolean>} online */
 function show(online) {
-  for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".connection"))) {
+  for (const place of /** @type {NodeListOf<HTMLElement>} */ (
+    document.querySelectorAll(".connection")
+  )) {
     const isConnected = online.get(place.dataset.agent ?? "") ?? false;
     const words = isConnected ? gettext("Connected") : gettext("Not connected");
     place.classList.toggle("is-connected", isConnected);
@@ -34,11 +36,20 @@ function show(online) {
 
 async function look() {
   if (document.visibilityState === "visible") {
-    const answer = await fetch("/api/v1/connect-tokens", { headers: { Accept: "application/json" } }).catch(() => null);
+    const answer = await fetch("/api/v1/connect-tokens", {
+      headers: { Accept: "application/json" },
+    }).catch(() => null);
     if (answer?.status === 401 || answer?.status === 403) return;
     if (answer?.ok) {
       const { data } = await answer.json();
-      show(new Map(data.map((/** @type {{ agent: string, online: boolean }} */ one) => [one.agent, one.online])));
+      show(
+        new Map(
+          data.map((/** @type {{ agent: string, online: boolean }} */ one) => [
+            one.agent,
+            one.online,
+          ]),
+        ),
+      );
     }
   }
   setTimeout(look, SECONDS * 1000);

@@ -2,9 +2,6 @@
 
 import { gettext } from "../chat/words.js";
 
-
-
-
 const secret = document.getElementById("secret");
 const copy = document.getElementById("copy");
 

@@ -1,26 +1,40 @@
 /**
- * Forms that a passkey fills in: `data-passkey="add"` makes one, `data-passkey="use"` signs in or confirms with one.
+ * Forms that a passkey fills in: `data-passkey="add"` makes one, `data-passkey="use"` signs in or
+ * confirms with one.
  *
- * The options of the server are in the form, or at the address in `data-options`; the answer of the authenticator
- * goes into the field `credential`. Browsers without passkeys do not show the buttons.
+ * The options of the server are in the form, or at the address in `data-options`; the answer of the
+ * authenticator goes into the field `credential`. Browsers without passkeys do not show the
+ * buttons.
  */
 
 import { gettext } from "../chat/words.js";
 
-/** @typedef {{ parseCreationOptionsFromJSON: (options: any) => any, parseRequestOptionsFromJSON: (options: any) => any }} Parsers */
+/**
+ * @typedef {{ parseCreationOptionsFromJSON: (options: any) => any, parseRequestOptionsFromJSON:
+ *   (options: any) => any }} Parsers
+ */
 
-const Credentials = /** @type {(typeof PublicKeyCredential & Parsers) | undefined} */ (globalThis.PublicKeyCredential);
+const Credentials = /** @type {(typeof PublicKeyCredential & Parsers) | undefined} */ (
+  globalThis.PublicKeyCredential
+);
 
 /** The options of a form. @param {HTMLFormElement} form @returns {Promise<any>} */
 async function optionsOf(form) {
   const address = form.dataset.options;
-  if (address === undefined) return JSON.parse(form.querySelector('script[type="application/json"]')?.textContent ?? "{}").publicKey;
+  if (address === undefined)
+    return JSON.parse(form.querySelector('script[type="application/json"]')?.textContent ?? "{}")
+      .publicKey;
   const answer = await fetch(address, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   return (await answer.json()).request_options.publicKey;
 }
 
-/** Let the authenticator answer. @param {HTMLFormElement} form @param {Parsers} parsers @returns {Promise<any>} */
+/**
+ * Let the authenticator answer.
+ * @param {HTMLFormElement} form
+ * @param {Parsers} parsers
+ * @returns {Promise<any>}
+ */
 async function credentialOf(form, parsers) {
   const options = await optionsOf(form);
   return form.dataset.passkey === "add"
@@ -31,9 +45,12 @@ async function credentialOf(form, parsers) {
 /** What a person reads about a failure. @param {unknown} error */
 function explanation(error) {
   const name = error instanceof DOMException ? error.name : "";
-  if (name === "NotAllowedError") return gettext("Nothing was changed: the request was cancelled or timed out.");
-  if (name === "InvalidStateError") return gettext("This device already has a passkey for your account.");
-  if (name === "SecurityError") return gettext("Passkeys don't work at this address. Open the server at its public address.");
+  if (name === "NotAllowedError")
+    return gettext("Nothing was changed: the request was cancelled or timed out.");
+  if (name === "InvalidStateError")
+    return gettext("This device already has a passkey for your account.");
+  if (name === "SecurityError")
+    return gettext("Passkeys don't work at this address. Open the server at its public address.");
   return gettext("That didn't work. Try again.");
 }
 
@@ -59,5 +76,8 @@ function prepare(form, parsers) {
 }
 
 if (Credentials && "parseRequestOptionsFromJSON" in Credentials) {
-  for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form[data-passkey]"))) prepare(form, Credentials);
+  for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (
+    document.querySelectorAll("form[data-passkey]")
+  ))
+    prepare(form, Credentials);
 }

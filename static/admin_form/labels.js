@@ -2,26 +2,36 @@
 
 addEventListener("load", () => {
   // A sign in the choice of many has a name: it is a picture.
-  for (const sign of document.querySelectorAll(".help-tooltip[aria-label]")) sign.setAttribute("role", "img");
+  for (const sign of document.querySelectorAll(".help-tooltip[aria-label]"))
+    sign.setAttribute("role", "img");
   // A table of rows that is wider than the screen is scrolled with the arrow keys, too.
-  for (const group of document.querySelectorAll(".inline-group")) if (group instanceof HTMLElement && group.scrollWidth > group.clientWidth) group.tabIndex = 0;
+  for (const group of document.querySelectorAll(".inline-group"))
+    if (group instanceof HTMLElement && group.scrollWidth > group.clientWidth) group.tabIndex = 0;
   const list = document.querySelector("#result_list");
   if (list instanceof HTMLTableElement) labelCells(list);
 });
 
 /**
- * Give each cell the name of its column, which a phone shows beside it. The roles keep it a table for screen readers once the style makes cards of its rows.
+ * Give each cell the name of its column, which a phone shows beside it. The roles keep it a table
+ * for screen readers once the style makes cards of its rows.
  *
  * @param {HTMLTableElement} list
  */
 function labelCells(list) {
-  const names = [...list.querySelectorAll("thead th")].map((head) => head.querySelector(".text a, .text > span:not(:has(input))")?.textContent?.trim() ?? "");
+  const names = [...list.querySelectorAll("thead th")].map(
+    (head) =>
+      head.querySelector(".text a, .text > span:not(:has(input))")?.textContent?.trim() ?? "",
+  );
   list.setAttribute("role", "table");
   for (const part of list.querySelectorAll("thead, tbody")) part.setAttribute("role", "rowgroup");
   for (const head of list.querySelectorAll("thead th")) head.setAttribute("role", "columnheader");
   for (const row of list.rows) {
     row.setAttribute("role", "row");
-    if (row.parentElement instanceof HTMLTableSectionElement && row.parentElement.tagName === "TBODY") nameCells(row, names);
+    if (
+      row.parentElement instanceof HTMLTableSectionElement &&
+      row.parentElement.tagName === "TBODY"
+    )
+      nameCells(row, names);
   }
   list.classList.add("labelled");
 }

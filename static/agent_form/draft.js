@@ -1,6 +1,6 @@
 /**
- * Asks an agent with the values of its form, which stay unsaved, and shows the outcome beside the form. Without this script the
- * part is hidden, and the page "Try it" asks the saved agent.
+ * Asks an agent with the values of its form, which stay unsaved, and shows the outcome beside the
+ * form. Without this script the part is hidden, and the page "Try it" asks the saved agent.
  */
 
 const draft = document.getElementById("draft");

@@ -1,12 +1,19 @@
 /**
- * Suggests the models of the chosen provider. They are asked for when the field is entered, and again after the provider, its
- * address or its key has changed. A model that is not suggested is typed.
+ * Suggests the models of the chosen provider. They are asked for when the field is entered, and
+ * again after the provider, its address or its key has changed. A model that is not suggested is
+ * typed.
  */
 
 const suggestions = document.getElementById("model-list");
 const form = /** @type {HTMLFormElement | null} */ (document.getElementById("agent_form"));
 const model = /** @type {HTMLInputElement | null} */ (document.getElementById("id_model"));
-const INPUTS = ["csrfmiddlewaretoken", "provider", "options__base_url", "options__api_key_env", "key"];
+const INPUTS = [
+  "csrfmiddlewaretoken",
+  "provider",
+  "options__base_url",
+  "options__api_key_env",
+  "key",
+];
 /** The inputs of the last question, so that the same is not asked twice. */
 let asked = "";
 

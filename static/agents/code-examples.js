@@ -1,4 +1,6 @@
-/** Examples of one protocol in several languages. Without scripts they stand one below the other. */
+/**
+ * Examples of one protocol in several languages. Without scripts they stand one below the other.
+ */
 
 import "../chat/controls/copy-button.js";
 import "../chat/controls/tabs.js";
@@ -17,7 +19,9 @@ class CodeExamples extends HTMLElement {
     this._figures = Array.from(this.querySelectorAll("figure"));
     this._list = document.createElement("div");
     this._figures.forEach((figure, at) => this._prepare(figure, `examples-${made}-${at}`));
-    chosen.addEventListener("language", (event) => this._show(/** @type {CustomEvent<string>} */ (event).detail));
+    chosen.addEventListener("language", (event) =>
+      this._show(/** @type {CustomEvent<string>} */ (event).detail),
+    );
     this.prepend(this._list);
     this._show(this._figures[0]?.dataset.language ?? "");
   }
@@ -31,7 +35,13 @@ class CodeExamples extends HTMLElement {
     if (caption) caption.className = "visually-hidden";
     const place = document.createElement("div");
     figure.append(place);
-    render(html`<copy-button .label=${gettext("Copy")} .text=${figure.querySelector("pre")?.textContent ?? ""}></copy-button>`, place);
+    render(
+      html`<copy-button
+        .label=${gettext("Copy")}
+        .text=${figure.querySelector("pre")?.textContent ?? ""}
+      ></copy-button>`,
+      place,
+    );
   }
 
   /** @param {string} language */
@@ -40,8 +50,17 @@ class CodeExamples extends HTMLElement {
     if (!this._list || !figures.some(({ dataset }) => dataset.language === language)) return;
     for (const figure of figures) figure.hidden = figure.dataset.language !== language;
     const tabs = figures.map(({ dataset, id }) => ({ name: dataset.language ?? "", panel: id }));
-    const choose = (/** @type {CustomEvent<string>} */ { detail }) => chosen.dispatchEvent(new CustomEvent("language", { detail }));
-    render(html`<tab-list .label=${gettext("Language")} .tabs=${tabs} .chosen=${language} @choose-tab=${choose}></tab-list>`, this._list);
+    const choose = (/** @type {CustomEvent<string>} */ { detail }) =>
+      chosen.dispatchEvent(new CustomEvent("language", { detail }));
+    render(
+      html`<tab-list
+        .label=${gettext("Language")}
+        .tabs=${tabs}
+        .chosen=${language}
+        @choose-tab=${choose}
+      ></tab-list>`,
+      this._list,
+    );
   }
 }
 customElements.define("code-examples", CodeExamples);

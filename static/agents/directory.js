@@ -5,7 +5,10 @@ import { avatar } from "../chat/dom.js";
 import { folded } from "../chat/text/folding.js";
 import { gettext } from "../chat/words.js";
 
-for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-agent]"))) place.replaceChildren(avatar(place.dataset.agent ?? "", "agent"));
+for (const place of /** @type {NodeListOf<HTMLElement>} */ (
+  document.querySelectorAll("[data-agent]")
+))
+  place.replaceChildren(avatar(place.dataset.agent ?? "", "agent"));
 
 const search = /** @type {HTMLInputElement|null} */ (document.getElementById("find-agent"));
 if (search) {
@@ -14,7 +17,8 @@ if (search) {
   delete search.dataset.waits;
   search.addEventListener("input", () => {
     const text = folded(search.value.trim());
-    for (const row of rows) row.hidden = !folded(row.querySelector(".agent-text")?.textContent ?? "").includes(text);
+    for (const row of rows)
+      row.hidden = !folded(row.querySelector(".agent-text")?.textContent ?? "").includes(text);
     none.textContent = rows.every(({ hidden }) => hidden) ? gettext("No matches.") : "";
   });
 }
@@ -26,7 +30,11 @@ const problem = document.getElementById("start-chat-error");
 async function start(button) {
   button.disabled = true;
   try {
-    const chat = await api.post("/chats", { title: "", users: [], agents: [button.dataset.startChat] });
+    const chat = await api.post("/chats", {
+      title: "",
+      users: [],
+      agents: [button.dataset.startChat],
+    });
     location.assign(`/chats/${encodeURIComponent(chat.id)}`);
   } catch (error) {
     if (!isApiError(error)) throw error;
@@ -35,7 +43,9 @@ async function start(button) {
   }
 }
 
-for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-start-chat]"))) {
+for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (
+  document.querySelectorAll("[data-start-chat]")
+)) {
   delete button.dataset.waits;
   button.addEventListener("click", () => start(button));
 }

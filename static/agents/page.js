@@ -1,4 +1,7 @@
-/** The page of an agent: one tab for people, one for developers, whose examples are tabs with a button that copies. */
+/**
+ * The page of an agent: one tab for people, one for developers, whose examples are tabs with a
+ * button that copies.
+ */
 
 import "./code-examples.js";
 import "./directory.js";
@@ -14,7 +17,16 @@ function show(name) {
   for (const half of halves) half.hidden = half.dataset.half !== name;
   const tabs = halves.map(({ dataset, id }) => ({ name: dataset.half ?? "", panel: id }));
   const choose = (/** @type {CustomEvent<string>} */ { detail }) => show(detail);
-  if (list) render(html`<tab-list .label=${gettext("About the agent")} .tabs=${tabs} .chosen=${name} @choose-tab=${choose}></tab-list>`, list);
+  if (list)
+    render(
+      html`<tab-list
+        .label=${gettext("About the agent")}
+        .tabs=${tabs}
+        .chosen=${name}
+        @choose-tab=${choose}
+      ></tab-list>`,
+      list,
+    );
 }
 
 for (const half of halves) {

@@ -20,9 +20,18 @@ function reasonOf(status, { errors = [], payment, detail, title }) {
   if (errors.length) return errors.map((error) => error.detail).join(" ");
   if (payment?.balance_required && payment.balance_current) {
     const { currency, balance_required: needed, balance_current: there } = payment;
-    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: formatDue(needed, currency), there: formatAmount(there, currency) });
+    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), {
+      needed: formatDue(needed, currency),
+      there: formatAmount(there, currency),
+    });
   }
-  return detail || title || (status ? interpolate(gettext("Error %(status)s."), { status }) : gettext("Couldn't reach the server."));
+  return (
+    detail ||
+    title ||
+    (status
+      ? interpolate(gettext("Error %(status)s."), { status })
+      : gettext("Couldn't reach the server."))
+  );
 }
 
 /** What the server said about a request that failed; `status` is 0 when it was not reached. */
@@ -36,7 +45,11 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether an error is what the server said, or that it was not reached. @param {unknown} error @returns {error is ApiError} */
+/**
+ * Whether an error is what the server said, or that it was not reached.
+ * @param {unknown} error
+ * @returns {error is ApiError}
+ */
 export const isApiError = (error) => error instanceof Error && error.name === "ApiError";
 
 /** Whether a request failed because the server was not reached. @param {unknown} error */
@@ -48,17 +61,29 @@ export class Api {
     this._csrfCookie = csrfCookie;
   }
 
-  /** @param {string} path below /api/v1, or from the root when it begins with /api/ @returns {Promise<any>} the answer */
+  /**
+   * @param {string} path below /api/v1, or from the root when it begins with /api/
+   * @returns {Promise<any>} the answer
+   */
   get(path) {
     return this._send("GET", path);
   }
 
-  /** The answer as it was sent: JSON that was read here may have other numbers. @param {string} path as for `get` @returns {Promise<string>} */
+  /**
+   * The answer as it was sent: JSON that was read here may have other numbers.
+   * @param {string} path as for `get`
+   * @returns {Promise<string>}
+   */
   text(path) {
     return this._text("GET", path);
   }
 
-  /** @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @returns {Promise<any>} the answer */
+  /**
+   * @param {string} path
+   * @param {any} [body]
+   * @param {Record<string, string>} [headers]
+   * @returns {Promise<any>} the answer
+   */
   post(path, body, headers = {}) {
     return this.send("POST", path, body, headers);
   }
@@ -73,10 +98,22 @@ export class Api {
    */
   send(method, path, body, headers = {}) {
     const json = body === undefined ? undefined : JSON.stringify(body);
-    return this._send(method, path, json, json === undefined ? undefined : "application/json", headers);
+    return this._send(
+      method,
+      path,
+      json,
+      json === undefined ? undefined : "application/json",
+      headers,
+    );
   }
 
-  /** Send a form with files. @param {string} method @param {string} path @param {FormData} form @returns {Promise<any>} */
+  /**
+   * Send a form with files.
+   * @param {string} method
+   * @param {string} path
+   * @param {FormData} form
+   * @returns {Promise<any>}
+   */
   sendForm(method, path, form) {
     return this._send(method, path, form);
   }
@@ -109,7 +146,10 @@ export class Api {
   }
 
   /**
-   * @param {string} method @param {string} path @param {string|FormData} [body] @param {string} [contentType]
+   * @param {string} method
+   * @param {string} path
+   * @param {string|FormData} [body]
+   * @param {string} [contentType]
    * @param {Record<string, string>} [more] headers
    * @returns {Promise<any>}
    */
@@ -119,7 +159,10 @@ export class Api {
   }
 
   /**
-   * @param {string} method @param {string} path @param {string|FormData} [body] @param {string} [contentType]
+   * @param {string} method
+   * @param {string} path
+   * @param {string|FormData} [body]
+   * @param {string} [contentType]
    * @param {Record<string, string>} [more] headers
    * @returns {Promise<string>} JSON; "" for an answer of another type
    */

@@ -1,6 +1,17 @@
 /** The page: which chat is open, what the address says, which side panels are shown. */
 
-import { api, checkSignedIn, client, drafts, kept, lastChat, me, page, settings, start, store } from "./context.js";
+import {
+  checkSignedIn,
+  client,
+  drafts,
+  kept,
+  lastChat,
+  me,
+  page,
+  settings,
+  start,
+  store,
+} from "./context.js";
 import { forwardToLater, loadLater } from "./deferred.js";
 import { avatar, on, part } from "./dom.js";
 import { loadFormulasWhenIdle } from "./markdown/formulas.js";
@@ -17,13 +28,18 @@ import "./notifications/notification-banner.js";
 import { rootOf } from "./store/threads.js";
 import { gettext, interpolate, ngettext } from "./words.js";
 
-const siteName = /** @type {HTMLMetaElement} */ (document.querySelector('meta[name="application-name"]')).content;
+const siteName = /** @type {HTMLMetaElement} */ (
+  document.querySelector('meta[name="application-name"]')
+).content;
 const isNarrow = matchMedia("(max-width: 759px)");
 const isWide = matchMedia("(min-width: 1180px)");
 const isVeryWide = matchMedia("(min-width: 1560px)");
 
 /** @typedef {import("./store/entry.js").Entry} Entry */
-/** @typedef {{messageId?: string, threadId?: string}} Place where a chat is opened: a message, a thread, or a message in it */
+/**
+ * @typedef {{messageId?: string, threadId?: string}} Place where a chat is opened: a message, a
+ *   thread, or a message in it
+ */
 
 class ChatApp extends HTMLElement {
   constructor() {
@@ -56,7 +72,9 @@ class ChatApp extends HTMLElement {
     this._go(start.chat_id || idFromAddress(), "replace", placeFromAddress());
   }
 
-  /** Load the rest of the page once the chat stands and the socket is open, or could not be opened. */
+  /**
+   * Load the rest of the page once the chat stands and the socket is open, or could not be opened.
+   */
   _loadLater() {
     forwardToLater();
     const begin = async () => {
@@ -71,12 +89,23 @@ class ChatApp extends HTMLElement {
 
   _listen() {
     on("open-chat", (/** @type {string} */ chatId) => this._openToWrite(chatId));
-    on("open-message", (/** @type {{chatId: string, messageId: string, threadId?: string}} */ { chatId, messageId, threadId }) => this._go(chatId, "push", { messageId, threadId }));
+    on(
+      "open-message",
+      (
+        /** @type {{chatId: string, messageId: string, threadId?: string}} */ {
+          chatId,
+          messageId,
+          threadId,
+        },
+      ) => this._go(chatId, "push", { messageId, threadId }),
+    );
     on("open-thread", (/** @type {Entry} */ entry, origin) => this._openThread(entry, origin));
     on("close-thread", () => this._closeThread());
     addEventListener("open-sidebar", () => {
       this._showSidebar(true);
-      /** @type {HTMLElement|null} */ (this._list.querySelector("[aria-current], .chat-item"))?.focus();
+      /** @type {HTMLElement|null} */ (
+        this._list.querySelector("[aria-current], .chat-item")
+      )?.focus();
     });
     addEventListener("toggle-members", () => {
       this._membersWanted = Boolean(this._members.hidden);
@@ -86,16 +115,23 @@ class ChatApp extends HTMLElement {
       this._layOut();
       if (!this._members.hidden && !isWide.matches) this._members.querySelector("button")?.focus();
       // What closed the panel went away with it.
-      if (this._members.hidden && hadFocus) /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
+      if (this._members.hidden && hadFocus)
+        /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
     });
     people.addEventListener("change", () => this._showMe());
     // A person who leaves a chat goes home; one who is removed stays and reads that they were.
-    on("left-chat", (/** @type {string} */ chatId) => { if (chatId === this._chatId) this._go("", "replace"); });
-    this.querySelector(".settings-button")?.addEventListener("click", () => dispatchEvent(new CustomEvent("open-settings")));
+    on("left-chat", (/** @type {string} */ chatId) => {
+      if (chatId === this._chatId) this._go("", "replace");
+    });
+    this.querySelector(".settings-button")?.addEventListener("click", () =>
+      dispatchEvent(new CustomEvent("open-settings")),
+    );
     addEventListener("pagehide", () => drafts.save());
     keepWhatIsRead(kept, store, page);
     onSignOut(() => this._forget());
-    this.querySelector("form[action$=logout]")?.addEventListener("submit", (event) => this._signOut(event));
+    this.querySelector("form[action$=logout]")?.addEventListener("submit", (event) =>
+      this._signOut(event),
+    );
     addEventListener("popstate", () => this._go(idFromAddress(), "none", placeFromAddress()));
     addEventListener("keydown", (e) => this._key(e));
     this._main.addEventListener("pointerdown", (e) => this._closeDrawers(e));
@@ -103,7 +139,8 @@ class ChatApp extends HTMLElement {
     isWide.addEventListener("change", () => this._layOut());
     document.addEventListener("visibilitychange", () => document.hidden || client.retryNow());
     client.addEventListener("state", (event) => {
-      const { phase, attempt } = /** @type {CustomEvent<import("../uamp/client.js").ConnectionState>} */ (event).detail;
+      const { phase, attempt } =
+        /** @type {CustomEvent<import("../uamp/client.js").ConnectionState>} */ (event).detail;
       if (phase === "waiting" && attempt === 2) checkSignedIn();
     });
     store.addEventListener("load-error", (event) => {
@@ -122,11 +159,15 @@ class ChatApp extends HTMLElement {
     const isOpen = chatId !== "" && chatId === this._chatId && threadId !== "";
     this._chatId = chatId;
     if (chatId) lastChat.keep(chatId);
-    const place = new URLSearchParams(Object.entries({ thread: threadId, message: messageId }).filter(([, id]) => id));
+    const place = new URLSearchParams(
+      Object.entries({ thread: threadId, message: messageId }).filter(([, id]) => id),
+    );
     const path = chatId ? `/chats/${encodeURIComponent(chatId)}` : "/";
     const address = place.size ? `${path}?${place}` : path;
-    if (history === "push" && address !== location.pathname + location.search) window.history.pushState(null, "", address);
-    if (history === "replace" && address !== location.pathname + location.search) window.history.replaceState(null, "", address);
+    if (history === "push" && address !== location.pathname + location.search)
+      window.history.pushState(null, "", address);
+    if (history === "replace" && address !== location.pathname + location.search)
+      window.history.replaceState(null, "", address);
     // The chat around a thread is opened at the message with which the thread begins.
     if (!chatId) this._view.showNothing();
     else if (!isOpen) this._opened = this._view.open(chatId, threadId || messageId);
@@ -140,7 +181,10 @@ class ChatApp extends HTMLElement {
     if (chatId && isNarrow.matches) this._main.focus({ preventScroll: true });
   }
 
-  /** Open a chat that the person chose, with the focus where they write. @param {string} chatId "" for none */
+  /**
+   * Open a chat that the person chose, with the focus where they write.
+   * @param {string} chatId "" for none
+   */
   async _openToWrite(chatId) {
     this._go(chatId, "push");
     const dialog = document.querySelector("dialog[open]");
@@ -149,12 +193,18 @@ class ChatApp extends HTMLElement {
     const origin = document.activeElement;
     await this._opened;
     // The person may work elsewhere by now.
-    const isFree = [origin, document.body].includes(document.activeElement) && !document.querySelector("dialog[open]");
+    const isFree =
+      [origin, document.body].includes(document.activeElement) &&
+      !document.querySelector("dialog[open]");
     // On a phone the keyboard would cover the chat.
-    if (chatId && chatId === this._chatId && matchMedia("(pointer: fine)").matches && isFree) this._view.focusComposer();
+    if (chatId && chatId === this._chatId && matchMedia("(pointer: fine)").matches && isFree)
+      this._view.focusComposer();
   }
 
-  /** Open the chat that was open last beside the list; who has one chat, and nothing in it, begins there. */
+  /**
+   * Open the chat that was open last beside the list; who has one chat, and nothing in it, begins
+   * there.
+   */
   _openFirst() {
     if (this._chatId) return;
     const [first, second] = store.list;
@@ -162,7 +212,10 @@ class ChatApp extends HTMLElement {
     else if (first && !second && !first.preview) this._go(first.id, "none");
   }
 
-  /** @param {Entry} entry in the thread, or the message with which it begins @param {HTMLElement} origin */
+  /**
+   * @param {Entry} entry in the thread, or the message with which it begins
+   * @param {HTMLElement} origin
+   */
   _openThread(entry, origin) {
     if (!this._thread.contains(origin)) this._threadOrigin = document.activeElement;
     const threadId = entry.thread || rootOf(entry);
@@ -176,9 +229,12 @@ class ChatApp extends HTMLElement {
       return;
     }
     // One panel beside the chat at a time, where two leave no room for it.
-    if (!isVeryWide.matches && this._membersWanted) [this._membersWanted, this._membersAfter] = [false, true];
+    if (!isVeryWide.matches && this._membersWanted)
+      [this._membersWanted, this._membersAfter] = [false, true];
     this._thread.hidden = false;
-    loadLater().then((isHere) => { if (isHere && !this._thread.hidden) this._thread.open(chatId, threadId, messageId); });
+    loadLater().then((isHere) => {
+      if (isHere && !this._thread.hidden) this._thread.open(chatId, threadId, messageId);
+    });
     this._layOut();
   }
 
@@ -196,9 +252,16 @@ class ChatApp extends HTMLElement {
     const { rootId } = this._thread;
     this._leaveThread();
     window.history.pushState(null, "", `/chats/${encodeURIComponent(this._chatId)}`);
-    const row = Array.from(this._view.querySelectorAll("chat-message")).find(({ entry }) => rootOf(entry) === rootId);
-    const origin = this._threadOrigin?.isConnected && this._threadOrigin !== document.body ? this._threadOrigin : row;
-    /** @type {HTMLElement|null} */ (origin ?? this._view.querySelector(".log"))?.focus({ preventScroll: true });
+    const row = Array.from(this._view.querySelectorAll("chat-message")).find(
+      ({ entry }) => rootOf(entry) === rootId,
+    );
+    const origin =
+      this._threadOrigin?.isConnected && this._threadOrigin !== document.body
+        ? this._threadOrigin
+        : row;
+    /** @type {HTMLElement|null} */ (origin ?? this._view.querySelector(".log"))?.focus({
+      preventScroll: true,
+    });
     this._threadOrigin = null;
   }
 
@@ -207,14 +270,23 @@ class ChatApp extends HTMLElement {
     const unread = store.list
       .map((one) => ({ ...unreadOf(one), replies: one.muted ? 0 : one.unread_replies || 0 }))
       .reduce((sum, { shown, counts, replies }) => sum + (counts ? shown : 0) + replies, 0);
-    document.title = `${unread ? `(${unread}) ` : ""}${chat ? store.nameOf(chat) : gettext("Chats")} · ${siteName}`;
+    document.title = `${unread ? `(${unread}) ` : ""}${
+      chat ? store.nameOf(chat) : gettext("Chats")
+    } · ${siteName}`;
   }
 
   /** The person at the foot of the list. */
   /** @param {Event} event the form of the sign-out */
   _signOut(event) {
     const { turns } = client.outbox;
-    const text = interpolate(ngettext("%(count)s message was not sent yet. Sign out and discard it?", "%(count)s messages were not sent yet. Sign out and discard them?", turns.length), { count: turns.length });
+    const text = interpolate(
+      ngettext(
+        "%(count)s message was not sent yet. Sign out and discard it?",
+        "%(count)s messages were not sent yet. Sign out and discard them?",
+        turns.length,
+      ),
+      { count: turns.length },
+    );
     if (turns.length && !confirm(text)) {
       event.preventDefault();
       return;
@@ -259,7 +331,11 @@ class ChatApp extends HTMLElement {
 
   /** @param {PointerEvent} event */
   _closeDrawers(event) {
-    if (!isWide.matches && !this._members.hidden && !/** @type {Element} */ (event.target).closest(".members-button")) {
+    if (
+      !isWide.matches &&
+      !this._members.hidden &&
+      !(/** @type {Element} */ (event.target).closest(".members-button"))
+    ) {
       this._membersWanted = false;
       this._layOut();
     }
@@ -269,7 +345,8 @@ class ChatApp extends HTMLElement {
   _key(event) {
     if (event.key !== "Escape" || event.defaultPrevented) return;
     if (!isWide.matches && !this._members.hidden) {
-      if (this._members.contains(document.activeElement)) /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
+      if (this._members.contains(document.activeElement))
+        /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
       this._membersWanted = false;
     } else if (this._thread.contains(/** @type {Node} */ (event.target))) {
       if (!this._thread.escape()) this._closeThread();
@@ -278,8 +355,7 @@ class ChatApp extends HTMLElement {
     else if (!this._thread.hidden) {
       this._closeThread();
       return;
-    }
-    else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
+    } else if (isNarrow.matches && this._chatId) this._sidebarOpen = false;
     this._layOut();
   }
 }

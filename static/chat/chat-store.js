@@ -1,8 +1,8 @@
 /**
  * The chats of the signed-in person: names, members, last words, unread counts, people online.
  *
- * The connection watches all of them (`chats.watch`), so the list is live whichever chat is open. It is
- * read from the server when the connection stands, and again after each reconnect.
+ * The connection watches all of them (`chats.watch`), so the list is live whichever chat is open.
+ * It is read from the server when the connection stands, and again after each reconnect.
  */
 
 import { isApiError, isUnreached } from "./api.js";
@@ -21,17 +21,24 @@ const TOGETHER_MS = 300;
  */
 
 /**
- * Events: `change` (anything about the chats), `removed` (detail: the id of a chat that the person is no longer in), `arrived` (detail: the chat and a new message of another member),
- * `load-error` (detail: ApiError).
+ * Events: `change` (anything about the chats), `removed` (detail: the id of a chat that the person
+ * is no longer in), `arrived` (detail: the chat and a new message of another member), `load-error`
+ * (detail: ApiError).
  */
 export class ChatStore extends EventTarget {
   /**
    * @param {import("./api.js").Api} api
    * @param {import("../uamp/client.js").UampClient} client
    * @param {{id: string}} me
-   * @param {Pick<import("./offline/kept-chats.js").KeptChats, "list"|"chat">} [kept] what is shown where the server is not reached
+   * @param {Pick<import("./offline/kept-chats.js").KeptChats, "list"|"chat">} [kept] what is shown
+   *   where the server is not reached
    */
-  constructor(api, client, me, kept = { list: async () => undefined, chat: async () => undefined }) {
+  constructor(
+    api,
+    client,
+    me,
+    kept = { list: async () => undefined, chat: async () => undefined },
+  ) {
     super();
     this._api = api;
     this._client = client;
@@ -49,7 +56,9 @@ export class ChatStore extends EventTarget {
     this._clock = 0;
     /** @type {Map<string, number>} when the last live event of a chat came, by the chat's id */
     this._liveAt = new Map();
-    /** @type {Map<string, number>} when the read began by which a chat is known, by the chat's id */
+    /**
+     * @type {Map<string, number>} when the read began by which a chat is known, by the chat's id
+     */
     this._readAt = new Map();
     this._presences = new Presences();
     /** @type {Map<string, number>} when the person was no longer in a chat, by the chat's id */
@@ -57,11 +66,17 @@ export class ChatStore extends EventTarget {
     client.addEventListener("presence", (/** @type {any} */ { detail }) => this._presence(detail));
     client.addEventListener("watched", () => this.refresh());
     client.addEventListener("activity", (/** @type {any} */ { detail }) => this._activity(detail));
-    client.addEventListener("read", (/** @type {any} */ { detail }) => this._read(detail.chat_id, detail));
+    client.addEventListener("read", (/** @type {any} */ { detail }) =>
+      this._read(detail.chat_id, detail),
+    );
     client.addEventListener("person", (/** @type {any} */ { detail }) => this._person(detail));
     client.addEventListener("profile", (/** @type {any} */ { detail }) => this._profile(detail));
     // Where no connection can be made, the list is shown all the same.
-    client.addEventListener("state", (/** @type {any} */ { detail: { phase } }) => this.loaded || ["connecting", "open"].includes(phase) || this.refresh());
+    client.addEventListener(
+      "state",
+      (/** @type {any} */ { detail: { phase } }) =>
+        this.loaded || ["connecting", "open"].includes(phase) || this.refresh(),
+    );
     client.watch();
   }
 
@@ -80,7 +95,9 @@ export class ChatStore extends EventTarget {
     const began = ++this._clock;
     try {
       const page = await this._api.get(`/chats?limit=${LISTED}`);
-      const read = page.data.filter((/** @type {Chat} */ { id }) => (this._removedAt.get(id) ?? 0) < began).map((/** @type {Chat} */ chat) => this._newer(chat, began));
+      const read = page.data
+        .filter((/** @type {Chat} */ { id }) => (this._removedAt.get(id) ?? 0) < began)
+        .map((/** @type {Chat} */ chat) => this._newer(chat, began));
       const since = this.list.filter(({ id }) => (this._readAt.get(id) ?? 0) > began);
       this._chats = new Map([...since, ...read].map((chat) => [chat.id, chat]));
       const isFirst = !this.loaded;
@@ -109,7 +126,12 @@ export class ChatStore extends EventTarget {
     this._chats.set(chat.id, chat);
   }
 
-  /** A chat that is to be opened: as it is known, else as the server has it, else as this device kept it. @param {string} id @returns {Promise<Chat>} */
+  /**
+   * A chat that is to be opened: as it is known, else as the server has it, else as this device
+   * kept it.
+   * @param {string} id
+   * @returns {Promise<Chat>}
+   */
   async find(id) {
     const known = this._chats.get(id);
     if (known) return known;
@@ -137,7 +159,11 @@ export class ChatStore extends EventTarget {
     }
   }
 
-  /** Read one chat again, for example because its members changed. @param {string} id @returns {Promise<Chat>} */
+  /**
+   * Read one chat again, for example because its members changed.
+   * @param {string} id
+   * @returns {Promise<Chat>}
+   */
   async reload(id) {
     const began = ++this._clock;
     const chat = this._newer(await this._api.get(`/chats/${encodeURIComponent(id)}`), began);
@@ -147,9 +173,10 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * The newer of what was read of a chat and what is known of it. What came live while it was read may be missing
-   * in it, and one that began later may have ended earlier.
-   * @param {Chat} read @param {number} began
+   * The newer of what was read of a chat and what is known of it. What came live while it was read
+   * may be missing in it, and one that began later may have ended earlier.
+   * @param {Chat} read
+   * @param {number} began
    * @returns {Chat}
    */
   _newer(read, began) {
@@ -161,7 +188,11 @@ export class ChatStore extends EventTarget {
     return this._known(read, began);
   }
 
-  /** Learn who is in a chat, and who of them came or went while it was read. @param {Chat} chat @param {number} began */
+  /**
+   * Learn who is in a chat, and who of them came or went while it was read.
+   * @param {Chat} chat
+   * @param {number} began
+   */
   _known(chat, began) {
     this._presences.apply(chat, began);
     people.learn(chat.participants);
@@ -174,7 +205,13 @@ export class ChatStore extends EventTarget {
     this._changed();
   }
 
-  /** Make a chat, with people and agents by their names. @param {string} title @param {string[]} users @param {string[]} agents @returns {Promise<Chat>} */
+  /**
+   * Make a chat, with people and agents by their names.
+   * @param {string} title
+   * @param {string[]} users
+   * @param {string[]} agents
+   * @returns {Promise<Chat>}
+   */
   async create(title, users, agents) {
     const chat = await this._api.post("/chats", { title, users, agents });
     this.take(chat);
@@ -183,12 +220,17 @@ export class ChatStore extends EventTarget {
 
   /**
    * Make a chat that begins with the history up to a message; the same key leads to the same chat.
-   * @param {string} id of the chat @param {string} messageId @param {string} title @param {string} key
+   * @param {string} id of the chat
+   * @param {string} messageId
+   * @param {string} title
+   * @param {string} key
    * @returns {Promise<Chat>}
    */
   async fork(id, messageId, title, key) {
     const body = { message_id: messageId, title };
-    const chat = await this._api.post(`/chats/${encodeURIComponent(id)}/forks`, body, { "Idempotency-Key": key });
+    const chat = await this._api.post(`/chats/${encodeURIComponent(id)}/forks`, body, {
+      "Idempotency-Key": key,
+    });
     this.take(chat);
     return chat;
   }
@@ -205,21 +247,38 @@ export class ChatStore extends EventTarget {
   /** What a chat is called: its title, else the names of the others. @param {Chat} chat */
   nameOf(chat) {
     if (chat.title) return chat.title;
-    const others = this.others(chat).map(({ kind, name }) => (kind === "user" ? people.nameOf(name) : name));
+    const others = this.others(chat).map(({ kind, name }) =>
+      kind === "user" ? people.nameOf(name) : name,
+    );
     return others.join(", ") || gettext("Notes to self");
   }
 
-  /** The chat without a title of the person and one other member. @param {string} name @param {Participant["kind"]} [kind] @returns {Chat|undefined} */
+  /**
+   * The chat without a title of the person and one other member.
+   * @param {string} name
+   * @param {Participant["kind"]} [kind]
+   * @returns {Chat|undefined}
+   */
   directWith(name, kind = "user") {
     return this.list.find((chat) => {
       const others = this.others(chat);
-      return !chat.title && others.length === 1 && others[0].kind === kind && others[0].name === name;
+      return (
+        !chat.title && others.length === 1 && others[0].kind === kind && others[0].name === name
+      );
     });
   }
 
-  /** Open the chat with one member, which is made if there is none. @param {string} name @param {Participant["kind"]} [kind] @returns {Promise<Chat>} */
+  /**
+   * Open the chat with one member, which is made if there is none.
+   * @param {string} name
+   * @param {Participant["kind"]} [kind]
+   * @returns {Promise<Chat>}
+   */
   async message(name, kind = "user") {
-    return this.directWith(name, kind) ?? (await this.create("", kind === "user" ? [name] : [], kind === "agent" ? [name] : []));
+    return (
+      this.directWith(name, kind) ??
+      (await this.create("", kind === "user" ? [name] : [], kind === "agent" ? [name] : []))
+    );
   }
 
   /** @param {Participant} participant */
@@ -232,10 +291,14 @@ export class ChatStore extends EventTarget {
     return chat.participants.filter((participant) => !this._isMe(participant));
   }
 
-  /** @param {{chat_id: string, kind: string, at_seq: number, message?: any, message_id?: string, thread?: string, replies?: number}} activity */
+  /**
+   * @param {{chat_id: string, kind: string, at_seq: number, message?: any, message_id?: string,
+   *   thread?: string, replies?: number}} activity
+   */
   _activity({ chat_id: id, kind, at_seq: seq, message, message_id: messageId, thread, replies }) {
     this._liveAt.set(id, ++this._clock);
-    if (kind === "message.read") this._read(id, { type: kind, user_id: this._me.id, message_id: messageId, thread, replies });
+    if (kind === "message.read")
+      this._read(id, { type: kind, user_id: this._me.id, message_id: messageId, thread, replies });
     else if (kind === "message.created" && this._chats.has(id)) this._message(id, message, seq);
     else this._readLater(id);
   }
@@ -273,7 +336,8 @@ export class ChatStore extends EventTarget {
       // Only the server knows whether the version that it replaces was read.
       if (message.version_of) this._readLater(id);
       else chat.unread += 1;
-      if (!message.version_of && message.mentions?.includes(this._me.id)) chat.unread_mentions = (chat.unread_mentions || 0) + 1;
+      if (!message.version_of && message.mentions?.includes(this._me.id))
+        chat.unread_mentions = (chat.unread_mentions || 0) + 1;
       this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
     }
     this._changed();
@@ -296,7 +360,8 @@ export class ChatStore extends EventTarget {
         await this.reload(id);
       } catch (error) {
         if (!isApiError(error)) throw error;
-        // One is not in the chat any more. After any other error the list is read with the next connection.
+        // One is not in the chat any more. After any other error the list is read with the next
+        // connection.
         if (error.status === 404) this._remove(id);
       }
     }, TOGETHER_MS);
@@ -320,7 +385,12 @@ export class ChatStore extends EventTarget {
   /** @param {import("../uamp/types.js").Frame} event */
   _presence({ type, user_id: userId, kind = "user" }) {
     const online = type === "presence.online";
-    this._presences.take(this._chats.values(), { kind, id: String(userId), online, at: ++this._clock });
+    this._presences.take(this._chats.values(), {
+      kind,
+      id: String(userId),
+      online,
+      at: ++this._clock,
+    });
     this._changed();
   }
 

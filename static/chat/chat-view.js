@@ -7,7 +7,7 @@ import { ChatMoney } from "./money/chat-money.js";
 import { AnswerActs, takenBack } from "./actions/answer-acts.js";
 import { mayDecide } from "./decisions.js";
 import { loadLog } from "./deferred.js";
-import { editLast, escape } from "./keyboard/chat-keys.js";
+import { editLast, onEscape } from "./keyboard/chat-keys.js";
 import { Announcements } from "./log/announcements.js";
 import { Places } from "./log/places.js";
 import { markRead, readersOf, showReader } from "./read-marker.js";
@@ -62,41 +62,75 @@ export class ChatView extends View {
     this._history = new History(page, api, kept);
     this._places = new Places(this._history, (text) => this._say(text));
     this._announcements = new Announcements();
-    this._acts = new AnswerActs(() => this.session, (text) => this._say(text));
+    this._acts = new AnswerActs(
+      () => this.session,
+      (text) => this._say(text),
+    );
   }
 
   connectedCallback() {
     super.connectedCallback();
-    this.addEventListener("show-message", (event) => this.showMessage(/** @type {CustomEvent<string>} */ (event).detail));
+    this.addEventListener("show-message", (event) =>
+      this.showMessage(/** @type {CustomEvent<string>} */ (event).detail),
+    );
     this.addEventListener("choose-files", () => this._composer?.chooseFiles());
-    this.addEventListener("say", (event) => this._composer?.say(/** @type {CustomEvent<string>} */ (event).detail));
+    this.addEventListener("say", (event) =>
+      this._composer?.say(/** @type {CustomEvent<string>} */ (event).detail),
+    );
     store.addEventListener("change", () => {
       this.chat = (this.chatId && store.get(this.chatId)) || this.chat;
       if (this._error?.code === "removed" && store.get(this.chatId)) void this.open(this.chatId);
     });
-    store.addEventListener("removed", (event) => this._removed(/** @type {CustomEvent<string>} */ (event).detail));
+    store.addEventListener("removed", (event) =>
+      this._removed(/** @type {CustomEvent<string>} */ (event).detail),
+    );
     document.addEventListener("visibilitychange", () => this._markRead());
     addEventListener("focus", () => this._markRead());
   }
 
   render() {
-    return html`<chat-head .chatId=${this.chatId} .membersShown=${this.membersShown}></chat-head>${this._body()}`;
+    return html`<chat-head .chatId=${this.chatId} .membersShown=${this.membersShown}></chat-head
+      >${this._body()}`;
   }
 
   _body() {
-    if (!this.chatId) return nothingOpen(() => this.dispatchEvent(new Event("new-chat", { bubbles: true })));
+    if (!this.chatId)
+      return nothingOpen(() => this.dispatchEvent(new Event("new-chat", { bubbles: true })));
     if (this._error) return failure(this._error, () => this.open(this.chatId));
-    return repeat([this._opened], (opened) => opened, () => html`
-      <shared-state></shared-state><message-list .mayDecide=${(/** @type {import("../uamp/approvals.js").Approval} */ approval) => this.chat !== null && mayDecide(this.chat, approval)} @bottom=${() => this._markRead()}
-        @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
-        @newest=${() => this._places.goTo(() => this._history.loadNewest())} @place=${(/** @type {CustomEvent} */ e) => this._places.goTo(() => this._history.loadAround(e.detail))}
-        @retry-turn=${(/** @type {CustomEvent} */ e) => this.session?.retry(e.detail)} @discard-turn=${(/** @type {CustomEvent} */ e) => this.session?.discard(e.detail)}
-        @ask-again=${(/** @type {CustomEvent} */ e) => this._composer?.write(e.detail)} @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)} @answer-again=${(/** @type {CustomEvent} */ e) => this._acts.answerAgain(e.detail)}
-        @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._acts.editAndAsk(e)}
-        @decide=${(/** @type {CustomEvent} */ e) => this._acts.decide(e.detail)} @stop-answer=${(/** @type {CustomEvent} */ e) => this._acts.stop(e.detail)}></message-list>
-      <typing-line></typing-line><queue-strip @queue-start=${(/** @type {CustomEvent} */ e) => this._acts.onQueue(e.detail, "start")}
-        @queue-remove=${(/** @type {CustomEvent} */ e) => this._acts.onQueue(e.detail, "remove")} @queue-edit=${(/** @type {CustomEvent} */ e) => this._editQueued(e.detail)}></queue-strip>
-      <chat-composer @keydown=${(/** @type {KeyboardEvent} */ e) => editLast(e, this._composer)}></chat-composer>`);
+    return repeat(
+      [this._opened],
+      (opened) => opened,
+      () =>
+        html` <shared-state></shared-state
+          ><message-list
+            .mayDecide=${(/** @type {import("../uamp/approvals.js").Approval} */ approval) =>
+              this.chat !== null && mayDecide(this.chat, approval)}
+            @bottom=${() => this._markRead()}
+            @older=${() => this._history.loadOlder()}
+            @newer=${() => this._history.loadNewer()}
+            @newest=${() => this._places.goTo(() => this._history.loadNewest())}
+            @place=${(/** @type {CustomEvent} */ e) =>
+              this._places.goTo(() => this._history.loadAround(e.detail))}
+            @retry-turn=${(/** @type {CustomEvent} */ e) => this.session?.retry(e.detail)}
+            @discard-turn=${(/** @type {CustomEvent} */ e) => this.session?.discard(e.detail)}
+            @ask-again=${(/** @type {CustomEvent} */ e) => this._composer?.write(e.detail)}
+            @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)}
+            @answer-again=${(/** @type {CustomEvent} */ e) => this._acts.answerAgain(e.detail)}
+            @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._acts.editAndAsk(e)}
+            @decide=${(/** @type {CustomEvent} */ e) => this._acts.decide(e.detail)}
+            @stop-answer=${(/** @type {CustomEvent} */ e) => this._acts.stop(e.detail)}
+          ></message-list>
+          <typing-line></typing-line
+          ><queue-strip
+            @queue-start=${(/** @type {CustomEvent} */ e) => this._acts.onQueue(e.detail, "start")}
+            @queue-remove=${(/** @type {CustomEvent} */ e) =>
+              this._acts.onQueue(e.detail, "remove")}
+            @queue-edit=${(/** @type {CustomEvent} */ e) => this._editQueued(e.detail)}
+          ></queue-strip>
+          <chat-composer
+            @keydown=${(/** @type {KeyboardEvent} */ e) => editLast(e, this._composer)}
+          ></chat-composer>`,
+    );
   }
 
   /** @returns {import("./log/message-list.js").MessageList|null} */
@@ -117,7 +151,10 @@ export class ChatView extends View {
   /** No chat is open. */
   showNothing = () => this._leave();
 
-  /** @param {string} chatId @param {string} [messageId] where the chat is opened, instead of at its end */
+  /**
+   * @param {string} chatId
+   * @param {string} [messageId] where the chat is opened, instead of at its end
+   */
   async open(chatId, messageId = "") {
     if (messageId && chatId === this.chatId && page.state.loaded) {
       this.showMessage(messageId);
@@ -158,7 +195,10 @@ export class ChatView extends View {
     this._composer?.focusText();
   }
 
-  /** The person was removed from the chat that is open, and what they see ends. @param {string} chatId */
+  /**
+   * The person was removed from the chat that is open, and what they see ends.
+   * @param {string} chatId
+   */
   _removed(chatId) {
     client.leave(chatId);
     if (chatId !== this.chatId) return;
@@ -189,21 +229,38 @@ export class ChatView extends View {
     this.session = session;
     const { signal } = this._listeners;
     /** @template T @param {string} type @param {(detail: T) => void} listener */
-    const on = (type, listener) => session.addEventListener(type, (event) => listener(/** @type {CustomEvent<T>} */ (event).detail), { signal });
+    const on = (type, listener) =>
+      session.addEventListener(
+        type,
+        (event) => listener(/** @type {CustomEvent<T>} */ (event).detail),
+        { signal },
+      );
     followSession(page, session, signal);
     on("message", (/** @type {{message: Frame, seq: number}} */ event) => this._onMessage(event));
-    on("transcript", (/** @type {Frame} */ event) => learnTranscript(page.state.entries.find(({ id }) => id === event.message_id), event.transcript));
+    on("transcript", (/** @type {Frame} */ event) =>
+      learnTranscript(
+        page.state.entries.find(({ id }) => id === event.message_id),
+        event.transcript,
+      ),
+    );
     on("act", (/** @type {Frame} */ event) => this._onAct(event));
     on("response", (/** @type {LiveResponse} */ response) => this._onResponse(response));
     on("response-end", (/** @type {LiveResponse} */ response) => this._onResponseEnd(response));
-    on("typing", (/** @type {{user_id: string, username: string, is_typing: boolean}} */ event) => this._typing?.typed(event));
+    on("typing", (/** @type {{user_id: string, username: string, is_typing: boolean}} */ event) =>
+      this._typing?.typed(event),
+    );
     on("read", (/** @type {Frame} */ event) => showReader(this.chat, event));
-    on("approvals", (/** @type {import("../uamp/approvals.js").Approval|null} */ asked) => this._announcements.approvals(session.approvals.list, asked));
-    if (this._list) new ChatMoney(this._list, (text) => this._say(text)).listen(session, () => this.chat, signal);
+    on("approvals", (/** @type {import("../uamp/approvals.js").Approval|null} */ asked) =>
+      this._announcements.approvals(session.approvals.list, asked),
+    );
+    if (this._list)
+      new ChatMoney(this._list, (text) => this._say(text)).listen(session, () => this.chat, signal);
     on("ready", () => this._markRead());
     on("reset", (/** @type {{epoch: string}} */ event) => this._onReset(event));
     on("limit", () => this._say(gettext("You're sending messages too fast. Wait a moment.")));
-    on("error", (/** @type {Frame & {message: string, fatal?: boolean}} */ error) => this._onError(error));
+    on("error", (/** @type {Frame & {message: string, fatal?: boolean}} */ error) =>
+      this._onError(error),
+    );
   }
 
   async _loadHistory() {
@@ -216,13 +273,17 @@ export class ChatView extends View {
     if (this.chatId !== chatId || this.session !== session) return;
     if (this._history.isKept) {
       catchUp(page, session);
-      session.addEventListener("ready", () => this._places.goTo(() => this._readAgain()), { once: true, signal: this._listeners.signal });
+      session.addEventListener("ready", () => this._places.goTo(() => this._readAgain()), {
+        once: true,
+        signal: this._listeners.signal,
+      });
       return;
     }
     const readers = await receipts;
     if (this.chatId !== chatId || this.session !== session) return;
     page.dispatch({ type: "readers", readers });
-    if (this.chat?.unread) page.dispatch({ type: "unread-after", seq: readers.get(me.id)?.seq ?? 0 });
+    if (this.chat?.unread)
+      page.dispatch({ type: "unread-after", seq: readers.get(me.id)?.seq ?? 0 });
     catchUp(page, session);
     this._showRunning();
     this._hasReaders = true;
@@ -230,7 +291,10 @@ export class ChatView extends View {
     this._loadPins();
   }
 
-  /** Load the newest messages, or those around the one that the address names. @param {ChatSession} session */
+  /**
+   * Load the newest messages, or those around the one that the address names.
+   * @param {ChatSession} session
+   */
   async _loadMessages(session) {
     const wanted = this._wanted;
     this._wanted = "";
@@ -259,7 +323,10 @@ export class ChatView extends View {
   /** @param {{epoch: string}} event */
   async _onReset(event) {
     await this._readAgain();
-    this.session?.reconcile(event.epoch, page.state.entries.map((e) => ({ ...e, created_at: e.at })));
+    this.session?.reconcile(
+      event.epoch,
+      page.state.entries.map((e) => ({ ...e, created_at: e.at })),
+    );
   }
 
   /** @param {{message: Frame, seq: number}} event */
@@ -280,15 +347,17 @@ export class ChatView extends View {
     if (isFrom(entry, me.id)) {
       this._list?.toBottom?.();
       if (!this._isReplayed(seq)) this.dispatchEvent(new Event("message-sent", { bubbles: true }));
-    }
-    else if (entry.sender_kind === "user") {
+    } else if (entry.sender_kind === "user") {
       this._typing?.stopped(entry.sender_id);
       if (!this._isReplayed(seq)) this._announcements.message(entry);
     }
     this._markRead();
   }
 
-  /** A member did something with a message: the state has it, except for what only the server has. @param {Frame} event */
+  /**
+   * A member did something with a message: the state has it, except for what only the server has.
+   * @param {Frame} event
+   */
   _onAct(event) {
     const entry = page.state.entries.find(({ id }) => id === event.message_id);
     if (event.type === "message.deleted" && event.thread) this._countAgain(event.thread);
@@ -333,7 +402,11 @@ export class ChatView extends View {
    * @returns {boolean} whether the key had this meaning
    */
   escape(event) {
-    return Boolean(this.session && this.contains(/** @type {Node} */ (event.target)) && escape(event, this._composer));
+    return Boolean(
+      this.session &&
+        this.contains(/** @type {Node} */ (event.target)) &&
+        onEscape(event, this._composer),
+    );
   }
 
   _markRead() {

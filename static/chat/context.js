@@ -13,8 +13,12 @@ import { LastChat } from "./store/last-chat.js";
 import { REDUCERS, emptyChat } from "./store/open-chat.js";
 import { Store } from "./store/store.js";
 
-/** @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings: import("./person/settings.js").Values, chat_id: string, upload_bytes: number, link_cards: boolean, needs_model: boolean, may_connect_model: boolean, transcripts: boolean, previews: string[], languages: [string, string][],
- *   csrf_cookie: string}} */
+/**
+ * @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings:
+ *   import("./person/settings.js").Values, chat_id: string, upload_bytes: number, link_cards:
+ *   boolean, needs_model: boolean, may_connect_model: boolean, transcripts: boolean, previews:
+ *   string[], languages: [string, string][], csrf_cookie: string}}
+ */
 export const start = JSON.parse(document.getElementById("start")?.textContent ?? "");
 export const me = start.me;
 people.learn([me]);
@@ -23,7 +27,11 @@ await forgetOthers(me.id);
 /** What this device keeps for times without a connection. */
 export const kept = new KeptChats(me.id);
 export const api = new Api(start.csrf_cookie);
-export const client = new UampClient({ userId: me.id, outbox: await openOutbox(me.id), ticket: async () => (await api.post("/tickets")).ticket });
+export const client = new UampClient({
+  userId: me.id,
+  outbox: await openOutbox(me.id),
+  ticket: async () => (await api.post("/tickets")).ticket,
+});
 export const settings = new Settings(api, start.settings, client);
 export const drafts = new Drafts(localStorage, me.id);
 export const lastChat = new LastChat(localStorage, me.id);
@@ -31,16 +39,21 @@ export const lastChat = new LastChat(localStorage, me.id);
 export const page = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
 /** What the views of the open thread draw. */
 export const threadPage = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
-/** The state that a view draws: of the thread inside its panel, else of the chat. @param {Element} view */
+/**
+ * The state that a view draws: of the thread inside its panel, else of the chat.
+ * @param {Element} view
+ */
 export const pageAt = (view) => (view.closest("thread-panel") ? threadPage : page);
 /** The state in which a message is shown. @param {import("./store/entry.js").Entry} entry */
-export const pageOf = (entry) => (entry.thread && entry.thread === threadPage.state.thread ? threadPage : page);
+export const pageOf = (entry) =>
+  entry.thread && entry.thread === threadPage.state.thread ? threadPage : page;
 export const store = new ChatStore(api, client, me, kept);
 export const calls = new Calls({ client, store, api, me });
 
 /**
- * Ask whether one is still signed in; if not, stop trying and say so. A refused handshake looks like
- * any lost connection, and a chat without membership like one that is not there: REST knows better.
+ * Ask whether one is still signed in; if not, stop trying and say so. A refused handshake looks
+ * like any lost connection, and a chat without membership like one that is not there: REST knows
+ * better.
  * @returns {Promise<boolean>} false when one is signed out
  */
 export async function checkSignedIn() {

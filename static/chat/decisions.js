@@ -21,5 +21,6 @@ export function mayDecide({ participants }, { userId }) {
 export function decide(session, { approval: { key }, approved, reason }, say) {
   // The card has a copy: the client keeps the approval itself.
   const approval = session.approvals.list.find((one) => one.key === key);
-  if (approval && !session.decide(approval, approved, reason)) say(gettext("You're offline. Try again when you're back online."));
+  if (approval && !session.decide(approval, approved, reason))
+    say(gettext("You're offline. Try again when you're back online."));
 }

@@ -1,6 +1,6 @@
 /**
- * The modules that the first look at a chat does not wait for. The log comes beside the composer; `later.js` comes once the
- * chat stands, or with the first event or key that is meant for it.
+ * The modules that the first look at a chat does not wait for. The log comes beside the composer;
+ * `later.js` comes once the chat stands, or with the first event or key that is meant for it.
  */
 
 import { ApiError } from "./api.js";
@@ -8,16 +8,36 @@ import { gettext } from "./words.js";
 
 /** For which only parts in `later.js` listen. */
 const EVENTS = [
-  "add-members", "ask-to-call", "chat-menu", "chat-settings", "delete-message", "message-menu", "new-chat",
-  "open-member", "open-profile", "open-search", "open-settings", "open-threads", "pick-emoji", "react",
-  "set-payer", "share-chat", "show-frames", "show-revisions", "show-shortcuts", "view-media",
+  "add-members",
+  "ask-to-call",
+  "chat-menu",
+  "chat-settings",
+  "delete-message",
+  "message-menu",
+  "new-chat",
+  "open-member",
+  "open-profile",
+  "open-search",
+  "open-settings",
+  "open-threads",
+  "pick-emoji",
+  "react",
+  "set-payer",
+  "share-chat",
+  "show-frames",
+  "show-revisions",
+  "show-shortcuts",
+  "view-media",
 ];
 
 /** @type {Promise<boolean>|null} */
 let loading = null;
 let isHere = false;
 
-/** Load the list of messages; rejects with an ApiError without a connection. @returns {Promise<unknown>} */
+/**
+ * Load the list of messages; rejects with an ApiError without a connection.
+ * @returns {Promise<unknown>}
+ */
 export function loadLog() {
   const log = import("./log/message-list.js").catch((error) => {
     throw isUnreachable(error) ? new ApiError(0) : error;
@@ -27,19 +47,35 @@ export function loadLog() {
   return log;
 }
 
-/** Load the other parts once; without a connection the next call tries again. @returns {Promise<boolean>} whether they are here */
+/**
+ * Load the other parts once; without a connection the next call tries again.
+ * @returns {Promise<boolean>} whether they are here
+ */
 export function loadLater() {
-  loading ||= import("./later.js").then(() => (isHere = true), (error) => {
-    if (!isUnreachable(error)) throw error;
-    loading = null;
-    return false;
-  });
+  loading ||= import("./later.js").then(
+    () => (isHere = true),
+    (error) => {
+      if (!isUnreachable(error)) throw error;
+      loading = null;
+      return false;
+    },
+  );
   return loading;
 }
 
 /** Repeat for `later.js` the events and keys that come before it. */
 export function forwardToLater() {
-  for (const type of EVENTS) addEventListener(type, (event) => repeat(event, () => new CustomEvent(type, { bubbles: true, detail: /** @type {CustomEvent} */ (event).detail })));
+  for (const type of EVENTS)
+    addEventListener(type, (event) =>
+      repeat(
+        event,
+        () =>
+          new CustomEvent(type, {
+            bubbles: true,
+            detail: /** @type {CustomEvent} */ (event).detail,
+          }),
+      ),
+    );
   addEventListener("keydown", (event) => {
     if (isHere || !isForLater(event)) return;
     // The browser has a meaning of its own for most of them.
@@ -52,15 +88,26 @@ export function forwardToLater() {
 async function repeat({ target }, copy) {
   if (isHere) return;
   if (await loadLater()) target?.dispatchEvent(copy());
-  else document.querySelector("chat-view")?.dispatchEvent(new CustomEvent("say", { detail: gettext("You're offline. Try again when you're back online.") }));
+  else
+    document.querySelector("chat-view")?.dispatchEvent(
+      new CustomEvent("say", {
+        detail: gettext("You're offline. Try again when you're back online."),
+      }),
+    );
 }
 
-/** Whether a key opens the palette, the search, the threads or the list of shortcuts. @param {KeyboardEvent} event */
+/**
+ * Whether a key opens the palette, the search, the threads or the list of shortcuts.
+ * @param {KeyboardEvent} event
+ */
 function isForLater({ key, ctrlKey, metaKey, shiftKey, altKey, isComposing }) {
   if (altKey || isComposing) return false;
   if (!ctrlKey && !metaKey) return key === "?";
   return (shiftKey ? ["f", "l"] : ["k"]).includes(key.toLowerCase());
 }
 
-/** Whether a module was not fetched; each browser says so in words of its own. @param {unknown} error */
+/**
+ * Whether a module was not fetched; each browser says so in words of its own.
+ * @param {unknown} error
+ */
 const isUnreachable = (error) => error instanceof TypeError && /module/.test(error.message);

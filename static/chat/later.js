@@ -1,6 +1,6 @@
 /**
- * The parts of the page that open with a click or a key, what stands beside the chat, and what the browser does while no
- * page is open: `deferred.js` loads them.
+ * The parts of the page that open with a click or a key, what stands beside the chat, and what the
+ * browser does while no page is open: `deferred.js` loads them.
  */
 
 import { api, client } from "./context.js";
@@ -35,17 +35,29 @@ import "./search/threads-dialog.js";
 
 on("new-chat", () => part("new-chat-dialog").startChat());
 on("add-members", (/** @type {Chat} */ chat) => part("new-chat-dialog").addTo(chat));
-on("open-member", (/** @type {{chat: Chat, member: Participant}} */ { chat, member }) => part("member-dialog").open(chat, member));
-on("open-profile", (/** @type {import("./person/profile-card.js").Subject} */ subject) => part("profile-card").open(subject));
+on("open-member", (/** @type {{chat: Chat, member: Participant}} */ { chat, member }) =>
+  part("member-dialog").open(chat, member),
+);
+on("open-profile", (/** @type {import("./person/profile-card.js").Subject} */ subject) =>
+  part("profile-card").open(subject),
+);
 on("ask-to-call", (/** @type {Chat} */ chat) => part("call-dialog").open(chat));
 on("chat-settings", (/** @type {Chat} */ chat) => part("chat-settings-dialog").open(chat));
 on("share-chat", (/** @type {Chat} */ chat) => part("links-dialog").open(chat));
 on("set-payer", (/** @type {Chat} */ chat) => part("payer-dialog").open(chat));
-on("message-menu", (/** @type {Entry} */ entry, origin) => part("message-menu").open(origin, entry));
+on("message-menu", (/** @type {Entry} */ entry, origin) =>
+  part("message-menu").open(origin, entry),
+);
 on("chat-menu", (/** @type {Chat} */ chat, origin) => part("chat-menu").open(origin, chat));
 on("react", (/** @type {Entry} */ entry, origin) => part("emoji-picker").open(origin, entry));
-on("pick-emoji", (/** @type {(emoji: string) => void} */ take, origin) => part("emoji-picker").open(origin, null, take));
-on("delete-message", (/** @type {Entry} */ entry, origin) => part("delete-dialog").open(origin, entry));
-on("show-revisions", (/** @type {Entry} */ entry, origin) => part("revisions-dialog").open(origin, entry));
+on("pick-emoji", (/** @type {(emoji: string) => void} */ take, origin) =>
+  part("emoji-picker").open(origin, null, take),
+);
+on("delete-message", (/** @type {Entry} */ entry, origin) =>
+  part("delete-dialog").open(origin, entry),
+);
+on("show-revisions", (/** @type {Entry} */ entry, origin) =>
+  part("revisions-dialog").open(origin, entry),
+);
 on("show-frames", (/** @type {Entry} */ entry) => part("message-console").open(entry));
 registerWorker(client).then(() => beNotified(api));

@@ -1,4 +1,7 @@
-/** How far the person has read the open chat: sent to the members when the newest message is on the screen. */
+/**
+ * How far the person has read the open chat: sent to the members when the newest message is on the
+ * screen.
+ */
 
 import { api, me, page } from "./context.js";
 import { newestOfOthers } from "./store/open-chat.js";
@@ -13,7 +16,11 @@ export function markRead(session, list) {
   const newest = newestOfOthers(page.state);
   const known = page.state.readers.get(me.id)?.seq ?? 0;
   if (!newest || newest.seq <= known) return;
-  if (session.markRead(newest.id)) page.dispatch({ type: "read", reader: { user_id: me.id, username: me.username, seq: newest.seq } });
+  if (session.markRead(newest.id))
+    page.dispatch({
+      type: "read",
+      reader: { user_id: me.id, username: me.username, seq: newest.seq },
+    });
 }
 
 /**
@@ -22,12 +29,27 @@ export function markRead(session, list) {
  */
 export function showReader(chat, { user_id: userId, message_id: messageId }) {
   const entry = page.state.entries.find(({ id }) => id === messageId);
-  const reader = chat?.participants.find(({ kind, id }) => kind === "user" && String(id) === String(userId));
-  if (entry && reader) page.dispatch({ type: "read", reader: { user_id: userId, username: reader.name, seq: entry.seq } });
+  const reader = chat?.participants.find(
+    ({ kind, id }) => kind === "user" && String(id) === String(userId),
+  );
+  if (entry && reader)
+    page.dispatch({
+      type: "read",
+      reader: { user_id: userId, username: reader.name, seq: entry.seq },
+    });
 }
 
-/** How far each member has read. @param {string} chatId @returns {Promise<Map<string, import("./store/open-chat.js").Reader>>} by the id of the user */
+/**
+ * How far each member has read.
+ * @param {string} chatId
+ * @returns {Promise<Map<string, import("./store/open-chat.js").Reader>>} by the id of the user
+ */
 export async function readersOf(chatId) {
   const { data } = await api.get(`/chats/${encodeURIComponent(chatId)}/receipts`);
-  return new Map(data.map((/** @type {import("./store/open-chat.js").Reader} */ receipt) => [String(receipt.user_id), receipt]));
+  return new Map(
+    data.map((/** @type {import("./store/open-chat.js").Reader} */ receipt) => [
+      String(receipt.user_id),
+      receipt,
+    ]),
+  );
 }

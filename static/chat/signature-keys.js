@@ -1,4 +1,7 @@
-/** The keys with which answers and receipts are signed, as the server publishes them; each is read once in a while. */
+/**
+ * The keys with which answers and receipts are signed, as the server publishes them; each is read
+ * once in a while.
+ */
 
 const FRESH_MS = 300_000;
 /** The server answers for so many ids at once. */
@@ -18,7 +21,11 @@ export class SignatureKeys {
     this._asked = null;
   }
 
-  /** The keys of an id: one, or none where it is not published. @param {string} kid @returns {Promise<PublishedKey[]>} */
+  /**
+   * The keys of an id: one, or none where it is not published.
+   * @param {string} kid
+   * @returns {Promise<PublishedKey[]>}
+   */
   async of(kid) {
     const known = this._known.get(kid);
     if (known && known.until > Date.now()) return known.keys;
@@ -38,7 +45,10 @@ export class SignatureKeys {
     /** @type {PublishedKey[]} */
     const found = [];
     for (let at = 0; at < kids.length; at += KIDS_MOST) {
-      const query = kids.slice(at, at + KIDS_MOST).map((kid) => `kid=${encodeURIComponent(kid)}`).join("&");
+      const query = kids
+        .slice(at, at + KIDS_MOST)
+        .map((kid) => `kid=${encodeURIComponent(kid)}`)
+        .join("&");
       found.push(...(await this._get(`/.well-known/jwks.json?${query}`)).keys);
     }
     return found;

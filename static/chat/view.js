@@ -4,7 +4,9 @@ import { LitElement, html, nothing } from "../vendor/lit/lit.js";
 import { PATHS } from "./dom.js";
 import { lookOf, people, profileOfChat } from "./person/looks.js";
 
-/** A Lit element whose content is part of the page: one style sheet, ids and labels reach into it. */
+/**
+ * A Lit element whose content is part of the page: one style sheet, ids and labels reach into it.
+ */
 export class View extends LitElement {
   createRenderRoot() {
     return this;
@@ -13,17 +15,40 @@ export class View extends LitElement {
 
 /** @param {keyof typeof PATHS} name an icon that assistive tools skip */
 export const glyph = (name) =>
-  html`<svg class="icon icon-${name}" viewBox="0 0 24 24" aria-hidden="true"><path d=${PATHS[name]}></path></svg>`;
+  html`<svg class="icon icon-${name}" viewBox="0 0 24 24" aria-hidden="true">
+    <path d=${PATHS[name]}></path>
+  </svg>`;
 
 /**
- * @param {import("./person/looks.js").Look} look @param {"user"|"agent"|"chat"} kind @param {boolean} online
+ * @param {import("./person/looks.js").Look} look
+ * @param {"user"|"agent"|"chat"} kind
+ * @param {boolean} online
  */
-const drawn = (look, kind, online) => html`<span class="avatar avatar-${kind} tone-${look.tone} ${look.isInkDark ? "is-ink-dark" : ""} ${
-  look.isEmoji ? "is-emoji" : ""}" .style=${look.colour ? `--tone: ${look.colour}` : ""} aria-hidden="true"><span class="avatar-text">${look.text}</span>${
-  look.url ? html`<img class="avatar-picture" src=${look.url} alt="" loading="lazy" ?hidden=${broken.has(look.url)} @error=${hide}>` : nothing}${
-  online ? html`<span class="presence-dot"></span>` : nothing}</span>`;
+const drawn = (look, kind, online) =>
+  html`<span
+    class="avatar avatar-${kind} tone-${look.tone} ${look.isInkDark ? "is-ink-dark" : ""} ${
+      look.isEmoji ? "is-emoji" : ""
+    }"
+    .style=${look.colour ? `--tone: ${look.colour}` : ""}
+    aria-hidden="true"
+    ><span class="avatar-text">${look.text}</span>${
+      look.url
+        ? html`<img
+            class="avatar-picture"
+            src=${look.url}
+            alt=""
+            loading="lazy"
+            ?hidden=${broken.has(look.url)}
+            @error=${hide}
+          />`
+        : nothing
+    }${online ? html`<span class="presence-dot"></span>` : nothing}</span
+  >`;
 
-/** Addresses at which no picture is any more: the initials behind it are shown. @type {Set<string>} */
+/**
+ * Addresses at which no picture is any more: the initials behind it are shown.
+ * @type {Set<string>}
+ */
 const broken = new Set();
 
 /** @param {Event} event */
@@ -34,17 +59,31 @@ function hide({ target }) {
 }
 
 /**
- * The picture, emoji or initials of a person or agent, on a colour that the name decides; agents are square, people round.
- * @param {string} name @param {"user"|"agent"} kind @param {boolean} [online] shows a dot
+ * The picture, emoji or initials of a person or agent, on a colour that the name decides; agents
+ * are square, people round.
+ * @param {string} name
+ * @param {"user"|"agent"} kind
+ * @param {boolean} [online] shows a dot
  */
-export const face = (name, kind, online = false) => drawn(lookOf(name, kind === "user" ? people.profile(name) : {}), kind, online);
+export const face = (name, kind, online = false) =>
+  drawn(lookOf(name, kind === "user" ? people.profile(name) : {}), kind, online);
 
-/** An avatar that is being chosen. @param {string} name @param {import("./person/looks.js").Profile} profile @param {"user"|"chat"} [kind] @param {string} [seed] */
-export const faceOf = (name, profile, kind = "user", seed = name) => drawn(lookOf(name, profile, seed), kind, false);
+/**
+ * An avatar that is being chosen.
+ * @param {string} name
+ * @param {import("./person/looks.js").Profile} profile
+ * @param {"user"|"chat"} [kind]
+ * @param {string} [seed]
+ */
+export const faceOf = (name, profile, kind = "user", seed = name) =>
+  drawn(lookOf(name, profile, seed), kind, false);
 
 /**
  * The picture of a chat: its own, else that of its only other member, else one that its id decides.
- * @param {any} chat @param {string} name @param {{name: string, kind: "user"|"agent"}[]} others @param {boolean} [online]
+ * @param {any} chat
+ * @param {string} name
+ * @param {{name: string, kind: "user"|"agent"}[]} others
+ * @param {boolean} [online]
  */
 export const faceOfChat = (chat, name, others, online = false) => {
   if (!chat.avatar && others.length === 1) return face(others[0].name, others[0].kind, online);

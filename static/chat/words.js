@@ -1,12 +1,16 @@
 /**
- * The words of the page, in the person's language: Django's catalogue (`/jsi18n/<language>`), which a
- * script of the page's head has loaded. Without one, as under node, texts are shown as they are written.
+ * The words of the page, in the person's language: Django's catalogue (`/jsi18n/<language>`), which
+ * a script of the page's head has loaded. Without one, as under node, texts are shown as they are
+ * written.
  *
  * A text with values has names in it: `interpolate(gettext("%(name)s left"), { name })`. Names, not
  * pieces: other languages have another order of words.
  */
 
-/** @type {{gettext: (text: string) => string, ngettext: (one: string, many: string, count: number) => string, pgettext: (context: string, text: string) => string}|undefined} */
+/**
+ * @type {{gettext: (text: string) => string, ngettext: (one: string, many: string, count: number)
+ *   => string, pgettext: (context: string, text: string) => string}|undefined}
+ */
 const catalogue = /** @type {any} */ (globalThis).django;
 
 /** @param {string} text @returns {string} */
@@ -26,23 +30,31 @@ export const ngettext = (singular, plural, count) =>
 export const pgettext = (context, text) => catalogue?.pgettext(context, text) ?? text;
 
 /** Letters that are written from right to left, and characters that turn what follows them. */
-const TURNS = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+const TURNS =
+  /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ISOLATES = /[\u2066-\u2069]/g;
 
 /**
  * A value by itself, as `<bdi>` does it: a name in it turns neither the sentence nor another value.
  * @param {string} value
  */
-const isolated = (value) => (TURNS.test(value) ? `\u2068${value.replace(ISOLATES, "")}\u2069` : value);
+const isolated = (value) =>
+  TURNS.test(value) ? `\u2068${value.replace(ISOLATES, "")}\u2069` : value;
 
 /**
  * Put values into `%(name)s` of a text; `%%` is a percent sign.
  * @param {string} text @param {Record<string, string|number>} values @returns {string}
  */
 export const interpolate = (text, values) =>
-  text.replace(/%(?:%|\((\w+)\)[sd])/g, (all, name) => (name === undefined ? "%" : name in values ? isolated(String(values[name])) : all));
+  text.replace(/%(?:%|\((\w+)\)[sd])/g, (all, name) =>
+    name === undefined ? "%" : name in values ? isolated(String(values[name])) : all,
+  );
 
 const page = globalThis.document?.documentElement.lang || "en";
 
-/** The language of the page for dates and numbers, with the browser's region where it has that language: "en-GB". */
-export const locale = globalThis.navigator?.languages?.find((one) => one.split("-")[0] === page.split("-")[0]) ?? page;
+/**
+ * The language of the page for dates and numbers, with the browser's region where it has that
+ * language: "en-GB".
+ */
+export const locale =
+  globalThis.navigator?.languages?.find((one) => one.split("-")[0] === page.split("-")[0]) ?? page;

@@ -5,7 +5,10 @@ import { MoneyPart, api } from "./part.js";
 import { gettext } from "../chat/words.js";
 import { html, nothing } from "../vendor/lit/lit.js";
 
-/** @typedef {{available: string, held: string, posted: string, currency: string}} Balance decimal strings */
+/**
+ * @typedef {{available: string, held: string, posted: string, currency: string}} Balance decimal
+ *   strings
+ */
 
 class MoneyBalance extends MoneyPart {
   static properties = { _balance: { state: true } };
@@ -41,10 +44,28 @@ class MoneyBalance extends MoneyPart {
 
   /** @param {Balance} balance */
   _figures({ available, held, posted, currency }) {
-    const figure = (/** @type {string} */ name, /** @type {string} */ amount, /** @type {string} */ id) =>
-      html`<div class="figure"><dt>${name}</dt><dd data-testid=${id} title=${formatExact(amount, currency)}>${formatAmount(amount, currency)}</dd></div>`;
-    return html`<dl class="figures">${figure(gettext("Available balance"), available, "available")}${
-      units(held) > 0n ? html`${figure(gettext("On hold for answers"), held, "held")}${figure(gettext("Total"), posted, "posted")}` : nothing}</dl>`;
+    const figure = (
+      /** @type {string} */ name,
+      /** @type {string} */ amount,
+      /** @type {string} */ id,
+    ) =>
+      html`<div class="figure">
+        <dt>${name}</dt>
+        <dd data-testid=${id} title=${formatExact(amount, currency)}>
+          ${formatAmount(amount, currency)}
+        </dd>
+      </div>`;
+    return html`<dl class="figures">
+      ${figure(gettext("Available balance"), available, "available")}${
+        units(held) > 0n
+          ? html`${figure(
+              gettext("On hold for answers"),
+              held,
+              "held",
+            )}${figure(gettext("Total"), posted, "posted")}`
+          : nothing
+      }
+    </dl>`;
   }
 }
 customElements.define("money-balance", MoneyBalance);

@@ -55,19 +55,69 @@ class MoneyLimits extends MoneyPart {
   /** @param {Limit[]} limits */
   _form(limits) {
     const others = this._others;
-    const rows = others.map((one) => html`<tr><td>${one.token ? html`${gettext("Token")}${named(one.token_name ?? "", one.token)}` : named(one.agent || one.agent_id || "")}</td><td>${
-      PERIODS[one.period]}</td><td>${formatExact(one.amount, one.currency)}</td><td>${formatAmount(one.left, one.currency)}</td></tr>`);
-    return html`<p class="quiet">${gettext("You never spend more than this. Leave a field empty for no limit. Days end at midnight UTC.")}</p>
-      <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>${Object.keys(PERIODS).map((period) => this._field(period, limits.find((one) => one.period === period && !one.agent_id && !one.token)))}
-        <button type="submit" class="button button-primary">${gettext("Save limits")}</button></form>
-      ${others.length ? table(gettext("Limits on single agents and tokens"), [gettext("Of"), gettext("In"), gettext("At most"), gettext("Left")], rows) : nothing}`;
+    const rows = others.map(
+      (one) =>
+        html`<tr>
+          <td>
+            ${
+              one.token
+                ? html`${gettext("Token")}${named(one.token_name ?? "", one.token)}`
+                : named(one.agent || one.agent_id || "")
+            }
+          </td>
+          <td>${PERIODS[one.period]}</td>
+          <td>${formatExact(one.amount, one.currency)}</td>
+          <td>${formatAmount(one.left, one.currency)}</td>
+        </tr>`,
+    );
+    return html`<p class="quiet">
+        ${gettext(
+          "You never spend more than this. Leave a field empty for no limit. Days end at midnight UTC.",
+        )}
+      </p>
+      <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>
+        ${Object.keys(PERIODS).map((period) =>
+          this._field(
+            period,
+            limits.find((one) => one.period === period && !one.agent_id && !one.token),
+          ),
+        )} <button type="submit" class="button button-primary">${gettext("Save limits")}</button>
+      </form>
+      ${
+        others.length
+          ? table(
+              gettext("Limits on single agents and tokens"),
+              [gettext("Of"), gettext("In"), gettext("At most"), gettext("Left")],
+              rows,
+            )
+          : nothing
+      }`;
   }
 
   /** @param {string} period @param {Limit|undefined} limit */
   _field(period, limit) {
-    const field = html`<input class="field" name=${period} inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${gettext("No limit")} value=${limit ? padded(limit.amount) : ""} data-testid="limit-${period}">`;
-    return html`<div class="limit">${labelled(`${PERIODS[period]} (USD)`, field)}${
-      limit ? html`<small>${interpolate(gettext("%(amount)s left until %(time)s"), { amount: formatAmount(limit.left, limit.currency), time: when.format(new Date(limit.resets_at)) })}</small>` : nothing}</div>`;
+    const field = html`<input
+      class="field"
+      name=${period}
+      inputmode="decimal"
+      autocomplete="off"
+      maxlength="20"
+      placeholder=${gettext("No limit")}
+      value=${limit ? padded(limit.amount) : ""}
+      data-testid="limit-${period}"
+    />`;
+    return html`<div class="limit">
+      ${labelled(`${PERIODS[period]} (USD)`, field)}${
+        limit
+          ? html`<small
+              >${interpolate(gettext("%(amount)s left until %(time)s"), {
+                amount: formatAmount(limit.left, limit.currency),
+                time: when.format(new Date(limit.resets_at)),
+              })}</small
+            >`
+          : nothing
+      }
+    </div>`;
   }
 
   /** @param {SubmitEvent} event */
@@ -75,9 +125,27 @@ class MoneyLimits extends MoneyPart {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
     const given = new FormData(form);
-    const limits = Object.keys(PERIODS).filter((period) => written(given, period)).map((period) => ({ period, amount: amountFromInput(written(given, period)), currency: "USD" }));
-    const kept = this._others.filter(({ agent, token }) => agent || token).map(({ period, agent, token, amount, currency }) => ({ period, agent, token, amount, currency }));
-    if (await this.attempt(() => api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }))) {
+    const limits = Object.keys(PERIODS)
+      .filter((period) => written(given, period))
+      .map((period) => ({
+        period,
+        amount: amountFromInput(written(given, period)),
+        currency: "USD",
+      }));
+    const kept = this._others
+      .filter(({ agent, token }) => agent || token)
+      .map(({ period, agent, token, amount, currency }) => ({
+        period,
+        agent,
+        token,
+        amount,
+        currency,
+      }));
+    if (
+      await this.attempt(() =>
+        api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }),
+      )
+    ) {
       announce(gettext("Limits saved."));
       await this.load();
       form.reset();
@@ -110,15 +178,50 @@ class MoneyApprovals extends MoneyPart {
 
   /** @param {Approval[]} approvals */
   _list(approvals) {
-    if (!approvals.length) return html`<p class="quiet">${gettext("Paid agents ask you before each answer. “Always allow” on a payment card changes that.")}</p>`;
-    const rows = repeat(approvals, ({ agent_id: id }) => id, ({ agent, agent_id: id, up_to: upTo, currency }) => html`<tr><td>${agent || id}</td><td>${interpolate(gettext("%(price)s per answer"), { price: formatExact(upTo, currency) })}</td>
-      <td><button type="button" class="button" aria-label=${interpolate(gettext("Remove approval for %(name)s"), { name: agent || id })} data-testid="withdraw" @click=${() => this._withdraw(agent || id, id)}>${gettext("Remove approval")}</button></td></tr>`);
-    return table(gettext("Agents that charge without asking"), [gettext("Agent"), gettext("At most"), ""], rows);
+    if (!approvals.length)
+      return html`<p class="quiet">
+        ${gettext(
+          "Paid agents ask you before each answer. “Always allow” on a payment card changes that.",
+        )}
+      </p>`;
+    const rows = repeat(
+      approvals,
+      ({ agent_id: id }) => id,
+      ({ agent, agent_id: id, up_to: upTo, currency }) =>
+        html`<tr>
+          <td>${agent || id}</td>
+          <td>
+            ${interpolate(gettext("%(price)s per answer"), { price: formatExact(upTo, currency) })}
+          </td>
+          <td>
+            <button
+              type="button"
+              class="button"
+              aria-label=${interpolate(gettext("Remove approval for %(name)s"), {
+                name: agent || id,
+              })}
+              data-testid="withdraw"
+              @click=${() => this._withdraw(agent || id, id)}
+            >
+              ${gettext("Remove approval")}
+            </button>
+          </td>
+        </tr>`,
+    );
+    return table(
+      gettext("Agents that charge without asking"),
+      [gettext("Agent"), gettext("At most"), ""],
+      rows,
+    );
   }
 
   /** @param {string} name @param {string} id */
   async _withdraw(name, id) {
-    if (await this.attempt(() => api.send("DELETE", `/api/payments/approvals/${encodeURIComponent(id)}`))) {
+    if (
+      await this.attempt(() =>
+        api.send("DELETE", `/api/payments/approvals/${encodeURIComponent(id)}`),
+      )
+    ) {
       announce(interpolate(gettext("%(name)s will ask you before each charge."), { name }));
       await this.load();
     }

@@ -15,7 +15,11 @@ export const api = new Api(start.csrf_cookie);
 /** One part of the page. It reads itself again after anything moved (`money-changed`). */
 export class MoneyPart extends View {
   /** @type {import("../vendor/lit/lit.js").PropertyDeclarations} */
-  static properties = { _error: { state: true }, _canLoad: { state: true }, _isBusy: { state: true } };
+  static properties = {
+    _error: { state: true },
+    _canLoad: { state: true },
+    _isBusy: { state: true },
+  };
 
   constructor() {
     super();
@@ -54,13 +58,22 @@ export class MoneyPart extends View {
   }
 
   render() {
-    return html`<h2 id="${this.localName}-title" tabindex="-1">${this.heading}</h2><div class="part-body">${this.body()}</div>`;
+    return html`<h2 id="${this.localName}-title" tabindex="-1">${this.heading}</h2>
+      <div class="part-body">${this.body()}</div>`;
   }
 
   /** What went wrong, where the part has it. */
   problem() {
     if (!this._error) return nothing;
-    return html`<p class="part-error" role="alert">${this._error}${this._canLoad ? html` <button type="button" class="link" @click=${() => this.load()}>${gettext("Reload")}</button>` : nothing}</p>`;
+    return html`<p class="part-error" role="alert">
+      ${this._error}${
+        this._canLoad
+          ? html` <button type="button" class="link" @click=${() => this.load()}>
+              ${gettext("Reload")}
+            </button>`
+          : nothing
+      }
+    </p>`;
   }
 
   /** Read and show. */
@@ -69,7 +82,10 @@ export class MoneyPart extends View {
     this._canLoad = !(await this.attempt(() => this.read()));
     await this.updateComplete;
     // What had the focus may be gone: it must not fall to the top of the page.
-    if (had && !had.isConnected) (sameAs(had, this) ?? /** @type {HTMLElement} */ (this.querySelector("h2"))).focus({ preventScroll: true });
+    if (had && !had.isConnected)
+      (sameAs(had, this) ?? /** @type {HTMLElement} */ (this.querySelector("h2"))).focus({
+        preventScroll: true,
+      });
   }
 
   /**
@@ -91,7 +107,8 @@ export class MoneyPart extends View {
   }
 
   /**
-   * Do something once, with its button out of reach meanwhile. A disabled button loses the focus: it gets it back.
+   * Do something once, with its button out of reach meanwhile. A disabled button loses the focus:
+   * it gets it back.
    * @param {() => Promise<void>} work
    * @returns {Promise<boolean>} whether it was done
    */
@@ -102,7 +119,12 @@ export class MoneyPart extends View {
     const isDone = await this.attempt(work);
     this._isBusy = false;
     await this.updateComplete;
-    if (had instanceof HTMLElement && this.contains(had) && document.activeElement === document.body) had.focus();
+    if (
+      had instanceof HTMLElement &&
+      this.contains(had) &&
+      document.activeElement === document.body
+    )
+      had.focus();
     return isDone;
   }
 
@@ -116,17 +138,49 @@ export class MoneyPart extends View {
  * A table with a caption for screen readers.
  * @param {string} caption @param {string[]} heads "" for a column of buttons @param {unknown} rows
  */
-export const table = (caption, heads, rows) => html`<div class="table-scroll" tabindex="0" role="group" aria-label=${caption}><table><caption class="visually-hidden">${caption}</caption>
-  <thead><tr>${heads.map((head) => html`<th scope="col">${head || html`<span class="visually-hidden">${gettext("Action")}</span>`}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
+export const table = (caption, heads, rows) =>
+  html`<div class="table-scroll" tabindex="0" role="group" aria-label=${caption}>
+    <table>
+      <caption class="visually-hidden">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${heads.map(
+            (head) =>
+              html`<th scope="col">
+                ${head || html`<span class="visually-hidden">${gettext("Action")}</span>`}
+              </th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
 
 const ID_SHOWN = 12;
 
-/** A name, or the beginning of an id, which opens to the whole of it; as narrow as the table needs. @param {string} name @param {string} [id] */
+/**
+ * A name, or the beginning of an id, which opens to the whole of it; as narrow as the table needs.
+ * @param {string} name
+ * @param {string} [id]
+ */
 export const named = (name, id = "") =>
-  html`<span class="named">${name || html`<details><summary title=${id}><code>${`${id.slice(0, ID_SHOWN)}…`}</code></summary><code>${id}</code></details>`}</span>`;
+  html`<span class="named"
+    >${
+      name ||
+      html`<details>
+        <summary title=${id}><code>${`${id.slice(0, ID_SHOWN)}…`}</code></summary>
+        <code>${id}</code>
+      </details>`
+    }</span
+  >`;
 
 /** A field with its label. @param {string} label @param {unknown} field */
-export const labelled = (label, field) => html`<label class="labelled"><span>${label}</span>${field}</label>`;
+export const labelled = (label, field) =>
+  html`<label class="labelled"><span>${label}</span>${field}</label>`;
 
 /** What a person wrote into a field of a form. @param {FormData} form @param {string} name */
 export const written = (form, name) => String(form.get(name) ?? "").trim();

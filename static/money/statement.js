@@ -5,12 +5,25 @@ import { MoneyPart, api, table } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
 import { html, nothing } from "../vendor/lit/lit.js";
 
-/** @typedef {{at: string, amount: string, kind: string, memo: string, agent_id: string, chat_id: string}} Move one line of the statement */
+/**
+ * @typedef {{at: string, amount: string, kind: string, memo: string, agent_id: string, chat_id:
+ *   string}} Move one line of the statement
+ */
 
 const PAGE = 25;
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 /** @type {Record<string, string>} */
-const KINDS = { answer: gettext("Answer"), refund: gettext("Refund"), top_up: gettext("Top-up"), pool: gettext("Pool of a chat"), adjust: gettext("Adjusted by an operator"), transfer: gettext("Transfer"), token: gettext("Payment token"), token_return: gettext("Back from a payment token"), void: gettext("Unused, returned") };
+const KINDS = {
+  answer: gettext("Answer"),
+  refund: gettext("Refund"),
+  top_up: gettext("Top-up"),
+  pool: gettext("Pool of a chat"),
+  adjust: gettext("Adjusted by an operator"),
+  transfer: gettext("Transfer"),
+  token: gettext("Payment token"),
+  token_return: gettext("Back from a payment token"),
+  void: gettext("Unused, returned"),
+};
 
 class MoneyStatement extends MoneyPart {
   static properties = { _rows: { state: true }, _cursor: { state: true } };
@@ -22,7 +35,10 @@ class MoneyStatement extends MoneyPart {
     /** Where the next page begins; "" where there is none. */
     this._cursor = "";
     this._currency = "USD";
-    /** Names by id; agents that are gone, or not for oneself, have none. @type {Map<string, string>|null} */
+    /**
+     * Names by id; agents that are gone, or not for oneself, have none.
+     * @type {Map<string, string>|null}
+     */
     this._agents = null;
   }
 
@@ -39,7 +55,9 @@ class MoneyStatement extends MoneyPart {
 
   /** @param {Move[]} before @param {string} cursor */
   async _page(before, cursor) {
-    const page = await api.get(`/api/payments/statement?limit=${PAGE}${cursor ? `&cursor=${cursor}` : ""}`);
+    const page = await api.get(
+      `/api/payments/statement?limit=${PAGE}${cursor ? `&cursor=${cursor}` : ""}`,
+    );
     this._currency = page.currency;
     this._cursor = page.has_more ? String(page.next_cursor) : "";
     this._rows = [...before, ...page.data];
@@ -47,16 +65,40 @@ class MoneyStatement extends MoneyPart {
 
   body() {
     return html`<div data-testid="statement">${this._rows ? this._list(this._rows) : nothing}</div>
-      <button type="button" class="button" ?hidden=${!this._cursor} data-testid="statement-more" @click=${() => this.attempt(() => this._page(this._rows ?? [], this._cursor))}>${gettext("Older")}</button>${this.problem()}`;
+      <button
+        type="button"
+        class="button"
+        ?hidden=${!this._cursor}
+        data-testid="statement-more"
+        @click=${() => this.attempt(() => this._page(this._rows ?? [], this._cursor))}
+      >
+        ${gettext("Older")}</button
+      >${this.problem()}`;
   }
 
   /** @param {Move[]} moves */
   _list(moves) {
     if (!moves.length) return html`<p class="quiet">${gettext("No transactions yet.")}</p>`;
-    const rows = moves.map((move) => html`<tr><td><time datetime=${move.at}>${when.format(new Date(move.at))}</time></td>
-      <td>${this._what(move)}${move.memo && move.memo !== move.kind ? html`<small>${move.memo}</small>` : nothing}${
-        move.chat_id ? html` <a href="/chats/${encodeURIComponent(move.chat_id)}">${gettext("in a chat")}</a>` : nothing}</td>
-      <td class="amount ${move.amount.startsWith("-") ? "" : "is-in"}">${formatExact(move.amount, this._currency)}</td></tr>`);
+    const rows = moves.map(
+      (move) =>
+        html`<tr>
+          <td><time datetime=${move.at}>${when.format(new Date(move.at))}</time></td>
+          <td>
+            ${this._what(move)}${
+              move.memo && move.memo !== move.kind ? html`<small>${move.memo}</small>` : nothing
+            }${
+              move.chat_id
+                ? html` <a href="/chats/${encodeURIComponent(move.chat_id)}"
+                    >${gettext("in a chat")}</a
+                  >`
+                : nothing
+            }
+          </td>
+          <td class="amount ${move.amount.startsWith("-") ? "" : "is-in"}">
+            ${formatExact(move.amount, this._currency)}
+          </td>
+        </tr>`,
+    );
     return table(gettext("Statement"), [gettext("When"), gettext("What"), gettext("Amount")], rows);
   }
 

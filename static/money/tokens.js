@@ -9,7 +9,10 @@ import { MoneyPart, api, labelled, named, table, written } from "./part.js";
 import { gettext, interpolate, locale } from "../chat/words.js";
 import { html, nothing, repeat } from "../vendor/lit/lit.js";
 
-/** @typedef {{id: string, name: string, balance: string, currency: string, status: string, expiresAt?: string, parentId?: string}} Token */
+/**
+ * @typedef {{id: string, name: string, balance: string, currency: string, status: string,
+ *   expiresAt?: string, parentId?: string}} Token
+ */
 
 const DAY_SECONDS = 86_400;
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
@@ -39,35 +42,142 @@ class MoneyTokens extends MoneyPart {
   }
 
   body() {
-    const field = (/** @type {string} */ name, /** @type {string} */ hint, /** @type {string} */ id) =>
-      html`<input class="field" name=${name} inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${hint || nothing} ?required=${!hint} data-testid=${id}>`;
-    return html`<p class="quiet">${gettext("Programs pay with a token until it is used up. The amount leaves your balance now; whatever is left returns when the token ends.")}</p>
+    const field = (
+      /** @type {string} */ name,
+      /** @type {string} */ hint,
+      /** @type {string} */ id,
+    ) =>
+      html`<input
+        class="field"
+        name=${name}
+        inputmode="decimal"
+        autocomplete="off"
+        maxlength="20"
+        placeholder=${hint || nothing}
+        ?required=${!hint}
+        data-testid=${id}
+      />`;
+    return html`<p class="quiet">
+        ${gettext(
+          "Programs pay with a token until it is used up. The amount leaves your balance now; whatever is left returns when the token ends.",
+        )}
+      </p>
       <form class="row-form" @submit=${(/** @type {SubmitEvent} */ event) => this._make(event)}>
         ${labelled(gettext("Amount (USD)"), field("amount", "", "token-amount"))}
-        ${labelled(gettext("Name"), html`<input class="field" name="name" autocomplete="off" maxlength="100" placeholder=${gettext("Purpose")}>`)}
+        ${labelled(
+          gettext("Name"),
+          html`<input
+            class="field"
+            name="name"
+            autocomplete="off"
+            maxlength="100"
+            placeholder=${gettext("Purpose")}
+          />`,
+        )}
         ${labelled(gettext("Daily limit (USD)"), field("day", gettext("No limit"), "token-day"))}
-        ${labelled(gettext("Valid for"), html`<select class="field" name="days">${Object.entries(LIVES).map(([days, text]) => html`<option value=${days} ?selected=${days === USUAL}>${text}</option>`)}</select>`)}
-        <button type="submit" class="button button-primary" data-testid="token-make" ?disabled=${this._isBusy}>${gettext("Create a token")}</button></form>
+        ${labelled(
+          gettext("Valid for"),
+          html`<select class="field" name="days">
+            ${Object.entries(LIVES).map(
+              ([days, text]) =>
+                html`<option value=${days} ?selected=${days === USUAL}>${text}</option>`,
+            )}
+          </select>`,
+        )}
+        <button
+          type="submit"
+          class="button button-primary"
+          data-testid="token-make"
+          ?disabled=${this._isBusy}
+        >
+          ${gettext("Create a token")}
+        </button>
+      </form>
       ${this.problem()}
-      <div class="secret" role="status" ?hidden=${!this._secret}>${this._secret ? this._newToken(this._secret) : nothing}</div>
-      <div>${this._tokens.length ? table(gettext("Payment tokens"), [gettext("Token"), gettext("Left"), gettext("State"), ""], repeat(this._tokens, ({ id }) => id, (token) => this._row(token))) : nothing}</div>`;
+      <div class="secret" role="status" ?hidden=${!this._secret}>
+        ${this._secret ? this._newToken(this._secret) : nothing}
+      </div>
+      <div>
+        ${
+          this._tokens.length
+            ? table(
+                gettext("Payment tokens"),
+                [gettext("Token"), gettext("Left"), gettext("State"), ""],
+                repeat(
+                  this._tokens,
+                  ({ id }) => id,
+                  (token) => this._row(token),
+                ),
+              )
+            : nothing
+        }
+      </div>`;
   }
 
   /** @param {Token} token */
   _row(token) {
     const { id, name, balance, currency, status, expiresAt, parentId } = token;
     const isActive = status === "active";
-    return html`<tr><td>${named(name, id)}${parentId ? html`<small>${gettext("passed on")}</small>` : nothing}</td><td>${formatAmount(balance, currency)}</td>
-      <td>${isActive && expiresAt ? interpolate(gettext("until %(time)s"), { time: when.format(new Date(expiresAt)) }) : status}</td>
-      <td>${isActive ? html`<button type="button" class="button" data-testid="token-revoke" aria-label=${interpolate(gettext("End %(name)s"), { name: name || id })} @click=${() => this._end(token)}>${gettext("End")}</button>` : nothing}</td></tr>`;
+    return html`<tr>
+      <td>
+        ${named(name, id)}${parentId ? html`<small>${gettext("passed on")}</small>` : nothing}
+      </td>
+      <td>${formatAmount(balance, currency)}</td>
+      <td>
+        ${
+          isActive && expiresAt
+            ? interpolate(gettext("until %(time)s"), { time: when.format(new Date(expiresAt)) })
+            : status
+        }
+      </td>
+      <td>
+        ${
+          isActive
+            ? html`<button
+                type="button"
+                class="button"
+                data-testid="token-revoke"
+                aria-label=${interpolate(gettext("End %(name)s"), { name: name || id })}
+                @click=${() => this._end(token)}
+              >
+                ${gettext("End")}
+              </button>`
+            : nothing
+        }
+      </td>
+    </tr>`;
   }
 
   /** @param {string} secret */
   _newToken(secret) {
     return html`<p>${gettext("Copy it now. You won't be able to see it again.")}</p>
-      <div class="secret-row"><input class="field" readonly value=${secret} aria-label=${gettext("The new token")} data-testid="token-secret">
-        <button type="button" class="icon-button" aria-label=${gettext("Copy the token")} title=${gettext("Copy the token")} @click=${() => this._copy(secret)}>${glyph("copy")}</button>
-        <button type="button" class="button" @click=${() => { this._secret = ""; }}>${gettext("Done")}</button></div>`;
+      <div class="secret-row">
+        <input
+          class="field"
+          readonly
+          value=${secret}
+          aria-label=${gettext("The new token")}
+          data-testid="token-secret"
+        />
+        <button
+          type="button"
+          class="icon-button"
+          aria-label=${gettext("Copy the token")}
+          title=${gettext("Copy the token")}
+          @click=${() => this._copy(secret)}
+        >
+          ${glyph("copy")}
+        </button>
+        <button
+          type="button"
+          class="button"
+          @click=${() => {
+            this._secret = "";
+          }}
+        >
+          ${gettext("Done")}
+        </button>
+      </div>`;
   }
 
   /** @returns {HTMLInputElement|null} */
@@ -88,7 +198,10 @@ class MoneyTokens extends MoneyPart {
     const given = new FormData(form);
     const day = amountFromInput(written(given, "day"));
     const body = {
-      amount: amountFromInput(written(given, "amount")), currency: "USD", name: written(given, "name"), expiresIn: Number(given.get("days")) * DAY_SECONDS,
+      amount: amountFromInput(written(given, "amount")),
+      currency: "USD",
+      name: written(given, "name"),
+      expiresIn: Number(given.get("days")) * DAY_SECONDS,
       ...(day ? { limits: [{ period: "day", amount: day }] } : {}),
     };
     // The same try again makes the same token, whatever became of the answer.
@@ -111,9 +224,16 @@ class MoneyTokens extends MoneyPart {
   /** @param {Token} token */
   async _end(token) {
     const isEnded = await this.attempt(async () => {
-      const { returned } = await api.send("DELETE", `/api/payments/tokens/${encodeURIComponent(token.id)}`);
+      const { returned } = await api.send(
+        "DELETE",
+        `/api/payments/tokens/${encodeURIComponent(token.id)}`,
+      );
       this._secret = "";
-      announce(interpolate(gettext("Token closed; %(amount)s returned to your balance."), { amount: formatAmount(returned, token.currency) }));
+      announce(
+        interpolate(gettext("Token closed; %(amount)s returned to your balance."), {
+          amount: formatAmount(returned, token.currency),
+        }),
+      );
     });
     if (isEnded) this.changed();
   }

@@ -9,14 +9,19 @@ import { html, nothing } from "../vendor/lit/lit.js";
 
 /**
  * @typedef {{name: string, label: string}} Provider
- * @typedef {{created_at: string, amount: string, currency: string, state: string, reason: string, url: string}} TopUp
+ * @typedef {{created_at: string, amount: string, currency: string, state: string, reason: string,
+ *   url: string}} TopUp
  */
 
 const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
 /** @type {Record<string, string>} */
 const LABELS = { manual: gettext("Request top-up"), stripe: gettext("Pay by card") };
 /** @type {Record<string, string>} */
-const STATES = { open: gettext("Asked for"), credited: gettext("Credited"), refused: gettext("Refused") };
+const STATES = {
+  open: gettext("Asked for"),
+  credited: gettext("Credited"),
+  refused: gettext("Refused"),
+};
 
 class MoneyTopUp extends MoneyPart {
   static properties = { _providers: { state: true }, _topUps: { state: true } };
@@ -36,24 +41,80 @@ class MoneyTopUp extends MoneyPart {
   }
 
   async read() {
-    const [{ providers }, { items }] = await Promise.all([api.get("/api/payments/topups/providers"), api.get("/api/payments/topups")]);
+    const [{ providers }, { items }] = await Promise.all([
+      api.get("/api/payments/topups/providers"),
+      api.get("/api/payments/topups"),
+    ]);
     this._providers = providers;
     this._topUps = items;
   }
 
   body() {
-    const rows = this._topUps.map(({ created_at: at, amount, currency, state, reason, url }) => html`<tr><td>${when.format(new Date(at))}</td><td>${formatAmount(amount, currency)}</td>
-      <td><span>${STATES[state] || state}${reason ? html`<small>${reason}</small>` : nothing}${state === "open" && url ? html` <a href=${url}>${gettext("Pay")}</a>` : nothing}</span></td></tr>`);
-    return html`<div>${this._providers ? this._forms(this._providers) : nothing}</div>${this.problem()}
-      <div data-testid="topups">${rows.length ? table(gettext("Top-ups"), [gettext("Asked on"), gettext("Amount"), gettext("State")], rows) : nothing}</div>`;
+    const rows = this._topUps.map(
+      ({ created_at: at, amount, currency, state, reason, url }) =>
+        html`<tr>
+          <td>${when.format(new Date(at))}</td>
+          <td>${formatAmount(amount, currency)}</td>
+          <td>
+            <span
+              >${STATES[state] || state}${reason ? html`<small>${reason}</small>` : nothing}${
+                state === "open" && url ? html` <a href=${url}>${gettext("Pay")}</a>` : nothing
+              }</span
+            >
+          </td>
+        </tr>`,
+    );
+    return html`<div>${this._providers ? this._forms(this._providers) : nothing}</div>
+      ${this.problem()}
+      <div data-testid="topups">
+        ${
+          rows.length
+            ? table(
+                gettext("Top-ups"),
+                [gettext("Asked on"), gettext("Amount"), gettext("State")],
+                rows,
+              )
+            : nothing
+        }
+      </div>`;
   }
 
   /** @param {Provider[]} providers */
   _forms(providers) {
-    if (!providers.length) return html`<p class="quiet">${gettext("This server doesn't accept payments yet. Ask its operator.")}</p>`;
-    return providers.map(({ name, label }) => html`<form class="row-form" data-provider=${name} @submit=${(/** @type {SubmitEvent} */ event) => this._ask(event, name)}>
-      ${labelled(gettext("Amount (USD)"), html`<input class="field" name="amount" inputmode="decimal" autocomplete="off" maxlength="20" required placeholder=${padded("10")} data-testid="topup-amount">`)}
-      <button type="submit" class="button button-primary" data-testid="topup-ask" ?disabled=${this._isBusy}>${LABELS[name] ?? label}</button></form>`);
+    if (!providers.length)
+      return html`<p class="quiet">
+        ${gettext("This server doesn't accept payments yet. Ask its operator.")}
+      </p>`;
+    return providers.map(
+      ({ name, label }) =>
+        html`<form
+          class="row-form"
+          data-provider=${name}
+          @submit=${(/** @type {SubmitEvent} */ event) => this._ask(event, name)}
+        >
+          ${labelled(
+            gettext("Amount (USD)"),
+            html`<input
+              class="field"
+              name="amount"
+              inputmode="decimal"
+              autocomplete="off"
+              maxlength="20"
+              required
+              placeholder=${padded("10")}
+              data-testid="topup-amount"
+            />`,
+          )}
+          <button
+            type="submit"
+            class="button button-primary"
+            data-testid="topup-ask"
+            ?disabled=${this._isBusy}
+          >
+            ${LABELS[name] ?? label}
+          </button>
+        </form>`,
+    );
   }
 
   /** @param {SubmitEvent} event @param {string} provider */
@@ -65,7 +126,11 @@ class MoneyTopUp extends MoneyPart {
     const asking = this._asking?.of === of ? this._asking : { of, key: newId() };
     this._asking = asking;
     await this.once(async () => {
-      const made = await api.post("/api/payments/topups", { provider, amount, currency: "USD" }, { "Idempotency-Key": asking.key });
+      const made = await api.post(
+        "/api/payments/topups",
+        { provider, amount, currency: "USD" },
+        { "Idempotency-Key": asking.key },
+      );
       this._asking = null;
       if (made.url && made.state === "open") {
         location.assign(made.url);

@@ -1,10 +1,12 @@
 /**
- * The service worker: shows the chats while there is no connection, from one release, for one person.
+ * The service worker: shows the chats while there is no connection, from one release, for one
+ * person.
  *
- * It answers for pages and for files whose address changes with their text, and never sees an answer of the API. It keeps
- * the files of a release, and the page of the person who is signed in; the page itself keeps what that person has read
- * (`static/chat/offline/`). Signing out, the login page and another person delete everything but the files.
- * `chat_app.browser.installation` puts `RELEASE` before it: an id, the addresses of the bundle, and that of the icon.
+ * It answers for pages and for files whose address changes with their text, and never sees an
+ * answer of the API. It keeps the files of a release, and the page of the person who is signed in;
+ * the page itself keeps what that person has read (`static/chat/offline/`). Signing out, the login
+ * page and another person delete everything but the files. `chat_app.browser.installation` puts
+ * `RELEASE` before it: an id, the addresses of the bundle, and that of the icon.
  *
  * It also shows the notifications that `chat_app.push` sends.
  */
@@ -33,7 +35,9 @@ let deletions = 0;
 
 addEventListener("install", (event) => event.waitUntil(install()));
 addEventListener("activate", (event) => event.waitUntil(activate()));
-addEventListener("message", (event) => { if (event.data?.type === "keep-page") event.waitUntil(keepPage()); });
+addEventListener("message", (event) => {
+  if (event.data?.type === "keep-page") event.waitUntil(keepPage());
+});
 addEventListener("push", (event) => event.waitUntil(notify(event.data)));
 addEventListener("notificationclick", (event) => event.waitUntil(open(event.notification)));
 addEventListener("fetch", (event) => {
@@ -41,7 +45,8 @@ addEventListener("fetch", (event) => {
   const url = new URL(request.url);
   if (url.origin !== location.origin) return;
   if (request.mode === "navigate" && request.method === "GET") event.respondWith(page(event, url));
-  else if (request.mode === "navigate" && SIGN_OUT.test(url.pathname)) event.respondWith(signOut(request));
+  else if (request.mode === "navigate" && SIGN_OUT.test(url.pathname))
+    event.respondWith(signOut(request));
   else if (request.method === "GET" && isUnchanging(url)) event.respondWith(file(request));
 });
 
@@ -65,13 +70,20 @@ async function activate() {
 
 /** @param {URL} url */
 function isUnchanging({ pathname, searchParams }) {
-  return UNCHANGING.test(pathname) || (pathname.startsWith("/jsi18n/") && searchParams.has("release"));
+  return (
+    UNCHANGING.test(pathname) || (pathname.startsWith("/jsi18n/") && searchParams.has("release"))
+  );
 }
 
 /** Read a page as a browser does. @param {string} path @returns {Promise<Response>} */
 async function read(path) {
-  const response = await fetch(path, { headers: { Accept: "text/html" }, redirect: "manual", cache: "no-store" });
-  if (response.type !== "opaqueredirect" && !response.ok) throw new TypeError(`${path}: ${response.status}`);
+  const response = await fetch(path, {
+    headers: { Accept: "text/html" },
+    redirect: "manual",
+    cache: "no-store",
+  });
+  if (response.type !== "opaqueredirect" && !response.ok)
+    throw new TypeError(`${path}: ${response.status}`);
   return response;
 }
 
@@ -97,9 +109,12 @@ async function keepPage() {
   // Another release brings a worker of its own, which keeps its page.
   if (release !== RELEASE.id || RELEASE.files.length === 0) return;
   const files = await caches.open(FILES + RELEASE.id);
-  const addresses = [...(await response.clone().text()).matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, address]) => address.replaceAll("&amp;", "&"));
+  const addresses = [...(await response.clone().text()).matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(
+    ([, address]) => address.replaceAll("&amp;", "&"),
+  );
   for (const address of new Set(addresses)) {
-    if (isUnchanging(new URL(address, location.origin)) && !(await files.match(address))) await files.add(address);
+    if (isUnchanging(new URL(address, location.origin)) && !(await files.match(address)))
+      await files.add(address);
   }
   if (before === deletions) await (await caches.open(PAGE)).put(HOME, response);
   // A sign-out in the meantime found nothing to delete.
@@ -110,10 +125,17 @@ async function keepPage() {
 async function deleteAll() {
   deletions += 1;
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name === PAGE || name.startsWith(READ)).map((name) => caches.delete(name)));
+  await Promise.all(
+    names
+      .filter((name) => name === PAGE || name.startsWith(READ))
+      .map((name) => caches.delete(name)),
+  );
   for (const shown of await registration.getNotifications()) shown.close();
   // It asks the push service. The server has already forgotten this browser.
-  registration.pushManager?.getSubscription().then((current) => current?.unsubscribe()).catch(() => {});
+  registration.pushManager
+    ?.getSubscription()
+    .then((current) => current?.unsubscribe())
+    .catch(() => {});
 }
 
 /** Delete what belongs to anyone else. @param {string} person */
@@ -128,7 +150,11 @@ async function deleteOthers(person) {
   }
 }
 
-/** The answer of the server; without a connection the page that is kept. @param {any} event @param {URL} url */
+/**
+ * The answer of the server; without a connection the page that is kept.
+ * @param {any} event
+ * @param {URL} url
+ */
 async function page(event, url) {
   let response;
   try {
@@ -167,7 +193,8 @@ async function notify(data) {
   const { title, body, chat, message, thread, is_silent: isSilent } = data.json();
   const { held = [] } = await navigator.locks.query();
   // As in `static/chat/notifications/notifier.js`: the page that shows the chat has this lock.
-  if (held.some(({ name }) => name.startsWith("uamp.viewing.") && name.endsWith(`.${chat}`))) return;
+  if (held.some(({ name }) => name.startsWith("uamp.viewing.") && name.endsWith(`.${chat}`)))
+    return;
   const pages = await chatPages();
   // An open page has notified already: this takes the place of what it showed.
   pushes.postMessage(message);

@@ -1,9 +1,13 @@
 /**
- * The server of the style page: answers that are always the same, and a socket that never opens. The
- * components are the product's own, so whatever they ask for has to be answered. Imported before them.
+ * The server of the style page: answers that are always the same, and a socket that never opens.
+ * The components are the product's own, so whatever they ask for has to be answered. Imported
+ * before them.
  */
 
-/** @typedef {(path: string) => unknown} Answer what a request for a path is answered with; undefined for 404 */
+/**
+ * @typedef {(path: string) => unknown} Answer what a request for a path is answered with; undefined
+ *   for 404
+ */
 
 /** @type {Answer} */
 let answerTo = () => undefined;
@@ -30,8 +34,12 @@ async function fetchSample(input, options) {
   if (pathname.startsWith("/static/")) return fetchFile(input, options);
   const found = answerTo(`${pathname.replace(/^\/api\/v1/, "")}${search}`);
   if (typeof found === "string") return new Response(found);
-  const [body, status] = found === undefined ? [{ title: "This page only shows samples." }, 404] : [found, 200];
-  return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json" } });
+  const [body, status] =
+    found === undefined ? [{ title: "This page only shows samples." }, 404] : [found, 200];
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { "Content-Type": "application/json" },
+  });
 }
 
 Object.assign(globalThis, { WebSocket: SampleSocket, fetch: fetchSample });

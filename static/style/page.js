@@ -1,6 +1,7 @@
 /**
- * The style page: the design tokens, and every component in its states, drawn by the modules and styles of the
- * pages themselves from samples. Nothing here reaches the server, and nothing is stored.
+ * The style page: the design tokens, and every component in its states, drawn by the modules and
+ * styles of the pages themselves from samples. Nothing here reaches the server, and nothing is
+ * stored.
  */
 
 import { answerWith } from "./network.js";
@@ -51,15 +52,36 @@ import "./tokens.js";
 
 answerWith(answerOf);
 
-const SECTIONS = { tokens: "Tokens", controls: "Controls", chat: "The chat", panels: "Panels", dialogs: "Dialogs and menus", money: "Money", agents: "Agents" };
+const SECTIONS = {
+  tokens: "Tokens",
+  controls: "Controls",
+  chat: "The chat",
+  panels: "Panels",
+  dialogs: "Dialogs and menus",
+  money: "Money",
+  agents: "Agents",
+};
 const THEMES = { system: "System", light: "Light", dark: "Dark" };
-const WORDS = { theme: "Theme", sections: "Sections", connection: "Connection", nothing: "No chat is open", thread: "Thread", list: "Chats", members: "Members", welcome: "A chat without messages" };
-const EXAMPLES = { Python: "client.responses.create(model=\"report\")", Shell: "curl $URL" };
+const WORDS = {
+  theme: "Theme",
+  sections: "Sections",
+  connection: "Connection",
+  nothing: "No chat is open",
+  thread: "Thread",
+  list: "Chats",
+  members: "Members",
+  welcome: "A chat without messages",
+};
+const EXAMPLES = { Python: 'client.responses.create(model="report")', Shell: "curl $URL" };
 
 /** @type {import("../uamp/client.js").ConnectionState[]} */
 const CONNECTIONS = [
-  { phase: "connecting", attempt: 2, retryAt: 0 }, { phase: "waiting", attempt: 3, retryAt: Date.now() + 9_000, lostAt: Date.now() - 60_000 }, { phase: "waiting", attempt: 1, retryAt: Date.now() + 9_000, isRestart: true },
-  { phase: "offline", attempt: 1, retryAt: 0 }, { phase: "refused", attempt: 0, retryAt: 0 }, { phase: "closed", attempt: 0, retryAt: 0 },
+  { phase: "connecting", attempt: 2, retryAt: 0 },
+  { phase: "waiting", attempt: 3, retryAt: Date.now() + 9_000, lostAt: Date.now() - 60_000 },
+  { phase: "waiting", attempt: 1, retryAt: Date.now() + 9_000, isRestart: true },
+  { phase: "offline", attempt: 1, retryAt: 0 },
+  { phase: "refused", attempt: 0, retryAt: 0 },
+  { phase: "closed", attempt: 0, retryAt: 0 },
 ];
 
 const ENTRIES = MESSAGES.map((message) => entryOf(message));
@@ -90,9 +112,24 @@ const OPENERS = {
   "command-palette": () => part("command-palette").open(),
   "shortcuts-dialog": () => part("shortcuts-dialog").open(),
   "message-console": () => part("message-console").open(entry("done")),
-  "media-viewer": (origin) => part("media-viewer").open(origin, { kind: "table", url: "/api/content/00000000-0000-4000-8000-000000000001", name: "costs.csv" }),
-  "media-viewer of a picture": (origin) => part("media-viewer").open(origin, { kind: "image", url: new URL("../chat/icon.svg", import.meta.url).href, name: "icon.svg" }),
-  "media-viewer of a PDF": (origin) => part("media-viewer").open(origin, { kind: "pdf", url: new URL("sample.pdf", import.meta.url).href, name: "sample.pdf" }),
+  "media-viewer": (origin) =>
+    part("media-viewer").open(origin, {
+      kind: "table",
+      url: "/api/content/00000000-0000-4000-8000-000000000001",
+      name: "costs.csv",
+    }),
+  "media-viewer of a picture": (origin) =>
+    part("media-viewer").open(origin, {
+      kind: "image",
+      url: new URL("../chat/icon.svg", import.meta.url).href,
+      name: "icon.svg",
+    }),
+  "media-viewer of a PDF": (origin) =>
+    part("media-viewer").open(origin, {
+      kind: "pdf",
+      url: new URL("sample.pdf", import.meta.url).href,
+      name: "sample.pdf",
+    }),
   "delete-dialog": (origin) => part("delete-dialog").open(origin, entry("mine")),
   "revisions-dialog": (origin) => part("revisions-dialog").open(origin, entry("mine")),
   "chat-menu": (origin) => part("chat-menu").open(origin, CHAT),
@@ -102,33 +139,121 @@ const OPENERS = {
 
 class StylePage extends View {
   render() {
-    return html`
-      <header class="style-head"><h1>${"Style"}</h1>
-        <nav aria-label=${WORDS.sections}>${Object.entries(SECTIONS).map(([id, title]) => html`<a href="#${id}">${title}</a>`)}</nav>
-        <fieldset class="style-themes"><legend class="visually-hidden">${WORDS.theme}</legend>${Object.entries(THEMES).map(([theme, name]) => html`<label>
-          <input type="radio" name="style-theme" value=${theme} ?checked=${theme === (document.documentElement.dataset.theme ?? "system")} @change=${() => this._showIn(theme)}>${name}</label>`)}</fieldset></header>
+    return html` <header class="style-head">
+        <h1>${"Style"}</h1>
+        <nav aria-label=${WORDS.sections}>
+          ${Object.entries(SECTIONS).map(([id, title]) => html`<a href="#${id}">${title}</a>`)}
+        </nav>
+        <fieldset class="style-themes">
+          <legend class="visually-hidden">${WORDS.theme}</legend>
+          ${Object.entries(THEMES).map(
+            ([theme, name]) =>
+              html`<label>
+                <input
+                  type="radio"
+                  name="style-theme"
+                  value=${theme}
+                  ?checked=${theme === (document.documentElement.dataset.theme ?? "system")}
+                  @change=${() => this._showIn(theme)}
+                />${name}</label
+              >`,
+          )}
+        </fieldset>
+      </header>
       ${this._section("tokens", html`<design-tokens></design-tokens>`)}
-      ${this._section("controls", html`${Object.entries(CONTROLS).map(([title, draw]) => html`<h3>${title}</h3><div class="style-row">${draw()}</div>`)}`)}
+      ${this._section(
+        "controls",
+        html`${Object.entries(CONTROLS).map(
+          ([title, draw]) =>
+            html`<h3>${title}</h3>
+              <div class="style-row">${draw()}</div>`,
+        )}`,
+      )}
       ${this._section("chat", html`<div class="style-frame is-chat"><chat-view></chat-view></div>`)}
-      ${this._section("panels", html`
-        <h3>${WORDS.connection}</h3>${CONNECTIONS.map((state) => html`<connection-banner .state=${state}></connection-banner>`)}<call-bar></call-bar>
-        <div class="style-columns"><div><h3>${WORDS.list}</h3><div class="style-frame"><chat-list></chat-list></div></div>
-          <div><h3>${WORDS.members}</h3><div class="style-frame"><members-panel></members-panel></div></div>
-          <div><h3>${WORDS.thread}</h3><div class="style-frame"><thread-panel></thread-panel></div></div>
-          <div><h3>${WORDS.nothing}</h3><div class="style-frame"><chat-view class="is-empty"></chat-view></div></div><div><h3>${WORDS.welcome}</h3><div class="style-frame" id="style-welcome"></div></div></div><notification-banner></notification-banner>`)}
-      ${this._section("dialogs", html`<div class="style-row">${Object.entries(OPENERS).map(([name, open]) => html`<button type="button" class="button" data-opens=${name.split(" ")[0]}
-        @click=${(/** @type {MouseEvent} */ event) => open(/** @type {HTMLElement} */ (event.currentTarget))}>${name}</button>`)}</div>
-        <new-chat-dialog></new-chat-dialog><payer-dialog></payer-dialog><member-dialog></member-dialog><profile-card></profile-card><call-dialog></call-dialog><chat-settings-dialog></chat-settings-dialog><links-dialog></links-dialog>
-        <settings-dialog></settings-dialog><message-menu></message-menu><chat-menu></chat-menu><emoji-picker></emoji-picker><delete-dialog></delete-dialog><undo-bar></undo-bar><revisions-dialog></revisions-dialog>
-        <search-dialog></search-dialog><threads-dialog></threads-dialog><command-palette></command-palette><shortcuts-dialog></shortcuts-dialog><message-console></message-console><media-viewer></media-viewer>`)}
-      ${this._section("money", html`<div class="money"><money-balance></money-balance><money-topup></money-topup><money-spend></money-spend><money-limits></money-limits>
-        <money-approvals></money-approvals><money-tokens></money-tokens><money-statement></money-statement></div>`)}
-      ${this._section("agents", html`<code-examples>${Object.entries(EXAMPLES).map(([language, code]) => html`<figure data-language=${language}><figcaption>${language}</figcaption><pre class="code-view" tabindex="0">${code}</pre></figure>`)}</code-examples>`)}`;
+      ${this._section(
+        "panels",
+        html` <h3>${WORDS.connection}</h3>
+          ${CONNECTIONS.map(
+            (state) => html`<connection-banner .state=${state}></connection-banner>`,
+          )}<call-bar></call-bar>
+          <div class="style-columns">
+            <div>
+              <h3>${WORDS.list}</h3>
+              <div class="style-frame"><chat-list></chat-list></div>
+            </div>
+            <div>
+              <h3>${WORDS.members}</h3>
+              <div class="style-frame"><members-panel></members-panel></div>
+            </div>
+            <div>
+              <h3>${WORDS.thread}</h3>
+              <div class="style-frame"><thread-panel></thread-panel></div>
+            </div>
+            <div>
+              <h3>${WORDS.nothing}</h3>
+              <div class="style-frame"><chat-view class="is-empty"></chat-view></div>
+            </div>
+            <div>
+              <h3>${WORDS.welcome}</h3>
+              <div class="style-frame" id="style-welcome"></div>
+            </div>
+          </div>
+          <notification-banner></notification-banner>`,
+      )}
+      ${this._section(
+        "dialogs",
+        html`<div class="style-row">
+            ${Object.entries(OPENERS).map(
+              ([name, open]) =>
+                html`<button
+                  type="button"
+                  class="button"
+                  data-opens=${name.split(" ")[0]}
+                  @click=${(/** @type {MouseEvent} */ event) =>
+                    open(/** @type {HTMLElement} */ (event.currentTarget))}
+                >
+                  ${name}
+                </button>`,
+            )}
+          </div>
+          <new-chat-dialog></new-chat-dialog><payer-dialog></payer-dialog
+          ><member-dialog></member-dialog><profile-card></profile-card><call-dialog></call-dialog
+          ><chat-settings-dialog></chat-settings-dialog><links-dialog></links-dialog>
+          <settings-dialog></settings-dialog><message-menu></message-menu><chat-menu></chat-menu
+          ><emoji-picker></emoji-picker><delete-dialog></delete-dialog><undo-bar></undo-bar
+          ><revisions-dialog></revisions-dialog> <search-dialog></search-dialog
+          ><threads-dialog></threads-dialog><command-palette></command-palette
+          ><shortcuts-dialog></shortcuts-dialog><message-console></message-console
+          ><media-viewer></media-viewer>`,
+      )}
+      ${this._section(
+        "money",
+        html`<div class="money">
+          <money-balance></money-balance><money-topup></money-topup><money-spend></money-spend
+          ><money-limits></money-limits> <money-approvals></money-approvals
+          ><money-tokens></money-tokens><money-statement></money-statement>
+        </div>`,
+      )}
+      ${this._section(
+        "agents",
+        html`<code-examples
+          >${Object.entries(EXAMPLES).map(
+            ([language, code]) =>
+              html`<figure data-language=${language}>
+                <figcaption>${language}</figcaption>
+                <pre class="code-view" tabindex="0">${code}</pre>
+              </figure>`,
+          )}</code-examples
+        >`,
+      )}`;
   }
 
   /** @param {keyof typeof SECTIONS} id @param {unknown} content */
   _section(id, content) {
-    return html`<section class="style-section" id=${id} aria-labelledby="style-${id}"><h2 id="style-${id}">${SECTIONS[id]}</h2>${content}</section>`;
+    return html`<section class="style-section" id=${id} aria-labelledby="style-${id}">
+      <h2 id="style-${id}">${SECTIONS[id]}</h2>
+      ${content}
+    </section>`;
   }
 
   async firstUpdated() {
@@ -139,11 +264,14 @@ class StylePage extends View {
     part("members-panel").chatId = CHAT.id;
     part("chat-list").select(CHAT.id);
     await part("thread-panel").open(CHAT.id, "root");
-    view.querySelector("message-list").mayDecide = (/** @type {{key: string}} */ { key }) => key !== OTHERS;
+    view.querySelector("message-list").mayDecide = (/** @type {{key: string}} */ { key }) =>
+      key !== OTHERS;
     await play(this);
     // What opened took the focus: the page begins at its top, or where its address says.
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-    (document.getElementById(location.hash.slice(1)) ?? document.body).scrollIntoView({ block: "start" });
+    (document.getElementById(location.hash.slice(1)) ?? document.body).scrollIntoView({
+      block: "start",
+    });
     this.dataset.ready = "";
   }
 

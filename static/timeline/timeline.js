@@ -1,6 +1,7 @@
 /**
- * The live part of a timeline: the server streams its entries whenever they change, and the page replaces those that are new or
- * different. A hidden page does not listen. A point of the picture leads to its entry.
+ * The live part of a timeline: the server streams its entries whenever they change, and the page
+ * replaces those that are new or different. A hidden page does not listen. A point of the picture
+ * leads to its entry.
  */
 
 const AGAIN_MS = 10000;
@@ -24,7 +25,10 @@ function element(html) {
   return /** @type {HTMLElement} */ (template.content.firstElementChild);
 }
 
-/** Put the entries of a part in their order; one that did not change stays, with its focus. @param {Part} part */
+/**
+ * Put the entries of a part in their order; one that did not change stays, with its focus.
+ * @param {Part} part
+ */
 function show(part) {
   if (!list || !picture || !state) return;
   const wanted = new Set(part.items.map((item) => item.key));
@@ -47,7 +51,9 @@ function show(part) {
     picture.innerHTML = part.picture;
     if (part.items.length) document.getElementById("timeline-empty")?.remove();
   }
-  const words = part.is_running ? "An answer is running: this page follows it." : "No answer is running.";
+  const words = part.is_running
+    ? "An answer is running: this page follows it."
+    : "No answer is running.";
   if (state.textContent !== words) state.textContent = words;
 }
 

@@ -49,9 +49,16 @@ export class Approvals {
     if (this._all.has(key)) return null;
     /** @type {Approval} */
     const approval = {
-      key, callId: event.call_id, responseId: event.response_id, agent: event.agent || "An agent",
-      name: event.name, arguments: event.arguments || "{}", userId: String(event.user_id || ""),
-      expiresAt: event.expires_at || 0, state: "asking", outcome: null,
+      key,
+      callId: event.call_id,
+      responseId: event.response_id,
+      agent: event.agent || "An agent",
+      name: event.name,
+      arguments: event.arguments || "{}",
+      userId: String(event.user_id || ""),
+      expiresAt: event.expires_at || 0,
+      state: "asking",
+      outcome: null,
     };
     this._all.set(key, approval);
     this._changed();
@@ -61,7 +68,9 @@ export class Approvals {
   /** Take `tool.approval_done`. @param {import("./types.js").Frame} event */
   done({ response_id: responseId, call_id: callId, approved, user_id: userId, username }) {
     this._close(`${responseId} ${callId}`, {
-      approved, userId: String(userId || ""), username: username || "",
+      approved,
+      userId: String(userId || ""),
+      username: username || "",
     });
   }
 
@@ -103,7 +112,8 @@ export class Approvals {
   /** Forget what is decided; the answers to it have moved on. */
   clearClosed() {
     const before = this._all.size;
-    for (const approval of this.list) if (approval.state === "closed") this._all.delete(approval.key);
+    for (const approval of this.list)
+      if (approval.state === "closed") this._all.delete(approval.key);
     if (this._all.size !== before) this._changed();
   }
 

@@ -11,9 +11,14 @@ import { LiveResponse, reasonOf } from "./live-response.js";
 
 /** `session.created` said the first already; the second is what one wished for. */
 const QUIET = new Set(["resync", "nothing_to_cancel"]);
-/** Refusals of a turn that pass by themselves: nothing is wrong with the turn (docs/protocol/errors.md). */
+/**
+ * Refusals of a turn that pass by themselves: nothing is wrong with the turn
+ * (docs/protocol/errors.md).
+ */
 const LATER = new Set(["unavailable", "busy"]);
-/** The session ended because the person is signed out; the connection closes for the same reason. */
+/**
+ * The session ended because the person is signed out; the connection closes for the same reason.
+ */
 const SIGNED_OUT = new Set(["unauthorized", "token_expired"]);
 
 /**
@@ -72,7 +77,8 @@ function onDelta(chat, event) {
 /** @param {ChatSession} chat @param {Frame} event */
 function onTranscript(chat, event) {
   const messageId = chat.responses.get(event.response_id)?.messageId;
-  if (event.role === "user" && messageId && event.transcript) chat.emit("transcript", { message_id: messageId, transcript: event.transcript });
+  if (event.role === "user" && messageId && event.transcript)
+    chat.emit("transcript", { message_id: messageId, transcript: event.transcript });
 }
 
 /** @param {ChatSession} chat @param {Frame} event */
@@ -129,7 +135,8 @@ function onPayment(chat, event) {
 
 /** @param {ChatSession} chat @param {Frame} event */
 function onEnd(chat, event) {
-  if (event.signature && (event.response?.output ?? event.partial_output)?.length) chat.signatures.set(event.response_id, event.signature);
+  if (event.signature && (event.response?.output ?? event.partial_output)?.length)
+    chat.signatures.set(event.response_id, event.signature);
   const turn = chat.turnOf(event.error?.details?.event_id);
   if (turn) refused(chat, turn, event.error);
   const response = responseOf(chat, event);
@@ -164,7 +171,8 @@ function onSessionError(chat, event) {
 
 /** @param {ChatSession} chat @param {Turn} turn @param {ErrorBody} error */
 function refused(chat, turn, error) {
-  // What follows from the first refusal, such as a request whose input was not taken, says nothing of the turn.
+  // What follows from the first refusal, such as a request whose input was not taken, says nothing
+  // of the turn.
   if (turn.state === "held") return;
   const seconds = error.details?.retry_after;
   if (LATER.has(error.code || "") && seconds !== undefined) chat.hold(turn, seconds);
@@ -188,7 +196,8 @@ export const HANDLERS = {
   "transcript.done": onTranscript,
   thinking: onThinking,
   progress: onProgress,
-  "tool.call_done": (chat, event) => onTool(chat, event, (response) => response.applyCallDone(event)),
+  "tool.call_done": (chat, event) =>
+    onTool(chat, event, (response) => response.applyCallDone(event)),
   "tool.approval_required": onApproval,
   "tool.approval_done": onApproval,
   "payment.required": onPayment,

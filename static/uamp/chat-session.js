@@ -13,7 +13,13 @@ import { SharedState } from "./shared-state.js";
 
 const START_AGAIN_MS = 5_000;
 /** Refusals of a session that pass by themselves. */
-const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy", "too_many_sessions"]);
+const PASSING = new Set([
+  "unavailable",
+  "internal_error",
+  "rate_limited",
+  "busy",
+  "too_many_sessions",
+]);
 
 /**
  * @typedef {import("./live-response.js").LiveResponse} LiveResponse
@@ -22,13 +28,16 @@ const PASSING = new Set(["unavailable", "internal_error", "rate_limited", "busy"
  */
 
 /**
- * Events, each with the frame or the object as `detail`:
- * `ready` (the session stands), `reset` (the log is another one: load the history again and call
- * `reconcile`), `message`, `act` (what a member did with a message: edited, deleted, pinned, reacted), `response` (a LiveResponse changed), `response-end`, `read`, `typing`,
- * `presence`, `participants`, `turns` (the outbox of this chat changed), `approvals` (the calls
- * that a person has to allow changed; the detail is one that is new), `payments` (the same for what
- * is asked to be paid), `queue` (the messages that are sent after the answers that run), `state` (what the chat shares), `fact` (an entry of the log that is no message), `call-error` (an event of a
- * call was refused), `sound` (a piece of a spoken answer), `transcript` (what is said in the sounds of a message: `message_id`, `transcript`), `limit`, `error`.
+ * Events, each with the frame or the object as `detail`: `ready` (the session stands), `reset` (the
+ * log is another one: load the history again and call `reconcile`), `message`, `act` (what a member
+ * did with a message: edited, deleted, pinned, reacted), `response` (a LiveResponse changed),
+ * `response-end`, `read`, `typing`, `presence`, `participants`, `turns` (the outbox of this chat
+ * changed), `approvals` (the calls that a person has to allow changed; the detail is one that is
+ * new), `payments` (the same for what is asked to be paid), `queue` (the messages that are sent
+ * after the answers that run), `state` (what the chat shares), `fact` (an entry of the log that is
+ * no message), `call-error` (an event of a call was refused), `sound` (a piece of a spoken answer),
+ * `transcript` (what is said in the sounds of a message: `message_id`, `transcript`), `limit`,
+ * `error`.
  */
 export class ChatSession extends SessionActs {
   /**
@@ -53,13 +62,19 @@ export class ChatSession extends SessionActs {
     this.responses = new Map();
     /** @type {Map<string, string>} why answers were not completed, by response id, for people */
     this.failures = new Map();
-    /** The signatures of answers whose messages have not come yet, by response id. @type {Map<string, string>} */
+    /**
+     * The signatures of answers whose messages have not come yet, by response id.
+     * @type {Map<string, string>}
+     */
     this.signatures = new Map();
     /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
     this.broken = new Map();
     /** What the clients and agents of the chat share. */
     this.state = new SharedState();
-    /** The messages that are sent when the answers that run have ended, the next one first. @type {import("./types.js").Frame[]} */
+    /**
+     * The messages that are sent when the answers that run have ended, the next one first.
+     * @type {import("./types.js").Frame[]}
+     */
     this.queue = [];
     this._queueAt = 0;
     /** @type {Set<string>} */
@@ -77,7 +92,9 @@ export class ChatSession extends SessionActs {
    * @returns {LiveResponse[]}
    */
   get ownResponses() {
-    return Array.from(this.responses.values()).filter(({ messageId }) => this._ownMessages.has(messageId));
+    return Array.from(this.responses.values()).filter(({ messageId }) =>
+      this._ownMessages.has(messageId),
+    );
   }
 
   /**
@@ -95,19 +112,30 @@ export class ChatSession extends SessionActs {
 
   /**
    * Write to the chat. The turn is kept until the server has stored it.
-   * @param {{text: string, attachments?: import("./outbox.js").Attachment[]} & import("./outbox.js").Place} written
+   * @param {{text: string, attachments?: import("./outbox.js").Attachment[]} &
+   *   import("./outbox.js").Place} written
    */
   send({ text, attachments = [], ...place }) {
-    // Databases take no NUL: the server stores this sign for it, and the turn is found again by its text.
-    const turn = this.client.outbox.add(this.chatId, text.replaceAll("\0", "\uFFFD"), attachments, place);
+    // Databases take no NUL: the server stores this sign for it, and the turn is found again by its
+    // text.
+    const turn = this.client.outbox.add(
+      this.chatId,
+      text.replaceAll("\0", "\uFFFD"),
+      attachments,
+      place,
+    );
     this._typingSentAt = 0;
-    // Behind a turn that is sent again later, so that the chat gets both in the order in which they were written.
+    // Behind a turn that is sent again later, so that the chat gets both in the order in which they
+    // were written.
     if (!this._later.isPlanned) this._transmitTurn(turn);
     this.emit("turns");
     return turn;
   }
 
-  /** Send a failed turn, or one of which it is not known, again under the same ids. @param {Turn} turn */
+  /**
+   * Send a failed turn, or one of which it is not known, again under the same ids.
+   * @param {Turn} turn
+   */
   retry(turn) {
     this.client.outbox.update(turn, { state: "waiting", error: undefined });
     this._transmitTurn(turn);
@@ -151,7 +179,11 @@ export class ChatSession extends SessionActs {
     this.isSuspended = false;
     this.createId = newId();
     const sessionId = this.sessionId || this.turns.find((turn) => turn.sessionId)?.sessionId;
-    const resume = { epoch: this.epoch, after: this.seq, ...(sessionId ? { session_id: sessionId } : {}) };
+    const resume = {
+      epoch: this.epoch,
+      after: this.seq,
+      ...(sessionId ? { session_id: sessionId } : {}),
+    };
     this.client.transmit({
       type: "session.create",
       event_id: this.createId,
@@ -176,7 +208,10 @@ export class ChatSession extends SessionActs {
     this.isSuspended = true;
   }
 
-  /** Whether an event id is one that this session sent and still waits for. @param {string} eventId */
+  /**
+   * Whether an event id is one that this session sent and still waits for.
+   * @param {string} eventId
+   */
   sentEvent(eventId) {
     return eventId === this.createId || Boolean(this.turnOf(eventId));
   }
@@ -227,19 +262,23 @@ export class ChatSession extends SessionActs {
   }
 
   _transmitTurns() {
-    for (const turn of this.turns) if (!["failed", "unknown"].includes(turn.state)) this._transmitTurn(turn);
+    for (const turn of this.turns)
+      if (!["failed", "unknown"].includes(turn.state)) this._transmitTurn(turn);
     this.emit("turns");
   }
 
   /**
-   * Where the session that knew the ids of a turn is gone, a repeat would be another message: what may have
-   * been stored is left to the person, until the log shows it.
+   * Where the session that knew the ids of a turn is gone, a repeat would be another message: what
+   * may have been stored is left to the person, until the log shows it.
    */
   _sortOutTurns() {
     const { outbox } = this.client;
     for (const turn of this.turns) {
       if (!turn.sessionId || turn.sessionId === this.sessionId) continue;
-      outbox.update(turn, turn.state === "sent" ? { state: "unknown", sessionId: null } : { sessionId: null });
+      outbox.update(
+        turn,
+        turn.state === "sent" ? { state: "unknown", sessionId: null } : { sessionId: null },
+      );
     }
   }
 
@@ -256,7 +295,10 @@ export class ChatSession extends SessionActs {
     return this.turns.find((turn) => turn.frames.some((frame) => frame.event_id === eventId));
   }
 
-  /** A message is stored: where it is one's own, its turn is over. @param {import("./types.js").StoredMessage} message */
+  /**
+   * A message is stored: where it is one's own, its turn is over.
+   * @param {import("./types.js").StoredMessage} message
+   */
   acknowledge(message) {
     if (!this._isOwn(message)) return;
     const turn = this.client.outbox.match(this.chatId, message);
@@ -271,7 +313,10 @@ export class ChatSession extends SessionActs {
     return role !== "assistant" && String(senderId) === this.client.userId;
   }
 
-  /** The session could not be created. Called by the handlers of events, as all below. @param {import("./types.js").ErrorBody} error */
+  /**
+   * The session could not be created. Called by the handlers of events, as all below.
+   * @param {import("./types.js").ErrorBody} error
+   */
   notCreated(error) {
     if (error.code === "unknown_session" && this.sessionId) {
       this.sessionId = null;
@@ -282,7 +327,11 @@ export class ChatSession extends SessionActs {
     } else this.emit("error", { ...error, fatal: true });
   }
 
-  /** The server does not take a turn for now: it is sent again by itself. @param {Turn} turn @param {number} seconds */
+  /**
+   * The server does not take a turn for now: it is sent again by itself.
+   * @param {Turn} turn
+   * @param {number} seconds
+   */
   hold(turn, seconds) {
     this._later.plan(seconds);
     this.client.outbox.update(turn, { state: "held" });

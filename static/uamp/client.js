@@ -3,15 +3,13 @@
  *
  * Any page of this server can use it:
  *
- *   import { UampClient } from "/static/uamp/client.js";
- *   const client = new UampClient({ userId: "7" });
- *   const chat = client.open("chat_…");
- *   chat.addEventListener("message", (e) => console.log(e.detail.message.content));
- *   chat.send({ text: "@echo hello" });
+ * import { UampClient } from "/static/uamp/client.js"; const client = new UampClient({ userId: "7"
+ * }); const chat = client.open("chat_…"); chat.addEventListener("message", (e) =>
+ * console.log(e.detail.message.content)); chat.send({ text: "@echo hello" });
  *
  * The client connects by itself, comes back by itself, resumes each chat after the last event that
- * it has, and sends again what was not acknowledged, under the same ids, also after a reload. Where no
- * WebSocket ever opens it goes on over HTTP with server-sent events, if it is given `ticket`.
+ * it has, and sends again what was not acknowledged, under the same ids, also after a reload. Where
+ * no WebSocket ever opens it goes on over HTTP with server-sent events, if it is given `ticket`.
  */
 
 import { ChatSession } from "./chat-session.js";
@@ -56,31 +54,45 @@ export class UampError extends Error {
  * @property {"connecting"|"open"|"waiting"|"offline"|"refused"|"closed"} phase
  * @property {number} attempt how many attempts failed since the last open connection
  * @property {number} retryAt when the next attempt starts (Unix ms), 0 when none is planned
- * @property {number} [lostAt] since when there is no connection (Unix ms); 0 while there is one, and before the first
+ * @property {number} [lostAt] since when there is no connection (Unix ms); 0 while there is one,
+ *   and before the first
  * @property {"websocket"|"sse"} [transport] by which the connection is, or is being made
- * @property {boolean} [isRestart] whether the server said, when the connection was last open, that it stops
+ * @property {boolean} [isRestart] whether the server said, when the connection was last open, that
+ *   it stops
  */
 
 /**
  * Events: `state` (detail: ConnectionState), `error` (detail: UampError that belongs to no chat),
- * `presence` (detail: a presence.online or presence.offline frame), `call` (detail: a frame of a call), and of a client that
- * watches: `watched` (read the list of chats now), `activity` (detail: a chat.activity frame), `read` (detail: a message.read
- * frame of the person's own in a watched chat), `person` (detail: a person.changed frame),
- * `profile` (detail: a profile.changed frame).
+ * `presence` (detail: a presence.online or presence.offline frame), `call` (detail: a frame of a
+ * call), and of a client that watches: `watched` (read the list of chats now), `activity` (detail:
+ * a chat.activity frame), `read` (detail: a message.read frame of the person's own in a watched
+ * chat), `person` (detail: a person.changed frame), `profile` (detail: a profile.changed frame).
  */
 export class UampClient extends EventTarget {
   /**
    * @param {object} [options]
    * @param {string} [options.url] of the socket; default `/uamp` on this page's host
    * @param {string} [options.userId] own id: distinguishes own messages from those of others
-   * @param {Outbox} [options.outbox] keeps unacknowledged turns; by default for as long as the tab, over reloads
+   * @param {Outbox} [options.outbox] keeps unacknowledged turns; by default for as long as the tab,
+   *   over reloads
    * @param {Storage} [options.storage] where the default outbox keeps them
    * @param {() => Promise<string>} [options.ticket] asks for a ticket (`POST /api/v1/tickets`)
    * @param {() => Socket} [options.socket] makes a socket; by default a WebSocket to `url`
-   * @param {() => EventStreamSocket} [options.stream] makes a socket over HTTP; by default one of this page, if there is `ticket`
-   * @param {"auto"|"websocket"|"sse"} [options.transport] by default HTTP is tried where no WebSocket opens
+   * @param {() => EventStreamSocket} [options.stream] makes a socket over HTTP; by default one of
+   *   this page, if there is `ticket`
+   * @param {"auto"|"websocket"|"sse"} [options.transport] by default HTTP is tried where no
+   *   WebSocket opens
    */
-  constructor({ url, userId = "", storage = globalThis.sessionStorage, outbox = new Outbox(storage, userId), ticket, socket, stream, transport = "auto" } = {}) {
+  constructor({
+    url,
+    userId = "",
+    storage = globalThis.sessionStorage,
+    outbox = new Outbox(storage, userId),
+    ticket,
+    socket,
+    stream,
+    transport = "auto",
+  } = {}) {
     super();
     this._makeSocket = socket ?? (() => new WebSocket(this.url));
     this._makeStream = stream ?? (ticket && (() => new EventStreamSocket(ticket)));
@@ -125,7 +137,10 @@ export class UampClient extends EventTarget {
     return chat;
   }
 
-  /** Receive what happens in all chats of the person, in short: from now on and after each reconnect. */
+  /**
+   * Receive what happens in all chats of the person, in short: from now on and after each
+   * reconnect.
+   */
   watch() {
     this._watches = true;
     if (!this.transmit({ type: "chats.watch" })) this.connect();
@@ -137,7 +152,11 @@ export class UampClient extends EventTarget {
     clearTimeout(this._timers.retry);
     const { attempt } = this.state;
     // A server that is away lets neither through: both are tried in turn.
-    const isTurn = this._choice === "auto" && !this._hadSocket && attempt >= ATTEMPTS_BEFORE_HTTP && attempt % 2 === 0;
+    const isTurn =
+      this._choice === "auto" &&
+      !this._hadSocket &&
+      attempt >= ATTEMPTS_BEFORE_HTTP &&
+      attempt % 2 === 0;
     const stream = this._choice === "sse" || isTurn ? this._makeStream?.() : undefined;
     this._transport = stream ? "sse" : "websocket";
     this._setState("connecting", attempt);
@@ -260,7 +279,8 @@ export class UampClient extends EventTarget {
     const event = JSON.parse(data);
     if (event.type === "pong") return;
     if (event.type.startsWith("presence.o")) this._emit("presence", event);
-    if (event.type.startsWith("call.") || event.type.startsWith("voice.")) this._emit("call", event);
+    if (event.type.startsWith("call.") || event.type.startsWith("voice."))
+      this._emit("call", event);
     if (event.type.startsWith("payment.")) this._emit("payment", event);
     if (event.type === "chats.watched") this._emit("watched", event);
     if (event.type === "chat.activity") this._emit("activity", event);
@@ -292,7 +312,14 @@ export class UampClient extends EventTarget {
   /** @param {ConnectionState["phase"]} phase @param {number} attempt */
   _setState(phase, attempt, retryAt = 0) {
     const lostAt = phase === "open" || !this._wasOpen ? 0 : this.state.lostAt || Date.now();
-    this.state = { phase, attempt, retryAt, lostAt, transport: this._transport, isRestart: this._isRestart };
+    this.state = {
+      phase,
+      attempt,
+      retryAt,
+      lostAt,
+      transport: this._transport,
+      isRestart: this._isRestart,
+    };
     this._emit("state", this.state);
   }
 

@@ -1,9 +1,12 @@
 /**
- * UAMP over HTTP with server-sent events (UAMP §13.2), with the interface of a WebSocket: for networks that let no
- * WebSocket through. Each frame is a POST to `/events`, one after another; each session has a stream of its own.
+ * UAMP over HTTP with server-sent events (UAMP §13.2), with the interface of a WebSocket: for
+ * networks that let no WebSocket through. Each frame is a POST to `/events`, one after another;
+ * each session has a stream of its own.
  */
 
-/** Streams at a time: over HTTP/1.1 a browser has six connections to a host, for all of its tabs. */
+/**
+ * Streams at a time: over HTTP/1.1 a browser has six connections to a host, for all of its tabs.
+ */
 const STREAMS = 2;
 /** How often the list of chats is to be read again: there is no stream for it. */
 const LIST_MS = 10_000;
@@ -33,8 +36,10 @@ export function eventParser(receive) {
 
 export class EventStreamSocket {
   /**
-   * @param {() => Promise<string>} ticket asks the server for a ticket; rejects where it is not reached, with `status` where it refuses
-   * @param {{origin?: string, headers?: Record<string, string>}} [server] where it is, and what a program without cookies sends; by default that of the page
+   * @param {() => Promise<string>} ticket asks the server for a ticket; rejects where it is not
+   *   reached, with `status` where it refuses
+   * @param {{origin?: string, headers?: Record<string, string>}} [server] where it is, and what a
+   *   program without cookies sends; by default that of the page
    */
   constructor(ticket, { origin = "", headers = {} } = {}) {
     this._origin = origin;
@@ -46,7 +51,10 @@ export class EventStreamSocket {
     this.onmessage = () => undefined;
     /** @type {((close: {code: number}) => void)|null} */
     this.onclose = null;
-    /** A session has no stream any more, because others were opened since. @type {(sessionId: string) => void} */
+    /**
+     * A session has no stream any more, because others were opened since.
+     * @type {(sessionId: string) => void}
+     */
     this.onsuspend = () => undefined;
     this._ticket = ticket;
     this._over = new AbortController();
@@ -64,7 +72,10 @@ export class EventStreamSocket {
   send(text) {
     const frame = /** @type {Frame} */ (JSON.parse(text));
     if (frame.type === "chats.watch") this._watch();
-    else this._last = this._last.then(() => (this.readyState === 1 ? this._post(frame) : undefined)).catch((error) => this._fail(error));
+    else
+      this._last = this._last
+        .then(() => (this.readyState === 1 ? this._post(frame) : undefined))
+        .catch((error) => this._fail(error));
   }
 
   /** @param {number} [code] */
@@ -100,15 +111,24 @@ export class EventStreamSocket {
   _watch() {
     clearInterval(this._listTimer);
     const read = () => this._deliver({ type: "chats.watched" });
-    this._listTimer = /** @type {any} */ (setInterval(() => globalThis.document?.hidden || read(), LIST_MS));
+    this._listTimer = /** @type {any} */ (
+      setInterval(() => globalThis.document?.hidden || read(), LIST_MS)
+    );
     setTimeout(read);
   }
 
   /** @param {Frame} frame */
   async _post(frame) {
     const answer = await fetch(`${this._origin}/events`, {
-      method: "POST", body: JSON.stringify(frame), credentials: "same-origin", signal: this._over.signal,
-      headers: { "Content-Type": "application/json", ...this._headers, ...(frame.session_id ? { "X-Session-ID": frame.session_id } : {}) },
+      method: "POST",
+      body: JSON.stringify(frame),
+      credentials: "same-origin",
+      signal: this._over.signal,
+      headers: {
+        "Content-Type": "application/json",
+        ...this._headers,
+        ...(frame.session_id ? { "X-Session-ID": frame.session_id } : {}),
+      },
     });
     if (answer.status === 401) {
       this._fail({ status: 401 });
@@ -130,7 +150,8 @@ export class EventStreamSocket {
   _remember(eventId) {
     if (!eventId) return;
     this._answered.add(eventId);
-    if (this._answered.size > REMEMBERED) this._answered.delete(/** @type {string} */ (this._answered.values().next().value));
+    if (this._answered.size > REMEMBERED)
+      this._answered.delete(/** @type {string} */ (this._answered.values().next().value));
   }
 
   /** @param {object} event */
@@ -150,7 +171,10 @@ export class EventStreamSocket {
    */
   async _follow(sessionId, resume) {
     this._leave(sessionId);
-    for (const oldest of Array.from(this._streams.keys()).slice(0, Math.max(0, this._streams.size - STREAMS + 1))) {
+    for (const oldest of Array.from(this._streams.keys()).slice(
+      0,
+      Math.max(0, this._streams.size - STREAMS + 1),
+    )) {
       this._leave(oldest);
       this.onsuspend(oldest);
     }
@@ -158,7 +182,9 @@ export class EventStreamSocket {
     this._streams.set(sessionId, ended);
     const query = new URLSearchParams({ session_id: sessionId, ticket: await this._ticket() });
     const answer = await fetch(`${this._origin}/events/stream?${query}`, {
-      signal: ended.signal, credentials: "omit", cache: "no-store",
+      signal: ended.signal,
+      credentials: "omit",
+      cache: "no-store",
       headers: resume ? { "Last-Event-ID": `${resume.epoch}:${resume.after}` } : {},
     });
     if (!answer.ok || !answer.body) {
@@ -168,7 +194,11 @@ export class EventStreamSocket {
     this._read(answer.body.getReader(), sessionId, ended);
   }
 
-  /** @param {ReadableStreamDefaultReader<Uint8Array>} reader @param {string} sessionId @param {AbortController} ended */
+  /**
+   * @param {ReadableStreamDefaultReader<Uint8Array>} reader
+   * @param {string} sessionId
+   * @param {AbortController} ended
+   */
   async _read(reader, sessionId, ended) {
     const parse = eventParser((data) => {
       const event = JSON.parse(data);

@@ -2,7 +2,10 @@
 
 const MOST_SECONDS = 30;
 
-/** One repeat at a time; each in a row waits twice as long, so that repeats do not use up what a person may send. */
+/**
+ * One repeat at a time; each in a row waits twice as long, so that repeats do not use up what a
+ * person may send.
+ */
 export class Later {
   /** @param {() => void} repeat */
   constructor(repeat) {

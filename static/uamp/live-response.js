@@ -38,24 +38,41 @@
 /** @param {string} id @param {string} [name] @returns {ToolPart} */
 export function newToolPart(id, name = "") {
   return {
-    kind: "tool", id, name, arguments: "", result: null, isError: false, done: false, tookMs: null, stopped: false,
-    asking: false, said: "", items: [], progress: null,
+    kind: "tool",
+    id,
+    name,
+    arguments: "",
+    result: null,
+    isError: false,
+    done: false,
+    tookMs: null,
+    stopped: false,
+    asking: false,
+    said: "",
+    items: [],
+    progress: null,
   };
 }
 
 /**
- * Why an answer was not completed, for people: who stopped it, or the error; "" if that is not known.
+ * Why an answer was not completed, for people: who stopped it, or the error; "" if that is not
+ * known.
  * @param {import("./types.js").Frame} event its end
  * @param {string} userId of the person who reads it
  */
 export function reasonOf(event, userId) {
-  if (event.type === "response.cancelled") return (event.user_id === userId ? "you" : event.username) || "";
+  if (event.type === "response.cancelled")
+    return (event.user_id === userId ? "you" : event.username) || "";
   const error = event.error || event.response?.error;
   return error?.message || error?.code || "";
 }
 
 export class LiveResponse {
-  /** @param {string} id @param {{agent?: string, message_id?: string, transport?: string, thread?: string, [more: string]: any}} [created] */
+  /**
+   * @param {string} id
+   * @param {{agent?: string, message_id?: string, transport?: string, thread?: string, [more:
+   *   string]: any}} [created]
+   */
   constructor(id, created = {}) {
     this.id = id;
     this.agent = created.agent || "";
@@ -140,7 +157,10 @@ export class LiveResponse {
     if (tool) tool.done = true;
   }
 
-  /** End with what `response.done`, `.cancelled` or `.error` says. @param {import("./types.js").Frame} event */
+  /**
+   * End with what `response.done`, `.cancelled` or `.error` says.
+   * @param {import("./types.js").Frame} event
+   */
   finish(event) {
     this.usage = event.response?.usage || null;
     this.seq = event.seq || 0;
@@ -154,7 +174,8 @@ export class LiveResponse {
       this.error = event.response?.error || null;
     }
     for (const part of this.parts) {
-      if (part.kind === "tool") Object.assign(part, { done: true, stopped: !part.done, asking: false });
+      if (part.kind === "tool")
+        Object.assign(part, { done: true, stopped: !part.done, asking: false });
     }
   }
 
@@ -229,7 +250,11 @@ export class LiveResponse {
     // An agent that works for this one says its answer in pieces; a tool says what it does now.
     if (tool.name === "delegate") tool.said += progress.text || "";
     else if (progress.text || percent !== undefined) {
-      tool.progress = { ...tool.progress, message: progress.text || tool.progress?.message, percent };
+      tool.progress = {
+        ...tool.progress,
+        message: progress.text || tool.progress?.message,
+        percent,
+      };
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
  * What was written and not yet acknowledged. It survives a reload, and the end of its tab where the
- * page has a secure context; what it holds is sent again under the same event ids: the server answers
- * a repeat with the first result, so nothing doubles.
+ * page has a secure context; what it holds is sent again under the same event ids: the server
+ * answers a repeat with the first result, so nothing doubles.
  */
 
 import { newId } from "./ids.js";
@@ -22,15 +22,23 @@ import { newId } from "./ids.js";
  * @property {string} text
  * @property {Attachment[]} attachments
  * @property {number} createdAt Unix ms
- * @property {"waiting"|"sent"|"held"|"failed"|"unknown"} state `held`: refused for now, and sent again by itself;
- *   `unknown`: it was sent, and the session that knows its ids is gone
+ * @property {"waiting"|"sent"|"held"|"failed"|"unknown"} state `held`: refused for now, and sent
+ *   again by itself; `unknown`: it was sent, and the session that knows its ids is gone
  * @property {string} [error] why it failed, for people
  */
 
 /** @param {Attachment} attachment @returns {import("./types.js").Frame} */
 function inputOf({ url, content_id, filename, mime_type }) {
-  if (/^image\/(jpeg|png|webp|gif)$/.test(mime_type)) return { type: "input.image", image: { url }, content_id, alt_text: filename };
-  if (mime_type.startsWith("audio/")) return { type: "input.audio", audio: { url }, format: mime_type.slice("audio/".length).replace("mpeg", "mp3"), is_final: true, content_id };
+  if (/^image\/(jpeg|png|webp|gif)$/.test(mime_type))
+    return { type: "input.image", image: { url }, content_id, alt_text: filename };
+  if (mime_type.startsWith("audio/"))
+    return {
+      type: "input.audio",
+      audio: { url },
+      format: mime_type.slice("audio/".length).replace("mpeg", "mp3"),
+      is_final: true,
+      content_id,
+    };
   return { type: "input.file", file: { url }, filename, mime_type, content_id };
 }
 
@@ -51,7 +59,8 @@ function framesOf(text, attachments, { replyTo, thread, alsoInChat, queue }) {
   const frames = attachments.map(inputOf);
   if (text) frames.unshift({ type: "input.text", text });
   if (replyTo && frames.length) frames[0].reply_to = replyTo;
-  if (thread && frames.length) Object.assign(frames[0], { thread, ...(alsoInChat ? { also_in_chat: true } : {}) });
+  if (thread && frames.length)
+    Object.assign(frames[0], { thread, ...(alsoInChat ? { also_in_chat: true } : {}) });
   frames.push({ type: "response.create", ...(queue ? { queue } : {}) });
   return frames.map((frame) => ({ ...frame, event_id: newId() }));
 }
@@ -86,7 +95,10 @@ export class Outbox {
     for (const key of keysIn(this._storage, this._owner)) this._storage.removeItem(key);
   }
 
-  /** Give the turns of a chat up. @param {string} chatId of a chat that the person is no longer in */
+  /**
+   * Give the turns of a chat up.
+   * @param {string} chatId of a chat that the person is no longer in
+   */
   drop(chatId) {
     this.turns = this.turns.filter((turn) => turn.chatId !== chatId);
     this._save();
@@ -97,7 +109,13 @@ export class Outbox {
     return this.turns.filter((turn) => turn.chatId === chatId);
   }
 
-  /** @param {string} chatId @param {string} text @param {Attachment[]} attachments @param {Place} [place] @returns {Turn} */
+  /**
+   * @param {string} chatId
+   * @param {string} text
+   * @param {Attachment[]} attachments
+   * @param {Place} [place]
+   * @returns {Turn}
+   */
   add(chatId, text, attachments, place = {}) {
     /** @type {Turn} */
     const turn = {
@@ -138,7 +156,9 @@ export class Outbox {
     const request = message.client_event_id;
     if (request) return this.of(chatId).find((turn) => turn.frames.at(-1)?.event_id === request);
     const text = (message.content || "").trim();
-    return this.of(chatId).find((turn) => ["sent", "held", "unknown"].includes(turn.state) && turn.text.trim() === text);
+    return this.of(chatId).find(
+      (turn) => ["sent", "held", "unknown"].includes(turn.state) && turn.text.trim() === text,
+    );
   }
 
   _save() {
@@ -163,14 +183,18 @@ function keysIn(storage, owner) {
 }
 
 /**
- * The outbox of a page whose turns outlive its tab: it has the turns that closed tabs of the person left. A page
- * holds a lock for as long as it lives, so that no turn is in two pages that are open. Without locks (a page
- * that came over plain http from another machine) turns outlive a reload alone.
+ * The outbox of a page whose turns outlive its tab: it has the turns that closed tabs of the person
+ * left. A page holds a lock for as long as it lives, so that no turn is in two pages that are open.
+ * Without locks (a page that came over plain http from another machine) turns outlive a reload
+ * alone.
  * @param {string} owner
  * @param {{storage?: Storage, locks?: LockManager, ofTab?: Storage}} [places]
  * @returns {Promise<Outbox>}
  */
-export async function openOutbox(owner, { storage = localStorage, locks = navigator.locks, ofTab = sessionStorage } = {}) {
+export async function openOutbox(
+  owner,
+  { storage = localStorage, locks = navigator.locks, ofTab = sessionStorage } = {},
+) {
   if (!locks) return new Outbox(ofTab, owner);
   const own = `${keyOf(owner)}.${newId()}`;
   await new Promise((resolve) => {
@@ -181,7 +205,8 @@ export async function openOutbox(owner, { storage = localStorage, locks = naviga
   });
   const outbox = new Outbox(storage, owner, own);
   for (const key of keysIn(storage, owner)) {
-    if (key !== own) await locks.request(key, { ifAvailable: true }, (lock) => lock && outbox.adopt(key));
+    if (key !== own)
+      await locks.request(key, { ifAvailable: true }, (lock) => lock && outbox.adopt(key));
   }
   return outbox;
 }

@@ -57,32 +57,57 @@ export class Payments {
     this._drop((payment) => payment.responseId === responseId);
     /** @type {Payment} */
     const payment = {
-      key, responseId, amount, currency, reason, expiresAt,
+      key,
+      responseId,
+      amount,
+      currency,
+      reason,
+      expiresAt,
       agent: requirements.extra?.agent || "An agent",
       isTopUp: (extra?.action || requirements.extra?.action) === "topup",
       byBalance: schemes.some((/** @type {{scheme: string}} */ { scheme }) => scheme === "balance"),
-      state: "asked", eventId: "", error: null,
+      state: "asked",
+      eventId: "",
+      error: null,
     };
     this._all.set(key, payment);
     this._changed();
     return payment;
   }
 
-  /** Take `payment.accepted`: here, or on another page of the same person. @param {import("./types.js").Frame} event */
+  /**
+   * Take `payment.accepted`: here, or on another page of the same person.
+   * @param {import("./types.js").Frame} event
+   */
   accepted({ response_id: responseId }) {
     this._settle((payment) => payment.responseId === responseId);
   }
 
-  /** Take `payment.error`; nothing moved, and the next try is another one. @param {import("./types.js").Frame} event */
-  refused({ response_id: responseId, code, message, balance_required, balance_current, can_retry }) {
+  /**
+   * Take `payment.error`; nothing moved, and the next try is another one.
+   * @param {import("./types.js").Frame} event
+   */
+  refused({
+    response_id: responseId,
+    code,
+    message,
+    balance_required,
+    balance_current,
+    can_retry,
+  }) {
     // The payer did not pay, and nothing is due any more.
-    if (!can_retry) this._settle((payment) => payment.responseId === responseId && payment.state === "asked");
+    if (!can_retry)
+      this._settle((payment) => payment.responseId === responseId && payment.state === "asked");
     for (const payment of this.list) {
       if (payment.responseId === responseId && payment.state === "sent") {
         Object.assign(payment, {
-          state: "refused", eventId: "",
+          state: "refused",
+          eventId: "",
           error: {
-            code, message, required: balance_required || "", current: balance_current || "",
+            code,
+            message,
+            required: balance_required || "",
+            current: balance_current || "",
             canRetry: Boolean(can_retry),
           },
         });
@@ -115,7 +140,9 @@ export class Payments {
     payment.error = null;
     this._changed();
     return {
-      type: "payment.submit", event_id: payment.eventId, response_id: payment.responseId,
+      type: "payment.submit",
+      event_id: payment.eventId,
+      response_id: payment.responseId,
       payment: { scheme: "balance", network: "uamp", amount: payment.amount },
     };
   }

@@ -67,22 +67,38 @@ export class Rest {
   }
 
   /**
-   * @param {string} path @param {{method?: string, body?: object, idempotencyKey?: string}} [request]
+   * @param {string} path
+   * @param {{method?: string, body?: object, idempotencyKey?: string}} [request]
    * @returns {Promise<any>} the document; rejects with UampError for a refusal
    */
   async request(path, { method = "GET", body, idempotencyKey } = {}) {
-    const headers = { ...this.headers, ...(body ? { "Content-Type": "application/json" } : {}), ...(idempotencyKey ? { "Idempotency-Key": idempotencyKey } : {}) };
+    const headers = {
+      ...this.headers,
+      ...(body ? { "Content-Type": "application/json" } : {}),
+      ...(idempotencyKey ? { "Idempotency-Key": idempotencyKey } : {}),
+    };
     const isRepeatable = method === "GET" || Boolean(idempotencyKey);
     for (let attempt = 1; ; attempt += 1) {
       const isLast = attempt === ATTEMPTS || !isRepeatable;
       let pause = FIRST_PAUSE_MS * 2 ** (attempt - 1);
       try {
-        const answer = await fetch(this.origin + path, { method, headers, body: body && JSON.stringify(body) });
+        const answer = await fetch(this.origin + path, {
+          method,
+          headers,
+          body: body && JSON.stringify(body),
+        });
         if (answer.ok) return answer.status === 204 ? null : await answer.json();
         const problem = await answer.json().catch(() => ({}));
         const wait = Number(answer.headers.get("Retry-After") || 0);
         if (isLast || ![429, 502, 503, 504].includes(answer.status) || wait > 8) {
-          throw Object.assign(new UampError({ code: problem.code || `http_${answer.status}`, message: problem.detail || problem.title, details: problem }), { status: answer.status });
+          throw Object.assign(
+            new UampError({
+              code: problem.code || `http_${answer.status}`,
+              message: problem.detail || problem.title,
+              details: problem,
+            }),
+            { status: answer.status },
+          );
         }
         pause = Math.max(pause, 1000 * wait);
       } catch (error) {
@@ -96,7 +112,11 @@ export class Rest {
   async *history(chatId) {
     let cursor = "";
     do {
-      const query = new URLSearchParams({ order: "asc", limit: "200", ...(cursor ? { cursor } : {}) });
+      const query = new URLSearchParams({
+        order: "asc",
+        limit: "200",
+        ...(cursor ? { cursor } : {}),
+      });
       const page = await this.request(`/api/v1/chats/${chatId}/messages?${query}`);
       yield* page.data;
       cursor = page.has_more ? page.next_cursor : "";
@@ -111,7 +131,11 @@ export class Rest {
 
 /** A WebSocket that is opened with a ticket: a program cannot give it headers everywhere. */
 export class TicketSocket {
-  /** @param {string} url of the socket @param {() => Promise<string>} ticket @param {any} webSocket the class */
+  /**
+   * @param {string} url of the socket
+   * @param {() => Promise<string>} ticket
+   * @param {any} webSocket the class
+   */
   constructor(url, ticket, webSocket) {
     /** @type {((event: any) => void)|null} */
     this.onopen = null;
@@ -147,7 +171,10 @@ export class TicketSocket {
       if (this._isOver) return;
       this._socket = /** @type {WebSocket} */ (new webSocket(`${url}?${query}`));
     } catch (error) {
-      this.onclose?.({ code: error instanceof UampError && /** @type {any} */ (error).status === 401 ? REFUSED : LOST });
+      this.onclose?.({
+        code:
+          error instanceof UampError && /** @type {any} */ (error).status === 401 ? REFUSED : LOST,
+      });
       return;
     }
     this._socket.onopen = (event) => this.onopen?.(event);
@@ -187,7 +214,8 @@ export async function connect({ url, key, transport = "auto", webSocket = global
 /**
  * @typedef {object} Piece what is new of an answer
  * @property {string} text that follows on what came before
- * @property {boolean} restarted whether the answer was begun again, and `text` takes the place of all of it
+ * @property {boolean} restarted whether the answer was begun again, and `text` takes the place of
+ *   all of it
  * @property {import("./live-response.js").LiveResponse} response as it is now
  */
 
@@ -195,8 +223,10 @@ export async function connect({ url, key, transport = "auto", webSocket = global
  * Send a message and yield what is new of its answers, until all have ended.
  * @param {import("./chat-session.js").ChatSession} chat
  * @param {string} text
- * @param {{answerMs?: number, beginMs?: number}} [bounds] how long nothing may come of an answer, and until the first one begins
- * @returns {AsyncGenerator<Piece>} rejects with UampError where an answer fails or is cancelled, the message is refused, or nothing comes
+ * @param {{answerMs?: number, beginMs?: number}} [bounds] how long nothing may come of an answer,
+ *   and until the first one begins
+ * @returns {AsyncGenerator<Piece>} rejects with UampError where an answer fails or is cancelled,
+ *   the message is refused, or nothing comes
  */
 export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_MS } = {}) {
   /** @type {Map<string, string>} the text that was yielded, by response id */
@@ -225,23 +255,37 @@ export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_M
     if (response.status !== "running") {
       running -= 1;
       if (response.status !== "completed") {
-        failure ??= new UampError({ code: response.error?.code || response.status, message: response.reason || response.error?.message });
+        failure ??= new UampError({
+          code: response.error?.code || response.status,
+          message: response.reason || response.error?.message,
+        });
       }
     }
     shown.set(response.id, now);
     if (now.startsWith(known)) {
-      if (now.length > known.length) pieces.push({ text: now.slice(known.length), restarted: false, response });
+      if (now.length > known.length)
+        pieces.push({ text: now.slice(known.length), restarted: false, response });
     } else if (known.startsWith(now)) shown.set(response.id, known);
     else pieces.push({ text: now, restarted: true, response });
     wake();
   };
   const onTurns = () => {
-    if (turn.state === "failed") failure ??= new UampError({ code: "refused", message: turn.error });
-    if (turn.state === "unknown") failure ??= new UampError({ code: "outcome_unknown", message: "The message was sent, and the session that knows it is gone." });
+    if (turn.state === "failed")
+      failure ??= new UampError({ code: "refused", message: turn.error });
+    if (turn.state === "unknown")
+      failure ??= new UampError({
+        code: "outcome_unknown",
+        message: "The message was sent, and the session that knows it is gone.",
+      });
     wake();
   };
   /** @type {[string, (event: any) => void][]} */
-  const listeners = [["message", onMessage], ["response", onResponse], ["response-end", onResponse], ["turns", onTurns]];
+  const listeners = [
+    ["message", onMessage],
+    ["response", onResponse],
+    ["response-end", onResponse],
+    ["turns", onTurns],
+  ];
   for (const [type, listener] of listeners) chat.addEventListener(type, listener);
   try {
     while (true) {
@@ -262,13 +306,24 @@ export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_M
  * @returns {string}
  */
 function textOf(response) {
-  return response.output.map((item) => (item.type === "text" ? item.text : "")).join("") || response.text;
+  return (
+    response.output.map((item) => (item.type === "text" ? item.text : "")).join("") || response.text
+  );
 }
 
 /** @param {number} ms @param {(done: () => void) => void} register */
 function waitFor(ms, register) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new UampError({ code: "timed_out", message: `Nothing came within ${ms / 1000} seconds; mention an agent of the chat.` })), ms);
+    const timer = setTimeout(
+      () =>
+        reject(
+          new UampError({
+            code: "timed_out",
+            message: `Nothing came within ${ms / 1000} seconds; mention an agent of the chat.`,
+          }),
+        ),
+      ms,
+    );
     register(() => {
       clearTimeout(timer);
       resolve(undefined);

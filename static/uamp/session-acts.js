@@ -1,10 +1,15 @@
-/** What the person of a client does in a chat, as events of its session; what they write is in the outbox. */
+/**
+ * What the person of a client does in a chat, as events of its session; what they write is in the
+ * outbox.
+ */
 
 import { Approvals } from "./approvals.js";
 import { newId } from "./ids.js";
 import { Payments } from "./payments.js";
 
-/** A little more than the server asks for between two signs: one that comes early is dropped there. */
+/**
+ * A little more than the server asks for between two signs: one that comes early is dropped there.
+ */
 const TYPING_MS = 3_500;
 
 /** @typedef {import("./types.js").Frame} Frame */
@@ -23,7 +28,11 @@ export class SessionActs extends EventTarget {
     this._typingSentAt = 0;
   }
 
-  /** Send an event, where the session stands. @param {Frame} _frame @returns {boolean} whether it was handed to the socket */
+  /**
+   * Send an event, where the session stands.
+   * @param {Frame} _frame
+   * @returns {boolean} whether it was handed to the socket
+   */
   _transmit(_frame) {
     return false;
   }
@@ -49,11 +58,19 @@ export class SessionActs extends EventTarget {
 
   /**
    * Change the text of one's question, and have its answers made again.
-   * @param {{messageId: string, content: string, revision: number, eventId: string}} edit the same `eventId` asks once
+   * @param {{messageId: string, content: string, revision: number, eventId: string}} edit the same
+   *   `eventId` asks once
    * @returns {boolean} whether it could be sent
    */
   editAndAsk({ messageId, content, revision, eventId }) {
-    return this._transmit({ type: "message.edit", event_id: eventId, message_id: messageId, content, revision, ask_again: true });
+    return this._transmit({
+      type: "message.edit",
+      event_id: eventId,
+      message_id: messageId,
+      content,
+      revision,
+      ask_again: true,
+    });
   }
 
   /**
@@ -65,8 +82,12 @@ export class SessionActs extends EventTarget {
   decide(approval, approved, reason = "") {
     const eventId = newId();
     const isSent = this._transmit({
-      type: "tool.approve", event_id: eventId, call_id: approval.callId,
-      response_id: approval.responseId, approved, ...(reason ? { reason } : {}),
+      type: "tool.approve",
+      event_id: eventId,
+      call_id: approval.callId,
+      response_id: approval.responseId,
+      approved,
+      ...(reason ? { reason } : {}),
     });
     if (isSent) this.approvals.sent(approval, eventId);
     return isSent;
@@ -84,7 +105,11 @@ export class SessionActs extends EventTarget {
   typing(isTyping = true) {
     const now = Date.now();
     if (isTyping ? now - this._typingSentAt < TYPING_MS : this._typingSentAt === 0) return;
-    const isSent = this._transmit({ type: "input.typing", is_typing: isTyping, chat_id: this.chatId });
+    const isSent = this._transmit({
+      type: "input.typing",
+      is_typing: isTyping,
+      chat_id: this.chatId,
+    });
     // What was typed before the session stood is said with the next key.
     this._typingSentAt = isTyping && isSent ? now : 0;
   }
@@ -97,20 +122,34 @@ export class SessionActs extends EventTarget {
   call(type, fields) {
     const eventId = newId();
     this.callEvents.add(eventId);
-    return this._transmit({ type, event_id: eventId, chat_id: this.chatId, ...fields }) ? eventId : "";
+    return this._transmit({ type, event_id: eventId, chat_id: this.chatId, ...fields })
+      ? eventId
+      : "";
   }
 
-  /** Take a message out of the queue. @param {string} itemId @returns {boolean} whether it could be sent */
+  /**
+   * Take a message out of the queue.
+   * @param {string} itemId
+   * @returns {boolean} whether it could be sent
+   */
   removeQueued(itemId) {
     return this._transmit({ type: "queue.remove", item_id: itemId });
   }
 
-  /** Send one's own queued message now. @param {string} itemId @returns {boolean} whether it could be sent */
+  /**
+   * Send one's own queued message now.
+   * @param {string} itemId
+   * @returns {boolean} whether it could be sent
+   */
   startQueued(itemId) {
     return this._transmit({ type: "queue.start", item_id: itemId });
   }
 
-  /** Say how far one has read. @param {string} messageId @returns {boolean} whether it could be sent */
+  /**
+   * Say how far one has read.
+   * @param {string} messageId
+   * @returns {boolean} whether it could be sent
+   */
   markRead(messageId) {
     return this._transmit({ type: "message.read", chat_id: this.chatId, message_id: messageId });
   }

@@ -1,12 +1,21 @@
-/** The state that the clients and agents of a chat share (`state.updated`), kept up to date by patches. Knows no DOM. */
+/**
+ * The state that the clients and agents of a chat share (`state.updated`), kept up to date by
+ * patches. Knows no DOM.
+ */
 
 /** @param {string} path of RFC 6901 @returns {string[]} */
-const keysOf = (path) => path.split("/").slice(1).map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+const keysOf = (path) =>
+  path
+    .split("/")
+    .slice(1)
+    .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
 
 /**
- * A value with one operation of JSON Patch applied; the value stays as it is. The server sends `add`, `replace` and `remove`,
- * with paths that the value has.
- * @param {any} value @param {string[]} keys @param {{op: string, value?: any}} operation
+ * A value with one operation of JSON Patch applied; the value stays as it is. The server sends
+ * `add`, `replace` and `remove`, with paths that the value has.
+ * @param {any} value
+ * @param {string[]} keys
+ * @param {{op: string, value?: any}} operation
  * @returns {any}
  */
 function changed(value, [key, ...rest], operation) {
@@ -17,9 +26,13 @@ function changed(value, [key, ...rest], operation) {
     if (operation.op === "add") return value.toSpliced(at, 0, operation.value);
     return operation.op === "remove" ? value.toSpliced(at, 1) : value.with(at, operation.value);
   }
-  if (!rest.length && operation.op === "remove") return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
+  if (!rest.length && operation.op === "remove")
+    return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
   // A member that is called __proto__ is a member like any other.
-  return Object.fromEntries([...Object.entries(value), [key, changed(value[key], rest, operation)]]);
+  return Object.fromEntries([
+    ...Object.entries(value),
+    [key, changed(value[key], rest, operation)],
+  ]);
 }
 
 export class SharedState {
@@ -31,7 +44,10 @@ export class SharedState {
     this.by = "";
   }
 
-  /** The whole state, as `session.created` has it; without one it is empty. @param {Record<string, any>} event */
+  /**
+   * The whole state, as `session.created` has it; without one it is empty.
+   * @param {Record<string, any>} event
+   */
   take({ state, state_version: version }) {
     this.value = state || {};
     this.version = version || 0;
@@ -45,7 +61,8 @@ export class SharedState {
    */
   apply({ version, patch, agent }) {
     if (version !== this.version + 1) return false;
-    for (const operation of patch) this.value = changed(this.value, keysOf(operation.path), operation);
+    for (const operation of patch)
+      this.value = changed(this.value, keysOf(operation.path), operation);
     this.version = version;
     this.by = agent || "";
     return true;

@@ -1,6 +1,7 @@
 /**
- * Whether a message is what its agent signed, and a receipt what the server signed, by WebCrypto (docs/signatures.md):
- * `checkAnswer` and `checkReceipt` do what `check_answer` and `check_receipt` of `uamp.signatures` do in Python.
+ * Whether a message is what its agent signed, and a receipt what the server signed, by WebCrypto
+ * (docs/signatures.md): `checkAnswer` and `checkReceipt` do what `check_answer` and `check_receipt`
+ * of `uamp.signatures` do in Python.
  */
 
 /**
@@ -22,17 +23,32 @@ const RECEIPTS = "receipts";
 const MEMBERS = "alg,kid,typ";
 const CHARS_MOST = 8192;
 const RSA_BITS = 2048;
-/** So long after its retirement, and before it was made, a key may have signed: in another process, and at first. */
+/**
+ * So long after its retirement, and before it was made, a key may have signed: in another process,
+ * and at first.
+ */
 const LATE_SECONDS = 120;
 const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
 /** @type {Record<string, {key: any, sign: any}>} */
 const ALGORITHMS = {
-  RS256: { key: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }, sign: { name: "RSASSA-PKCS1-v1_5" } },
+  RS256: {
+    key: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+    sign: { name: "RSASSA-PKCS1-v1_5" },
+  },
   ES256: { key: { name: "ECDSA", namedCurve: "P-256" }, sign: { name: "ECDSA", hash: "SHA-256" } },
   EdDSA: { key: { name: "Ed25519" }, sign: { name: "Ed25519" } },
 };
-const STRINGS = ["iss", "sub", "agent", "chat_id", "jti", "response_hash", "output_hash", "request_hash"];
+const STRINGS = [
+  "iss",
+  "sub",
+  "agent",
+  "chat_id",
+  "jti",
+  "response_hash",
+  "output_hash",
+  "request_hash",
+];
 /** The members of a receipt that are claims of the same name. */
 const PAID = ["agent", "amount", "refunded", "fee", "currency", "paid_at"];
 const RECEIPT_STRINGS = ["iss", "sub", "chat_id", "response_id", ...PAID];
@@ -42,14 +58,17 @@ class UnknownKey extends BadSignature {}
 class Unsupported extends Error {}
 
 /**
- * The canonical form of JSON values (RFC 8785). Members are sorted by UTF-16, which is the order of `sort`.
- * Throws for what is no JSON: NaN, and lone surrogates.
- * @param {any} value @returns {string}
+ * The canonical form of JSON values (RFC 8785). Members are sorted by UTF-16, which is the order of
+ * `sort`. Throws for what is no JSON: NaN, and lone surrogates.
+ * @param {any} value
+ * @returns {string}
  */
 export function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (value && typeof value === "object") {
-    const names = Object.keys(value).filter((name) => value[name] !== undefined).sort();
+    const names = Object.keys(value)
+      .filter((name) => value[name] !== undefined)
+      .sort();
     return `{${names.map((name) => `${canonical(name)}:${canonical(value[name])}`).join(",")}}`;
   }
   if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError("no JSON number");
@@ -59,7 +78,9 @@ export function canonical(value) {
 
 /** The SHA-256 of a text in UTF-8, in lower-case hex. @param {string} text */
 export async function sha256(text) {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  const digest = new Uint8Array(
+    await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)),
+  );
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
@@ -67,12 +88,14 @@ export async function sha256(text) {
  * What the `signature` of a message says of it.
  * @param {SignedMessage} message
  * @param {PublishedKey[]} keys those of the server (`/.well-known/jwks.json`)
- * @param {{chatId?: string, question?: SignedMessage|null}} [about] the chat, and the message of `request_id`
+ * @param {{chatId?: string, question?: SignedMessage|null}} [about] the chat, and the message of
+ *   `request_id`
  * @returns {Promise<Verdict>}
  */
 export async function checkAnswer(message, keys, { chatId, question } = {}) {
   const { signature } = message;
-  if (signature === undefined || signature === null) return { state: "unsigned", request: "absent" };
+  if (signature === undefined || signature === null)
+    return { state: "unsigned", request: "absent" };
   try {
     const opened = await open(signature, keys, TYPE, STRINGS);
     const { key } = opened;
@@ -80,7 +103,9 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
     if (!couldSign(key, `agent:${claims.sub}`, claims.iat)) throw new UnknownKey();
     const about = { claims, kid: key.kid, request: await requestOf(claims, question) };
     const state = await stateOf(claims, key, message, chatId);
-    const isOtherStored = (state === "valid" || state === "rotated") && (message.stored_output_hash ?? claims.output_hash) !== claims.output_hash;
+    const isOtherStored =
+      (state === "valid" || state === "rotated") &&
+      (message.stored_output_hash ?? claims.output_hash) !== claims.output_hash;
     return isOtherStored ? { ...about, state: "changed", part: "response" } : { ...about, state };
   } catch (error) {
     return { state: failure(error), request: "absent" };
@@ -91,7 +116,8 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
  * What the `document` of a receipt says of it.
  * @param {SignedReceipt} receipt
  * @param {PublishedKey[]} keys those of the server
- * @param {{chatId?: string, message?: SignedMessage}} [about] the chat, and the answer that was paid: its price is compared where its key is among them
+ * @param {{chatId?: string, message?: SignedMessage}} [about] the chat, and the answer that was
+ *   paid: its price is compared where its key is among them
  * @returns {Promise<ReceiptVerdict>}
  */
 export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
@@ -101,14 +127,25 @@ export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
     const { claims, key } = await open(signed, keys, RECEIPT_TYPE, RECEIPT_STRINGS);
     const paid = /** @type {ReceiptClaims} */ (claims);
     if (!couldSign(key, RECEIPTS, paid.iat)) throw new UnknownKey();
-    const isSame = isSameReceipt(receipt, paid) && (chatId === undefined || chatId === paid.chat_id) && (!message || (await isReceiptOf(paid, message, keys)));
-    return { claims: paid, kid: key.kid, state: !isSame ? "changed" : isTime(key.exp) ? "rotated" : "valid" };
+    const isSame =
+      isSameReceipt(receipt, paid) &&
+      (chatId === undefined || chatId === paid.chat_id) &&
+      (!message || (await isReceiptOf(paid, message, keys)));
+    return {
+      claims: paid,
+      kid: key.kid,
+      state: !isSame ? "changed" : isTime(key.exp) ? "rotated" : "valid",
+    };
   } catch (error) {
     return { state: failure(error) };
   }
 }
 
-/** The state of what could not be verified; what is no failure of that is thrown again. @param {unknown} error @returns {SignatureState} */
+/**
+ * The state of what could not be verified; what is no failure of that is thrown again.
+ * @param {unknown} error
+ * @returns {SignatureState}
+ */
 function failure(error) {
   if (error instanceof UnknownKey) return "unknown_key";
   if (error instanceof BadSignature) return "changed";
@@ -119,21 +156,38 @@ function failure(error) {
 /** @param {SignedReceipt} receipt @param {ReceiptClaims} claims */
 function isSameReceipt(receipt, claims) {
   const shown = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (receipt));
-  return PAID.every((name) => shown[name] === claims[name])
-    && canonical(receipt.transfers ?? null) === canonical(claims.transfers ?? [])
-    && (receipt.response_id ?? claims.response_id) === claims.response_id;
+  return (
+    PAID.every((name) => shown[name] === claims[name]) &&
+    canonical(receipt.transfers ?? null) === canonical(claims.transfers ?? []) &&
+    (receipt.response_id ?? claims.response_id) === claims.response_id
+  );
 }
 
 /** @param {ReceiptClaims} claims @param {SignedMessage} message @param {PublishedKey[]} keys */
 async function isReceiptOf(claims, { id, response_id: responseId, signature }, keys) {
   const signed = signature ? await sha256(signature) : undefined;
-  if (responseId !== claims.response_id || id !== claims.message_id || signed !== claims.answer_hash) return false;
+  if (
+    responseId !== claims.response_id ||
+    id !== claims.message_id ||
+    signed !== claims.answer_hash
+  )
+    return false;
   const price = signature ? await signedPrice(signature, keys) : null;
   // A receipt of nothing has the currency of work that was passed on.
-  return !price || (price.amount === claims.amount && (claims.amount === "0" || price.currency === claims.currency));
+  return (
+    !price ||
+    (price.amount === claims.amount &&
+      (claims.amount === "0" || price.currency === claims.currency))
+  );
 }
 
-/** The price that an answer was signed with; null where it is not known, which is said of the answer. @param {string} signature @param {PublishedKey[]} keys @returns {Promise<{amount: string, currency: string}|null>} */
+/**
+ * The price that an answer was signed with; null where it is not known, which is said of the
+ * answer.
+ * @param {string} signature
+ * @param {PublishedKey[]} keys
+ * @returns {Promise<{amount: string, currency: string}|null>}
+ */
 async function signedPrice(signature, keys) {
   try {
     return (await open(signature, keys, TYPE, STRINGS)).claims.price ?? null;
@@ -143,7 +197,10 @@ async function signedPrice(signature, keys) {
   }
 }
 
-/** The id of the key that a signature names, unverified; "" where it names none. @param {string} signature */
+/**
+ * The id of the key that a signature names, unverified; "" where it names none.
+ * @param {string} signature
+ */
 export function kidOf(signature) {
   try {
     return headerOf(signature, null).kid;
@@ -154,7 +211,10 @@ export function kidOf(signature) {
 }
 
 /**
- * @param {unknown} signature @param {PublishedKey[]} keys @param {string} typ @param {string[]} strings claims that have to be texts
+ * @param {unknown} signature
+ * @param {PublishedKey[]} keys
+ * @param {string} typ
+ * @param {string[]} strings claims that have to be texts
  * @returns {Promise<{claims: Record<string, any>, key: PublishedKey}>}
  */
 async function open(signature, keys, typ, strings) {
@@ -164,9 +224,11 @@ async function open(signature, keys, typ, strings) {
   const claims = claimsOf(bytesOf(body), strings);
   const key = keys.find((one) => one.kid === kid);
   if (!key) throw new UnknownKey();
-  if (key.alg !== alg || (key.use ?? "sig") !== "sig" || key.d !== undefined) throw new BadSignature();
+  if (key.alg !== alg || (key.use ?? "sig") !== "sig" || key.d !== undefined)
+    throw new BadSignature();
   const signed = new TextEncoder().encode(`${head}.${body}`);
-  if (!(await crypto.subtle.verify(ALGORITHMS[alg].sign, await imported(key, alg), bytes, signed))) throw new BadSignature();
+  if (!(await crypto.subtle.verify(ALGORITHMS[alg].sign, await imported(key, alg), bytes, signed)))
+    throw new BadSignature();
   return { claims, key };
 }
 
@@ -175,24 +237,46 @@ async function imported(key, alg) {
   // WebCrypto knows the curve under one name, and refuses members that say something else.
   const { kty, n, e, crv, x, y } = key;
   try {
-    const found = await crypto.subtle.importKey("jwk", /** @type {JsonWebKey} */ (defined({ kty, n, e, crv, x, y })), ALGORITHMS[alg].key, false, ["verify"]);
-    if (alg === "RS256" && /** @type {RsaKeyAlgorithm} */ (found.algorithm).modulusLength < RSA_BITS) throw new BadSignature();
+    const found = await crypto.subtle.importKey(
+      "jwk",
+      /** @type {JsonWebKey} */ (defined({ kty, n, e, crv, x, y })),
+      ALGORITHMS[alg].key,
+      false,
+      ["verify"],
+    );
+    if (
+      alg === "RS256" &&
+      /** @type {RsaKeyAlgorithm} */ (found.algorithm).modulusLength < RSA_BITS
+    )
+      throw new BadSignature();
     return found;
   } catch (error) {
-    if (error instanceof DOMException && error.name === "NotSupportedError") throw new Unsupported();
+    if (error instanceof DOMException && error.name === "NotSupportedError")
+      throw new Unsupported();
     throw new BadSignature();
   }
 }
 
 /** @param {Record<string, unknown>} members */
-const defined = (members) => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+const defined = (members) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 
-/** @param {unknown} signature @param {string|null} wanted its `typ`; null is any @returns {{alg: string, kid: string}} */
+/**
+ * @param {unknown} signature
+ * @param {string|null} wanted its `typ`; null is any
+ * @returns {{alg: string, kid: string}}
+ */
 function headerOf(signature, wanted) {
-  if (typeof signature !== "string" || signature.length > CHARS_MOST || !SHAPE.test(signature)) throw new BadSignature();
+  if (typeof signature !== "string" || signature.length > CHARS_MOST || !SHAPE.test(signature))
+    throw new BadSignature();
   const header = objectOf(bytesOf(signature.slice(0, signature.indexOf("."))));
   const { alg, kid, typ } = header;
-  if (Object.keys(header).sort().join(",") !== MEMBERS || (wanted !== null && typ !== wanted) || typeof kid !== "string") throw new BadSignature();
+  if (
+    Object.keys(header).sort().join(",") !== MEMBERS ||
+    (wanted !== null && typ !== wanted) ||
+    typeof kid !== "string"
+  )
+    throw new BadSignature();
   if (typeof alg !== "string" || !Object.hasOwn(ALGORITHMS, alg)) throw new BadSignature();
   return { alg, kid };
 }
@@ -200,13 +284,23 @@ function headerOf(signature, wanted) {
 /** @param {Uint8Array<ArrayBuffer>} bytes @param {string[]} strings */
 function claimsOf(bytes, strings) {
   const claims = objectOf(bytes);
-  if (strings.some((name) => typeof claims[name] !== "string") || !Number.isInteger(claims.iat)) throw new BadSignature();
+  if (strings.some((name) => typeof claims[name] !== "string") || !Number.isInteger(claims.iat))
+    throw new BadSignature();
   return claims;
 }
 
-/** Whether a key could sign for an owner at a time; keys of earlier exports have no owner. @param {PublishedKey} key @param {string} owner @param {number} at */
+/**
+ * Whether a key could sign for an owner at a time; keys of earlier exports have no owner.
+ * @param {PublishedKey} key
+ * @param {string} owner
+ * @param {number} at
+ */
 function couldSign({ uamp_owner: named, iat, exp }, owner, at) {
-  return (named === undefined || named === owner) && !(isTime(exp) && at > exp + LATE_SECONDS) && !(isTime(iat) && at < iat - LATE_SECONDS);
+  return (
+    (named === undefined || named === owner) &&
+    !(isTime(exp) && at > exp + LATE_SECONDS) &&
+    !(isTime(iat) && at < iat - LATE_SECONDS)
+  );
 }
 
 /** @param {unknown} value @returns {value is number} */
@@ -223,22 +317,39 @@ function objectOf(bytes) {
   throw new BadSignature();
 }
 
-/** The bytes of a part, which has one way to be written alone. @param {string} part @returns {Uint8Array<ArrayBuffer>} */
+/**
+ * The bytes of a part, which has one way to be written alone.
+ * @param {string} part
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
 function bytesOf(part) {
   if (part.length % 4 === 1) throw new BadSignature();
   const text = atob(part.replaceAll("-", "+").replaceAll("_", "/"));
-  if (btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "") !== part) throw new BadSignature();
+  if (btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "") !== part)
+    throw new BadSignature();
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
 /**
- * @param {Claims} claims @param {PublishedKey} key @param {SignedMessage} message @param {string} [chatId]
+ * @param {Claims} claims
+ * @param {PublishedKey} key
+ * @param {SignedMessage} message
+ * @param {string} [chatId]
  * @returns {Promise<SignatureState>}
  */
 async function stateOf(claims, key, message, chatId) {
-  if ((message.role ?? "assistant") !== "assistant" || (message.name ?? claims.agent) !== claims.agent) return "changed";
+  if (
+    (message.role ?? "assistant") !== "assistant" ||
+    (message.name ?? claims.agent) !== claims.agent
+  )
+    return "changed";
   if ((message.status || "completed") !== (claims.status ?? "completed")) return "changed";
-  if (message.response_id !== claims.jti || message.id !== claims.message_id || (chatId !== undefined && chatId !== claims.chat_id)) return "changed";
+  if (
+    message.response_id !== claims.jti ||
+    message.id !== claims.message_id ||
+    (chatId !== undefined && chatId !== claims.chat_id)
+  )
+    return "changed";
   if (isErased(message)) return "erased";
   if (!(await isAsSigned(claims, message))) return "changed";
   return isTime(key.exp) ? "rotated" : "valid";
@@ -250,7 +361,10 @@ async function isAsSigned(claims, message) {
   const items = message.content_items ?? [];
   const output = items.length ? items : content ? [{ type: "text", text: content }] : [];
   try {
-    return (await sha256(content)) === claims.response_hash && (await sha256(canonical(output))) === claims.output_hash;
+    return (
+      (await sha256(content)) === claims.response_hash &&
+      (await sha256(canonical(output))) === claims.output_hash
+    );
   } catch (error) {
     if (error instanceof TypeError) return false;
     throw error;
@@ -258,9 +372,16 @@ async function isAsSigned(claims, message) {
 }
 
 /** @param {SignedMessage} message */
-const isErased = (message) => Boolean(message.deleted_at || message.body_sha256) && !message.content && !message.content_items?.length;
+const isErased = (message) =>
+  Boolean(message.deleted_at || message.body_sha256) &&
+  !message.content &&
+  !message.content_items?.length;
 
-/** @param {Claims} claims @param {SignedMessage|null} [question] @returns {Promise<RequestState>} */
+/**
+ * @param {Claims} claims
+ * @param {SignedMessage|null} [question]
+ * @returns {Promise<RequestState>}
+ */
 async function requestOf(claims, question) {
   if (!question || !claims.request_id || question.id !== claims.request_id) return "absent";
   if (isErased(question)) return "erased";

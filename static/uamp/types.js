@@ -1,7 +1,8 @@
 /** Types that the modules of the client share. */
 
 /**
- * @typedef {{type: string} & Record<string, any>} Frame one event on the wire (docs/protocol/events.md)
+ * @typedef {{type: string} & Record<string, any>} Frame one event on the wire
+ *   (docs/protocol/events.md)
  *
  * @typedef {object} ErrorBody
  * @property {string} [code]
@@ -19,7 +20,8 @@
 
 /** Of signatures (docs/signatures.md). */
 /**
- * @typedef {"valid"|"rotated"|"changed"|"unsigned"|"unknown_key"|"erased"|"unsupported"} SignatureState
+ * @typedef {"valid"|"rotated"|"changed"|"unsigned"|"unknown_key"|"erased"|"unsupported"}
+ *   SignatureState
  * @typedef {"same"|"changed"|"edited"|"erased"|"absent"} RequestState
  *
  * @typedef {object} SignedMessage a message of REST, an export or `message.created`
@@ -31,7 +33,8 @@
  * @property {string|null} [response_id]
  * @property {string|null} [status] of an answer that is not whole: cancelled or failed
  * @property {string|null} [signature]
- * @property {string|null} [stored_output_hash] the `output_hash` of the stored response, which other protocols read
+ * @property {string|null} [stored_output_hash] the `output_hash` of the stored response, which
+ *   other protocols read
  * @property {unknown} [deleted_at]
  * @property {unknown} [edited_at]
  * @property {string} [body_sha256]
@@ -49,7 +52,8 @@
  * @property {string} [message_id]
  * @property {string} [request_id]
  * @property {{amount: string, currency: string, transfer_id?: string}} [price]
- * @property {string} [status] of an answer that was paid though it is not whole: cancelled or failed
+ * @property {string} [status] of an answer that was paid though it is not whole: cancelled or
+ *   failed
  * @property {string} [digital_source_type] that AI made it
  *
  * @typedef {object} Verdict
@@ -57,21 +61,25 @@
  * @property {RequestState} request
  * @property {Claims} [claims] once they are verified
  * @property {string} [kid]
- * @property {"response"} [part] what was changed, where it is not the message itself: the stored response
+ * @property {"response"} [part] what was changed, where it is not the message itself: the stored
+ *   response
  *
  * @typedef {object} SignedReceipt a receipt of REST or of an export
  * @property {string} [response_id]
  * @property {string} [document]
  * @property {string[]} transfers
  *
- * @typedef {{iss: string, sub: string, iat: number, chat_id: string, response_id: string, message_id?: string, answer_hash?: string, transfers?: string[], [member: string]: unknown}} ReceiptClaims
+ * @typedef {{iss: string, sub: string, iat: number, chat_id: string, response_id: string,
+ *   message_id?: string, answer_hash?: string, transfers?: string[], [member: string]: unknown}}
+ *   ReceiptClaims
  *
  * @typedef {object} ReceiptVerdict
  * @property {SignatureState} state
  * @property {ReceiptClaims} [claims] once they are verified
  * @property {string} [kid]
  *
- * @typedef {JsonWebKey & {kid?: string, iat?: number, exp?: number, uamp_owner?: string}} PublishedKey
+ * @typedef {JsonWebKey & {kid?: string, iat?: number, exp?: number, uamp_owner?: string}}
+ *   PublishedKey
  */
 
 export {};

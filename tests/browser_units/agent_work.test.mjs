@@ -9,8 +9,19 @@ const nameOf = (userId) => ({ 1: "alice" })[userId] ?? "";
 /** A session with one answer of `writer`, and how its work reads. */
 function session() {
   const response = new LiveResponse("r1", { agent: "writer" });
-  const chat = { responses: new Map([["r1", response]]), approvals: { list: [] }, payments: { list: [] } };
-  return { chat, response, text: () => worksOf(chat).map((work) => `${work.agent}: ${workText(work, nameOf)}`).join("; ") };
+  const chat = {
+    responses: new Map([["r1", response]]),
+    approvals: { list: [] },
+    payments: { list: [] },
+  };
+  return {
+    chat,
+    response,
+    text: () =>
+      worksOf(chat)
+        .map((work) => `${work.agent}: ${workText(work, nameOf)}`)
+        .join("; "),
+  };
 }
 
 test("an answer thinks, runs a tool as far as it is, and writes", () => {
@@ -18,13 +29,17 @@ test("an answer thinks, runs a tool as far as it is, and writes", () => {
   assert.equal(text(), "writer: Thinking…");
   response.applyThinking({ content: "hm" });
   assert.equal(text(), "writer: Thinking…");
-  response.applyDelta({ delta: { type: "tool_call", tool_call: { id: "c1", name: "report", arguments: "{}" } } });
+  response.applyDelta({
+    delta: { type: "tool_call", tool_call: { id: "c1", name: "report", arguments: "{}" } },
+  });
   assert.equal(text(), "writer: Running report");
   response.applyProgress({ target_id: "c1", percent: 40.4 });
   assert.equal(text(), "writer: Running report (40%)");
   response.applyProgress({ target_id: "c1", step: 2, total_steps: 5 });
   assert.equal(text(), "writer: Running report, step 2/5 (40%)");
-  response.applyDelta({ delta: { type: "tool_result", tool_result: { call_id: "c1", result: "1" } } });
+  response.applyDelta({
+    delta: { type: "tool_result", tool_result: { call_id: "c1", result: "1" } },
+  });
   assert.equal(text(), "writer: Thinking…");
   response.applyDelta({ delta: { type: "text", text: "So" } });
   assert.equal(text(), "writer: Writing…");
@@ -34,7 +49,9 @@ test("an answer thinks, runs a tool as far as it is, and writes", () => {
 
 test("whose permission or payment is missing is named, before all else", () => {
   const { chat, response, text } = session();
-  response.applyDelta({ delta: { type: "tool_call", tool_call: { id: "c1", name: "edit", arguments: "{}" } } });
+  response.applyDelta({
+    delta: { type: "tool_call", tool_call: { id: "c1", name: "edit", arguments: "{}" } },
+  });
   chat.approvals.list = [{ responseId: "r1", name: "edit", userId: "1", state: "asking" }];
   assert.equal(text(), "writer: Waiting for alice to approve edit");
   chat.approvals.list[0].userId = "7";
@@ -52,6 +69,10 @@ test("whose permission or payment is missing is named, before all else", () => {
 });
 
 test("a mention of an agent that is switched off is found", () => {
-  const members = [{ kind: "agent", name: "Writer", online: false }, { kind: "agent", name: "critic", online: true }, { kind: "user", name: "bob", online: false }];
+  const members = [
+    { kind: "agent", name: "Writer", online: false },
+    { kind: "agent", name: "critic", online: true },
+    { kind: "user", name: "bob", online: false },
+  ];
   assert.deepEqual(offlineMentions("@writer and @critic and @bob", members), ["Writer"]);
 });

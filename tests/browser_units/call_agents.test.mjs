@@ -2,17 +2,32 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AgentTurns } from "../../static/chat/calls/agents/agent-turns.js";
 import { changesOf, namesBeside, streamsForAgents } from "../../static/chat/calls/agents/mixing.js";
-import { RATE, fromBase64, loudness, resampled, toBase64 } from "../../static/chat/calls/agents/samples.js";
-import { FRAME_MS, Frames, SpeechDetector, THRESHOLDS } from "../../static/chat/calls/agents/speech-detector.js";
+import {
+  RATE,
+  fromBase64,
+  loudness,
+  resampled,
+  toBase64,
+} from "../../static/chat/calls/agents/samples.js";
+import {
+  FRAME_MS,
+  Frames,
+  SpeechDetector,
+  THRESHOLDS,
+} from "../../static/chat/calls/agents/speech-detector.js";
 
 const LENGTH = (RATE * FRAME_MS) / 1000;
 const frame = (level) => new Float32Array(LENGTH).fill(level);
 /** Push so many frames of a loudness; return what they led to. */
-const push = (detector, level, count, speakers = []) => Array.from({ length: count }, () => detector.push(frame(level), speakers)).filter(Boolean);
+const push = (detector, level, count, speakers = []) =>
+  Array.from({ length: count }, () => detector.push(frame(level), speakers)).filter(Boolean);
 const seconds = ({ samples }) => samples.length / RATE;
 
 test("samples keep their sound at another rate, and their values as 16 bits", () => {
-  const tone = Float32Array.from({ length: 48_000 }, (_, n) => 0.5 * Math.sin((2 * Math.PI * 440 * n) / 48_000));
+  const tone = Float32Array.from(
+    { length: 48_000 },
+    (_, n) => 0.5 * Math.sin((2 * Math.PI * 440 * n) / 48_000),
+  );
   for (const rate of [48_000, 44_100, 16_000]) {
     const part = tone.slice(0, rate);
     const found = resampled(part, rate);
@@ -21,12 +36,17 @@ test("samples keep their sound at another rate, and their values as 16 bits", ()
   }
   assert.equal(resampled(tone, RATE), tone);
   const sent = toBase64(Float32Array.from([0, 0.5, -0.5, 2, -2]));
-  assert.deepEqual([...fromBase64(sent)].map((value) => Math.round(value * 100) / 100), [0, 0.5, -0.5, 1, -1]);
+  assert.deepEqual(
+    [...fromBase64(sent)].map((value) => Math.round(value * 100) / 100),
+    [0, 0.5, -0.5, 1, -1],
+  );
 });
 
 test("frames have their length, whatever the pieces are", () => {
   const frames = new Frames();
-  const lengths = [100, LENGTH * 2, 7].flatMap((length) => frames.add(new Float32Array(length)).map((one) => one.length));
+  const lengths = [100, LENGTH * 2, 7].flatMap((length) =>
+    frames.add(new Float32Array(length)).map((one) => one.length),
+  );
   assert.deepEqual(lengths, [LENGTH, LENGTH]);
 });
 
@@ -75,17 +95,41 @@ test("a held button takes all, also what is quiet", () => {
   push(detector, 0.1, 5);
   assert.equal(detector.release().type, "dropped");
   detector.hold();
-  assert.deepEqual(push(detector, 0.1, 100).map((one) => one.type), ["ended"]);
+  assert.deepEqual(
+    push(detector, 0.1, 100).map((one) => one.type),
+    ["ended"],
+  );
   assert.equal(detector.isHeld, false);
 });
 
 test("agents are sent people, and no agent; names stand beside the speech of others", () => {
-  const peers = [{ userId: "2", state: "connected", stream: "b", agents: "x" }, { userId: "3", state: "failed", stream: "c" }];
+  const peers = [
+    { userId: "2", state: "connected", stream: "b", agents: "x" },
+    { userId: "3", state: "failed", stream: "c" },
+  ];
   const wanted = streamsForAgents({ id: "1", stream: "a" }, peers);
-  assert.deepEqual([...wanted], [["1", "a"], ["2", "b"]]);
-  assert.deepEqual(changesOf(new Map([["1", "old"], ["3", "c"]]), wanted), { gone: ["1", "3"], come: ["1", "2"] });
+  assert.deepEqual(
+    [...wanted],
+    [
+      ["1", "a"],
+      ["2", "b"],
+    ],
+  );
+  assert.deepEqual(
+    changesOf(
+      new Map([
+        ["1", "old"],
+        ["3", "c"],
+      ]),
+      wanted,
+    ),
+    { gone: ["1", "3"], come: ["1", "2"] },
+  );
   assert.deepEqual(changesOf(wanted, wanted), { gone: [], come: [] });
-  const members = [{ user_id: "1", username: "alice" }, { user_id: "2", username: "bob" }];
+  const members = [
+    { user_id: "1", username: "alice" },
+    { user_id: "2", username: "bob" },
+  ];
   assert.deepEqual(namesBeside(["1"], members, "1"), []);
   assert.deepEqual(namesBeside([], members, "1"), []);
   assert.deepEqual(namesBeside(["2"], members, "1"), ["bob"]);
@@ -96,7 +140,10 @@ test("agents are sent people, and no agent; names stand beside the speech of oth
 function turns() {
   const did = [];
   let eventId = 0;
-  const note = (what) => (...values) => void did.push([what, ...values].join(" "));
+  const note =
+    (what) =>
+    (...values) =>
+      void did.push([what, ...values].join(" "));
   const agent = new AgentTurns({
     speak: (utterance) => {
       did.push(`speak ${utterance}`);
@@ -127,7 +174,14 @@ test("an utterance is answered aloud, and the agent listens when all was played"
   agent.ended("r1");
   assert.equal(agent.state, "speaks");
   agent.played();
-  assert.deepEqual(did(), ["speak one", "state thinks", "play a", "state speaks", "play b", "state listens"]);
+  assert.deepEqual(did(), [
+    "speak one",
+    "state thinks",
+    "play a",
+    "state speaks",
+    "play b",
+    "state listens",
+  ]);
 });
 
 test("speech interrupts an answer, and one answer is asked for at a time", () => {
@@ -162,7 +216,13 @@ test("an agent that a budget keeps from answering listens again", () => {
   assert.equal(agent.state, "thinks");
   agent.stopped("m1");
   agent.said("two");
-  assert.deepEqual(did(), ["speak one", "state thinks", "state listens", "speak two", "state thinks"]);
+  assert.deepEqual(did(), [
+    "speak one",
+    "state thinks",
+    "state listens",
+    "speak two",
+    "state thinks",
+  ]);
 });
 
 test("an answer that needs a payment is not interrupted, and one that is refused or lost is over", () => {
@@ -173,7 +233,13 @@ test("an answer that needs a payment is not interrupted, and one that is refused
   agent.waiting(["r1"]);
   agent.said("two");
   agent.waiting([]);
-  assert.deepEqual(did(), ["speak one", "state thinks", "state waits", "said waits", "state thinks"]);
+  assert.deepEqual(did(), [
+    "speak one",
+    "state thinks",
+    "state waits",
+    "said waits",
+    "state thinks",
+  ]);
   agent.ended("r1");
   agent.said("two");
   assert.equal(agent.refused("e1"), false);

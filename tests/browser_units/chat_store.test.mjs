@@ -2,23 +2,63 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ChatStore } from "../../static/chat/chat-store.js";
 
-const ROW = { id: "chat_1", title: "Trip", rights: [], epoch: "e", last_seq: 10, latest_at: "2026-11-22T12:00:00Z", unread: 0, unread_replies: 0, preview: null, participants: [] };
+const ROW = {
+  id: "chat_1",
+  title: "Trip",
+  rights: [],
+  epoch: "e",
+  last_seq: 10,
+  latest_at: "2026-11-22T12:00:00Z",
+  unread: 0,
+  unread_replies: 0,
+  preview: null,
+  participants: [],
+};
 
 /** A store of one chat, what it read by REST, and the messages that arrived. */
 async function opened(row = {}) {
   const client = Object.assign(new EventTarget(), { watch() {}, state: { phase: "open" } });
   const reads = [];
-  const api = { get: async (path) => (reads.push(path), path.startsWith("/chats?") ? { data: [{ ...ROW, ...row }] } : { ...ROW, ...row }) };
+  const api = {
+    get: async (path) => {
+      reads.push(path);
+      return path.startsWith("/chats?") ? { data: [{ ...ROW, ...row }] } : { ...ROW, ...row };
+    },
+  };
   const store = new ChatStore(api, client, { id: "1" });
   const arrived = [];
   store.addEventListener("arrived", ({ detail }) => arrived.push(detail.message.id));
   await store.refresh();
   reads.length = 0;
-  const send = (detail) => client.dispatchEvent(new CustomEvent("activity", { detail: { chat_id: "chat_1", ...detail } }));
+  const send = (detail) =>
+    client.dispatchEvent(new CustomEvent("activity", { detail: { chat_id: "chat_1", ...detail } }));
   const reply = (seq, more = {}) =>
-    send({ kind: "message.created", at_seq: seq, message: { id: `m${seq}`, role: "user", content: "x", name: "bob", sender_id: "2", sender_kind: "user", created_at: 0, thread: "m1", is_followed: true, ...more } });
+    send({
+      kind: "message.created",
+      at_seq: seq,
+      message: {
+        id: `m${seq}`,
+        role: "user",
+        content: "x",
+        name: "bob",
+        sender_id: "2",
+        sender_kind: "user",
+        created_at: 0,
+        thread: "m1",
+        is_followed: true,
+        ...more,
+      },
+    });
   const settled = () => new Promise((resolve) => setTimeout(resolve, 350));
-  return { store, reads, arrived, reply, send, settled, unread: () => store.get("chat_1").unread_replies };
+  return {
+    store,
+    reads,
+    arrived,
+    reply,
+    send,
+    settled,
+    unread: () => store.get("chat_1").unread_replies,
+  };
 }
 
 test("replies are counted and read as the live events say, without another read of the chat", async () => {
@@ -47,7 +87,12 @@ test("where only the server knows the count the chat is read again, once", async
 
 test("an answer that was made again counts once: the chat is read again", async () => {
   const { store, reads, reply, settled } = await opened();
-  const answer = { thread: undefined, is_followed: undefined, sender_kind: "agent", mentions: ["1"] };
+  const answer = {
+    thread: undefined,
+    is_followed: undefined,
+    sender_kind: "agent",
+    mentions: ["1"],
+  };
   reply(11, answer);
   reply(12, { ...answer, version_of: "m11" });
   const { unread, unread_mentions: mentions } = store.get("chat_1");
@@ -60,13 +105,47 @@ test("an answer that was made again counts once: the chat is read again", async 
 async function answeredByHand() {
   const client = Object.assign(new EventTarget(), { watch() {}, state: { phase: "open" } });
   const reads = [];
-  const api = { get: (path) => new Promise((resolve) => reads.push({ path, answer: (rows) => resolve(path.startsWith("/chats?") ? { data: rows } : rows[0]) })) };
+  const api = {
+    get: (path) =>
+      new Promise((resolve) =>
+        reads.push({
+          path,
+          answer: (rows) => resolve(path.startsWith("/chats?") ? { data: rows } : rows[0]),
+        }),
+      ),
+  };
   const store = new ChatStore(api, client, { id: "1" });
   const live = (seq) =>
-    client.dispatchEvent(new CustomEvent("activity", { detail: { chat_id: "chat_1", kind: "message.created", at_seq: seq, message: { id: `m${seq}`, role: "user", content: "x", name: "bob", sender_id: "2", sender_kind: "user", created_at: 0 } } }));
+    client.dispatchEvent(
+      new CustomEvent("activity", {
+        detail: {
+          chat_id: "chat_1",
+          kind: "message.created",
+          at_seq: seq,
+          message: {
+            id: `m${seq}`,
+            role: "user",
+            content: "x",
+            name: "bob",
+            sender_id: "2",
+            sender_kind: "user",
+            created_at: 0,
+          },
+        },
+      }),
+    );
   const person = (detail) => client.dispatchEvent(new CustomEvent("person", { detail }));
-  const presence = (userId, type) => client.dispatchEvent(new CustomEvent("presence", { detail: { type, user_id: userId } }));
-  return { store, reads, live, person, presence, turn: () => new Promise((resolve) => setTimeout(resolve, 0)), later: () => new Promise((resolve) => setTimeout(resolve, 350)) };
+  const presence = (userId, type) =>
+    client.dispatchEvent(new CustomEvent("presence", { detail: { type, user_id: userId } }));
+  return {
+    store,
+    reads,
+    live,
+    person,
+    presence,
+    turn: () => new Promise((resolve) => setTimeout(resolve, 0)),
+    later: () => new Promise((resolve) => setTimeout(resolve, 350)),
+  };
 }
 
 test("what comes while the list is read is not lost with an answer that was made before it", async () => {
@@ -80,7 +159,10 @@ test("what comes while the list is read is not lost with an answer that was made
   reads[1].answer([ROW]);
   await second;
   await later();
-  assert.deepEqual(reads.slice(2).map(({ path }) => path), ["/chats/chat_1"]);
+  assert.deepEqual(
+    reads.slice(2).map(({ path }) => path),
+    ["/chats/chat_1"],
+  );
   reads[2].answer([{ ...ROW, last_seq: 11, unread: 1 }]);
   await turn();
   assert.equal(store.get("chat_1").unread, 1);
@@ -88,7 +170,15 @@ test("what comes while the list is read is not lost with an answer that was made
 
 test("who comes or goes while the list is read is shown as the live event said", async () => {
   const { store, reads, presence } = await answeredByHand();
-  const rows = (bob, carol) => [{ ...ROW, participants: [{ kind: "user", id: "2", name: "bob", online: bob }, { kind: "user", id: "3", name: "carol", online: carol }] }];
+  const rows = (bob, carol) => [
+    {
+      ...ROW,
+      participants: [
+        { kind: "user", id: "2", name: "bob", online: bob },
+        { kind: "user", id: "3", name: "carol", online: carol },
+      ],
+    },
+  ];
   const online = () => store.get("chat_1").participants.map((one) => one.online);
   const first = store.refresh();
   presence("2", "presence.online");

@@ -26,7 +26,13 @@ const { colour } = await import("../../static/chat/markdown/colours.js");
 
 /** A place on the page, with the pieces that were painted there. */
 function placeOf(code) {
-  return { textContent: code, painted: null, replaceChildren(...pieces) { this.painted = pieces; } };
+  return {
+    textContent: code,
+    painted: null,
+    replaceChildren(...pieces) {
+      this.painted = pieces;
+    },
+  };
 }
 
 test("a worker that loads slowly colours the code all the same; one that takes long for a code is ended", () => {

@@ -13,16 +13,34 @@ test("each emoji and each name is there once", () => {
 
 test("emoji are found by any of their words, and by themselves", () => {
   assert.equal(emojiFor("").length, EMOJI.length);
-  assert.deepEqual(emojiFor("Rocket").map(({ emoji }) => emoji), ["🚀"]);
+  assert.deepEqual(
+    emojiFor("Rocket").map(({ emoji }) => emoji),
+    ["🚀"],
+  );
   assert.ok(emojiFor("happy").length > 2);
-  assert.deepEqual(emojiFor(":tada:").map(({ emoji }) => emoji), ["🎉"]);
-  assert.deepEqual(emojiFor("🎂").map(({ emoji }) => emoji), ["🎂"]);
+  assert.deepEqual(
+    emojiFor(":tada:").map(({ emoji }) => emoji),
+    ["🎉"],
+  );
+  assert.deepEqual(
+    emojiFor("🎂").map(({ emoji }) => emoji),
+    ["🎂"],
+  );
   assert.deepEqual(emojiFor("nothing has this name"), []);
 });
 
 for (const [text, expected] of [
-  [":smile:", "😄"], ["Hi :tada:", "Hi 🎉"], ["(:heart:", "(❤️"], [":+1:", "👍"], [":100:", "💯"],
-  [":smile", null], [":unknown:", null], ["10:30:", null], ["a:smile:", null], ["http://a.b:80:", null], ["::", null],
+  [":smile:", "😄"],
+  ["Hi :tada:", "Hi 🎉"],
+  ["(:heart:", "(❤️"],
+  [":+1:", "👍"],
+  [":100:", "💯"],
+  [":smile", null],
+  [":unknown:", null],
+  ["10:30:", null],
+  ["a:smile:", null],
+  ["http://a.b:80:", null],
+  ["::", null],
 ]) {
   test(`what is before the caret: ${text}`, () => {
     assert.equal(withEmoji(text, text.length)?.text ?? null, expected);

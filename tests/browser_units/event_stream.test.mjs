@@ -17,9 +17,16 @@ function server(answer) {
       const stream = new TransformStream();
       const writer = stream.writable.getWriter();
       // As a browser does; else the timer of a silent stream would keep node for a minute.
-      signal?.addEventListener("abort", () => writer.abort(new DOMException("left", "AbortError")).catch(() => {}));
+      signal?.addEventListener("abort", () =>
+        writer.abort(new DOMException("left", "AbortError")).catch(() => {}),
+      );
       const id = new URLSearchParams(path.split("?")[1]).get("session_id");
-      streams.set(id, { say: (frame) => writer.write(new TextEncoder().encode(`id: e:1\ndata: ${JSON.stringify(frame)}\n\n`)), end: () => writer.close().catch(() => {}), signal });
+      streams.set(id, {
+        say: (frame) =>
+          writer.write(new TextEncoder().encode(`id: e:1\ndata: ${JSON.stringify(frame)}\n\n`)),
+        end: () => writer.close().catch(() => {}),
+        signal,
+      });
       return new Response(stream.readable, { status: 200 });
     }
     const { status = 202, ...said } = answer(JSON.parse(body));
@@ -42,44 +49,75 @@ async function opened(answer, ticket = async () => "t1") {
     socket.onopen = resolve;
     setTimeout(resolve, 20);
   });
-  return { ...known, socket, frames, closes, suspended, settled: () => new Promise((resolve) => setTimeout(resolve, 20)) };
+  return {
+    ...known,
+    socket,
+    frames,
+    closes,
+    suspended,
+    settled: () => new Promise((resolve) => setTimeout(resolve, 20)),
+  };
 }
 
-const session = ({ chat, type, event_id: id }) => (type === "session.create" ? { session_id: `s-${chat}`, events: [{ type: "session.created", event_id: `r-${id}` }] } : { session_id: "", events: [] });
+const session = ({ chat, type, event_id: id }) =>
+  type === "session.create"
+    ? { session_id: `s-${chat}`, events: [{ type: "session.created", event_id: `r-${id}` }] }
+    : { session_id: "", events: [] };
 
 test("the data of events is taken from pieces, without comments and ids", () => {
   const found = [];
   const parse = eventParser((data) => found.push(data));
-  for (const piece of [": open\n\nid: e:1\nda", 'ta: {"a":1}\n', '\ndata: {"b":2}\n\nda']) parse(piece);
+  for (const piece of [": open\n\nid: e:1\nda", 'ta: {"a":1}\n', '\ndata: {"b":2}\n\nda'])
+    parse(piece);
   assert.deepEqual(found, ['{"a":1}', '{"b":2}']);
 });
 
 test("a session is created, then its stream continues where the client is", async () => {
   const { socket, calls, frames, streams, settled } = await opened(session);
-  socket.send(JSON.stringify({ type: "session.create", event_id: "1", chat: "c1", resume: { epoch: "e", after: 7 } }));
-  socket.send(JSON.stringify({ type: "input.text", event_id: "2", session_id: "s-c1", text: "hi" }));
+  socket.send(
+    JSON.stringify({
+      type: "session.create",
+      event_id: "1",
+      chat: "c1",
+      resume: { epoch: "e", after: 7 },
+    }),
+  );
+  socket.send(
+    JSON.stringify({ type: "input.text", event_id: "2", session_id: "s-c1", text: "hi" }),
+  );
   await settled();
-  assert.deepEqual(calls.map(({ path, frame }) => frame?.type ?? path), ["session.create", "/events/stream?session_id=s-c1&ticket=t1", "input.text"]);
+  assert.deepEqual(
+    calls.map(({ path, frame }) => frame?.type ?? path),
+    ["session.create", "/events/stream?session_id=s-c1&ticket=t1", "input.text"],
+  );
   assert.equal(calls[1].headers["Last-Event-ID"], "e:7");
   assert.equal(calls[2].headers["X-Session-ID"], "s-c1");
   // The stream has direct answers too: they are received once.
   await streams.get("s-c1").say({ type: "session.created", event_id: "r-1" });
   await streams.get("s-c1").say({ type: "response.delta", event_id: "9" });
   await settled();
-  assert.deepEqual(frames.map(({ type }) => type), ["session.created", "response.delta"]);
+  assert.deepEqual(
+    frames.map(({ type }) => type),
+    ["session.created", "response.delta"],
+  );
 });
 
 test("no more than two sessions have a stream", async () => {
   const { socket, streams, suspended, settled } = await opened(session);
-  for (const chat of ["a", "b", "c"]) socket.send(JSON.stringify({ type: "session.create", event_id: chat, chat }));
+  for (const chat of ["a", "b", "c"])
+    socket.send(JSON.stringify({ type: "session.create", event_id: chat, chat }));
   await settled();
   assert.deepEqual(suspended, ["s-a"]);
-  assert.deepEqual(["s-a", "s-b", "s-c"].map((id) => streams.get(id).signal.aborted), [true, false, false]);
+  assert.deepEqual(
+    ["s-a", "s-b", "s-c"].map((id) => streams.get(id).signal.aborted),
+    [true, false, false],
+  );
 });
 
 test("a stream that ends closes the connection, one that is suspended does not", async () => {
   const { socket, streams, closes, settled } = await opened(session);
-  for (const chat of ["a", "b", "c"]) socket.send(JSON.stringify({ type: "session.create", event_id: chat, chat }));
+  for (const chat of ["a", "b", "c"])
+    socket.send(JSON.stringify({ type: "session.create", event_id: chat, chat }));
   await settled();
   await streams.get("s-a").end();
   await settled();
@@ -90,11 +128,17 @@ test("a stream that ends closes the connection, one that is suspended does not",
 });
 
 test("a refused event is an event; one who is signed out has another code than a server that is away", async () => {
-  const refused = { status: 429, event: { type: "session.error", error: { code: "rate_limited" } } };
+  const refused = {
+    status: 429,
+    event: { type: "session.error", error: { code: "rate_limited" } },
+  };
   const { socket, frames, closes, settled } = await opened(() => refused);
   socket.send(JSON.stringify({ type: "ping" }));
   await settled();
-  assert.deepEqual(frames.map(({ error }) => error.code), ["rate_limited"]);
+  assert.deepEqual(
+    frames.map(({ error }) => error.code),
+    ["rate_limited"],
+  );
   assert.deepEqual(closes, []);
   const reject = (status) => () => Promise.reject(Object.assign(new Error("no"), { status }));
   assert.deepEqual((await opened(session, reject(403))).closes, [4401]);
@@ -112,9 +156,15 @@ test("a client goes on over HTTP where no WebSocket ever opened, and not where o
     close() {}
   };
   server(session);
-  const client = new UampClient({ storage: { getItem: () => null, setItem() {}, removeItem() {} }, ticket: async () => "t" });
+  const client = new UampClient({
+    storage: { getItem: () => null, setItem() {}, removeItem() {} },
+    ticket: async () => "t",
+  });
   const attempts = [];
-  client.addEventListener("state", ({ detail: { phase, transport } }) => phase === "connecting" && attempts.push(transport));
+  client.addEventListener(
+    "state",
+    ({ detail: { phase, transport } }) => phase === "connecting" && attempts.push(transport),
+  );
   const fail = () => {
     made.at(-1).onclose({ code: 1006 });
     client.retryNow();

@@ -6,7 +6,9 @@ import { test } from "node:test";
 import { folded, foldedWithPlaces } from "../../static/chat/text/folding.js";
 import { fit } from "../../static/chat/keyboard/fuzzy.js";
 
-const TABLE = /** @type {[string, string][]} */ (JSON.parse(readFileSync(new URL("../vectors/folding.json", import.meta.url), "utf8")));
+const TABLE = /** @type {[string, string][]} */ (
+  JSON.parse(readFileSync(new URL("../vectors/folding.json", import.meta.url), "utf8"))
+);
 
 for (const [text, letters] of TABLE) {
   test(JSON.stringify(text), () => {

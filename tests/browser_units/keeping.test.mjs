@@ -12,13 +12,34 @@ const message = (seq) => ({ id: `m${seq}`, seq });
 /** An open chat, the list of chats, and what was kept of both. */
 function opened() {
   mock.timers.enable({ apis: ["setTimeout"] });
-  const page = new Store(emptyChat("1", "a", "", "alice"), { state: (state, { type, ...changes }) => ({ ...state, ...changes }) });
-  const list = Object.assign(new EventTarget(), { loaded: true, list: [{ id: "a" }], get: (id) => list.list.find((one) => one.id === id) });
+  const page = new Store(emptyChat("1", "a", "", "alice"), {
+    state: (state, { type, ...changes }) => ({ ...state, ...changes }),
+  });
+  const list = Object.assign(new EventTarget(), {
+    loaded: true,
+    list: [{ id: "a" }],
+    get: (id) => list.list.find((one) => one.id === id),
+  });
   const chats = [];
   const lists = [];
-  keepWhatIsRead({ keepChat: ({ chat, entries }) => chats.push([chat.id, entries.length]), keepList: (all) => lists.push(all.length), drop: () => {} }, list, page);
+  keepWhatIsRead(
+    {
+      keepChat: ({ chat, entries }) => chats.push([chat.id, entries.length]),
+      keepList: (all) => lists.push(all.length),
+      drop: () => {},
+    },
+    list,
+    page,
+  );
   const show = (changes) => page.dispatch({ type: "state", ...changes });
-  return { list, chats, lists, show, wait: () => mock.timers.tick(1000), end: () => mock.timers.reset() };
+  return {
+    list,
+    chats,
+    lists,
+    show,
+    wait: () => mock.timers.tick(1000),
+    end: () => mock.timers.reset(),
+  };
 }
 
 test("messages that came live before the page of the chat was loaded are kept with it", () => {
@@ -57,6 +78,9 @@ test("the chat that is left is kept before the next one", () => {
   assert.deepEqual(chats, [["a", 1]]);
   show({ entries: [message(1), message(2)], loaded: true });
   wait();
-  assert.deepEqual(chats, [["a", 1], ["b", 2]]);
+  assert.deepEqual(chats, [
+    ["a", 1],
+    ["b", 2],
+  ]);
   end();
 });

@@ -4,7 +4,10 @@ import { KeptChats, forgetOthers } from "../../static/chat/offline/kept-chats.js
 
 const ORIGIN = "https://chat.example";
 
-/** What the module uses of a browser's caches: a deleted one can be written to, and nothing reads it. */
+/**
+ * What the module uses of a browser's caches: a deleted one can be written to, and nothing reads
+ * it.
+ */
 class Caches {
   constructor() {
     this._caches = new Map();
@@ -45,17 +48,25 @@ class Storage {
 }
 
 const chat = (id) => ({ id, title: id, participants: [] });
-const entries = (count, text = "") => Array.from({ length: count }, (_, index) => ({ id: `m${index}`, seq: index + 1, content: text }));
+const entries = (count, text = "") =>
+  Array.from({ length: count }, (_, index) => ({ id: `m${index}`, seq: index + 1, content: text }));
 
 test("a chat is kept with its newest messages, as many as there is room for", async () => {
   const kept = new KeptChats("1", new Caches());
   assert.equal(await kept.chat("a"), undefined);
   await kept.keepChat({ chat: chat("a"), entries: entries(100), hasOlder: false });
-  assert.deepEqual([(await kept.chat("a")).entries.length, (await kept.chat("a")).hasOlder], [100, false]);
+  assert.deepEqual(
+    [(await kept.chat("a")).entries.length, (await kept.chat("a")).hasOlder],
+    [100, false],
+  );
   await kept.keepChat({ chat: chat("a"), entries: entries(101), hasOlder: false });
   const read = await kept.chat("a");
   assert.deepEqual([read.entries.length, read.entries.at(-1).seq, read.hasOlder], [100, 101, true]);
-  await kept.keepChat({ chat: chat("b"), entries: entries(100, "x".repeat(20_000)), hasOlder: false });
+  await kept.keepChat({
+    chat: chat("b"),
+    entries: entries(100, "x".repeat(20_000)),
+    hasOlder: false,
+  });
   const large = await kept.chat("b");
   assert.ok(JSON.stringify(large).length <= 500_000);
   assert.deepEqual([large.entries.at(-1).seq, large.hasOlder], [100, true]);
@@ -63,19 +74,30 @@ test("a chat is kept with its newest messages, as many as there is room for", as
 
 test("thirty chats are kept: those that were written last", async () => {
   const kept = new KeptChats("1", new Caches());
-  for (let number = 0; number < 30; number += 1) await kept.keepChat({ chat: chat(`c${number}`), entries: [], hasOlder: false });
+  for (let number = 0; number < 30; number += 1)
+    await kept.keepChat({ chat: chat(`c${number}`), entries: [], hasOlder: false });
   await kept.keepChat({ chat: chat("c0"), entries: [], hasOlder: false });
   await kept.keepChat({ chat: chat("c30"), entries: [], hasOlder: false });
-  assert.deepEqual([(await kept.chat("c0"))?.chat.id, await kept.chat("c1"), (await kept.chat("c30"))?.chat.id], ["c0", undefined, "c30"]);
+  assert.deepEqual(
+    [(await kept.chat("c0"))?.chat.id, await kept.chat("c1"), (await kept.chat("c30"))?.chat.id],
+    ["c0", undefined, "c30"],
+  );
 });
 
 test("a chat that the person is no longer in is not kept", async () => {
   const kept = new KeptChats("1", new Caches());
-  for (const id of ["a", "b", "c"]) await kept.keepChat({ chat: chat(id), entries: [], hasOlder: false });
+  for (const id of ["a", "b", "c"])
+    await kept.keepChat({ chat: chat(id), entries: [], hasOlder: false });
   await kept.drop("a");
   await kept.keepList([chat("b")]);
-  assert.deepEqual([await kept.chat("a"), (await kept.chat("b"))?.chat.id, await kept.chat("c")], [undefined, "b", undefined]);
-  assert.deepEqual((await kept.list()).map(({ id }) => id), ["b"]);
+  assert.deepEqual(
+    [await kept.chat("a"), (await kept.chat("b"))?.chat.id, await kept.chat("c")],
+    [undefined, "b", undefined],
+  );
+  assert.deepEqual(
+    (await kept.list()).map(({ id }) => id),
+    ["b"],
+  );
 });
 
 test("a page that is open after a sign-out keeps nothing that is read later", async () => {
@@ -90,9 +112,18 @@ test("a page that is open after a sign-out keeps nothing that is read later", as
 
 test("what others left goes, and what is one's own stays", async () => {
   const caches = new Caches();
-  for (const person of ["1", "11", "2"]) await new KeptChats(person, caches).keepList([chat(person)]);
+  for (const person of ["1", "11", "2"])
+    await new KeptChats(person, caches).keepList([chat(person)]);
   await caches.open("uamp.files.x");
-  const storage = new Storage({ "uamp.outbox.1": "", "uamp.outbox.11.k": "", "uamp.outbox.1.k": "", "uamp.drafts.2": "", "uamp.drafts.1": "", "uamp.last-chat.2": "", other: "" });
+  const storage = new Storage({
+    "uamp.outbox.1": "",
+    "uamp.outbox.11.k": "",
+    "uamp.outbox.1.k": "",
+    "uamp.drafts.2": "",
+    "uamp.drafts.1": "",
+    "uamp.last-chat.2": "",
+    other: "",
+  });
   await forgetOthers("1", { caches, storages: [storage] });
   assert.deepEqual(await caches.keys(), ["uamp.read.1", "uamp.files.x"]);
   assert.deepEqual(storage.keys(), ["uamp.outbox.1", "uamp.outbox.1.k", "uamp.drafts.1", "other"]);
@@ -108,10 +139,23 @@ test("where the address is not secure nothing is kept", async () => {
 });
 
 test("a cache that is deleted while it is used keeps nothing, and no other error is hidden", async () => {
-  for (const [error, isExpected] of [[new DOMException("Entry was not found", "NotFoundError"), true], [new TypeError("a mistake"), false]]) {
-    const fail = async () => { throw error; };
-    const kept = new KeptChats("1", { open: async () => ({ match: fail, put: fail, delete: fail, keys: fail }) });
-    const uses = [() => kept.list(), () => kept.chat("a"), () => kept.keepList([chat("a")]), () => kept.keepChat({ chat: chat("a"), entries: [], hasOlder: false }), () => kept.drop("a")];
+  for (const [error, isExpected] of [
+    [new DOMException("Entry was not found", "NotFoundError"), true],
+    [new TypeError("a mistake"), false],
+  ]) {
+    const fail = async () => {
+      throw error;
+    };
+    const kept = new KeptChats("1", {
+      open: async () => ({ match: fail, put: fail, delete: fail, keys: fail }),
+    });
+    const uses = [
+      () => kept.list(),
+      () => kept.chat("a"),
+      () => kept.keepList([chat("a")]),
+      () => kept.keepChat({ chat: chat("a"), entries: [], hasOlder: false }),
+      () => kept.drop("a"),
+    ];
     for (const use of uses) {
       if (isExpected) assert.equal(await use(), undefined);
       else await assert.rejects(use, error);

@@ -45,7 +45,13 @@ The end & more.
 `;
 
 const textOf = (blocks) =>
-  blocks.map(({ html }) => html.replace(/<[^>]*>/g, "")).join("\n").replaceAll("&amp;", "&").replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&gt;", ">");
+  blocks
+    .map(({ html }) => html.replace(/<[^>]*>/g, ""))
+    .join("\n")
+    .replaceAll("&amp;", "&")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">");
 
 test("a growing text shows no raw marks, and what it shows stays", () => {
   const inCode = '"**no mark**"';
@@ -55,8 +61,15 @@ test("a growing text shows no raw marks, and what it shows stays", () => {
     const { finished, last } = grown(text, true);
     const shown = textOf([...finished, ...last]);
     const plain = shown.replaceAll(inCode.slice(0, 1 + 13), "").replace(/return "[^\n]*/, "");
-    assert.doesNotMatch(plain, /\*\*|~~|`|\]\(|^\s*#|^\s*[-+] |\||\$\$|\\\(|\[[ x]?\]|</m, `${JSON.stringify(text.slice(-30))}: ${shown}`);
-    assert.ok(whole.startsWith(shown.replace(/\s+/g, "")), `${JSON.stringify(text.slice(-30))}: ${JSON.stringify(shown.slice(-60))}`);
+    assert.doesNotMatch(
+      plain,
+      /\*\*|~~|`|\]\(|^\s*#|^\s*[-+] |\||\$\$|\\\(|\[[ x]?\]|</m,
+      `${JSON.stringify(text.slice(-30))}: ${shown}`,
+    );
+    assert.ok(
+      whole.startsWith(shown.replace(/\s+/g, "")),
+      `${JSON.stringify(text.slice(-30))}: ${JSON.stringify(shown.slice(-60))}`,
+    );
   }
 });
 
@@ -71,14 +84,27 @@ test("a block that is finished is drawn once, as it is in the whole text", () =>
     from += more;
     assert.deepEqual(drawn, whole.slice(0, drawn.length));
   }
-  drawn.push(...[grown(ANSWER.slice(from), false, env)].flatMap(({ finished, last }) => [...finished, ...last]).map(({ html }) => html));
+  drawn.push(
+    ...[grown(ANSWER.slice(from), false, env)]
+      .flatMap(({ finished, last }) => [...finished, ...last])
+      .map(({ html }) => html),
+  );
   assert.deepEqual(drawn, whole);
 });
 
 test("amounts are no formulas, and a formula without its end goes to the end of the text", () => {
-  const html = (text) => blocksOf(text).map((block) => block.html).join("");
-  assert.equal(html("between $5 and $6, or US$7 and 8$"), "<p>between $5 and $6, or US$7 and 8$</p>\n");
-  assert.equal(html("$x$ and \\(y\\)"), '<p><span class="math">x</span> and <span class="math">y</span></p>\n');
+  const html = (text) =>
+    blocksOf(text)
+      .map((block) => block.html)
+      .join("");
+  assert.equal(
+    html("between $5 and $6, or US$7 and 8$"),
+    "<p>between $5 and $6, or US$7 and 8$</p>\n",
+  );
+  assert.equal(
+    html("$x$ and \\(y\\)"),
+    '<p><span class="math">x</span> and <span class="math">y</span></p>\n',
+  );
   assert.equal(html("$$\nx\n\ny"), '<div class="math">x\n\ny</div>\n');
   assert.equal(html("$$ alone"), "<p>$$ alone</p>\n");
 });
@@ -89,8 +115,18 @@ test("a long text begins with whole blocks", () => {
 });
 
 test("a file with columns has its cells, whatever stands between them", () => {
-  assert.deepEqual(tableOf('\uFEFFa,b\r\n1,"x ""y"", z\nw"\n\n,"'), { rows: [["a", "b"], ["1", 'x "y", z\nw'], ["", ""]], isCut: false });
-  assert.deepEqual(tableOf("a;b,c;d\n1;2;3").rows, [["a", "b,c", "d"], ["1", "2", "3"]]);
+  assert.deepEqual(tableOf('\uFEFFa,b\r\n1,"x ""y"", z\nw"\n\n,"'), {
+    rows: [
+      ["a", "b"],
+      ["1", 'x "y", z\nw'],
+      ["", ""],
+    ],
+    isCut: false,
+  });
+  assert.deepEqual(tableOf("a;b,c;d\n1;2;3").rows, [
+    ["a", "b,c", "d"],
+    ["1", "2", "3"],
+  ]);
   assert.deepEqual(tableOf("a\tb\n"), { rows: [["a", "b"]], isCut: false });
   assert.deepEqual(tableOf(""), { rows: [], isCut: false });
   const long = tableOf("a,b\n".repeat(600));
@@ -99,14 +135,31 @@ test("a file with columns has its cells, whatever stands between them", () => {
 });
 
 test("a line that names the separator is no row", () => {
-  const rows = [["a", "b"], ["1", "2"]];
-  for (const text of ["sep=;\na;b\n1;2", "\uFEFFsep=;\r\na;b\r\n1;2", '"sep=;"\na;b\n1;2', "SEP=\t\na\tb\n1\t2", "a|b\n1|2", "sep=;;;\na;b\n1;2"]) assert.deepEqual(tableOf(text).rows, rows, text);
-  for (const [isLittle, text] of /** @type {[boolean, string][]} */ ([[true, "名前,b\n1,2\n"], [false, "a,b\n"]])) {
+  const rows = [
+    ["a", "b"],
+    ["1", "2"],
+  ];
+  for (const text of [
+    "sep=;\na;b\n1;2",
+    "\uFEFFsep=;\r\na;b\r\n1;2",
+    '"sep=;"\na;b\n1;2',
+    "SEP=\t\na\tb\n1\t2",
+    "a|b\n1|2",
+    "sep=;;;\na;b\n1;2",
+  ])
+    assert.deepEqual(tableOf(text).rows, rows, text);
+  for (const [isLittle, text] of /** @type {[boolean, string][]} */ ([
+    [true, "名前,b\n1,2\n"],
+    [false, "a,b\n"],
+  ])) {
     const wide = new DataView(new ArrayBuffer(text.length * 2));
     [...text].forEach((sign, at) => wide.setUint16(at * 2, sign.charCodeAt(0), isLittle));
     assert.deepEqual(fileText(wide.buffer), { text, encoding: "UTF-16" });
   }
-  assert.deepEqual(tableOf("name;price, EUR, net, old\nx;1\ny;2").rows[0], ["name", "price, EUR, net, old"]);
+  assert.deepEqual(tableOf("name;price, EUR, net, old\nx;1\ny;2").rows[0], [
+    "name",
+    "price, EUR, net, old",
+  ]);
 });
 
 test("the encoding of a file is found where nothing says it, and named", () => {
@@ -130,7 +183,24 @@ test("the encoding of a file is found where nothing says it, and named", () => {
 });
 
 test("what can be read is previewed, pages as their source, and nothing else", () => {
-  const kinds = [["a.csv", ""], ["a", "text/csv; charset=utf-8"], ["a.html", "text/html"], ["a.svg", "image/svg+xml"], ["a.json", "application/json"]];
-  assert.deepEqual(kinds.map(([name, mime]) => previewOf(name, mime)), ["table", "table", "text", "text", "text"]);
-  assert.deepEqual([previewOf("a.pdf", "application/pdf"), previewOf("a.pdf", ""), previewOf("a.exe", "application/octet-stream"), previewOf("", "")], ["pdf", "", "", ""]);
+  const kinds = [
+    ["a.csv", ""],
+    ["a", "text/csv; charset=utf-8"],
+    ["a.html", "text/html"],
+    ["a.svg", "image/svg+xml"],
+    ["a.json", "application/json"],
+  ];
+  assert.deepEqual(
+    kinds.map(([name, mime]) => previewOf(name, mime)),
+    ["table", "table", "text", "text", "text"],
+  );
+  assert.deepEqual(
+    [
+      previewOf("a.pdf", "application/pdf"),
+      previewOf("a.pdf", ""),
+      previewOf("a.exe", "application/octet-stream"),
+      previewOf("", ""),
+    ],
+    ["pdf", "", "", ""],
+  );
 });

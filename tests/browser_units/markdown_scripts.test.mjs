@@ -1,4 +1,7 @@
-/** Markdown in scripts without spaces, tags and addresses of models: `tests/chat_app/test_markdown_scripts.py` has the same table. */
+/**
+ * Markdown in scripts without spaces, tags and addresses of models:
+ * `tests/chat_app/test_markdown_scripts.py` has the same table.
+ */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -6,8 +9,18 @@ import { test } from "node:test";
 
 import { blocksOf } from "../../static/chat/markdown/parser.js";
 
-const TABLE = JSON.parse(readFileSync(new URL("../vectors/markdown/scripts.json", import.meta.url), "utf8"));
+const TABLE = JSON.parse(
+  readFileSync(new URL("../vectors/markdown/scripts.json", import.meta.url), "utf8"),
+);
 
 for (const [kind, rows] of Object.entries(TABLE)) {
-  for (const [text, html] of rows) test(`${kind}: ${text}`, () => assert.equal(blocksOf(text).map((block) => block.html).join("").trim(), html));
+  for (const [text, html] of rows)
+    test(`${kind}: ${text}`, () =>
+      assert.equal(
+        blocksOf(text)
+          .map((block) => block.html)
+          .join("")
+          .trim(),
+        html,
+      ));
 }

@@ -60,7 +60,14 @@ function openChat() {
   const chat = client.open("chat_1", { epoch: "e", after: 4 });
   const socket = FakeSocket.last;
   socket.onopen();
-  socket.receive({ type: "session.created", chat: "chat_1", session_id: "s1", epoch: "e", seq: 6, resumed: true });
+  socket.receive({
+    type: "session.created",
+    chat: "chat_1",
+    session_id: "s1",
+    epoch: "e",
+    seq: 6,
+    resumed: true,
+  });
   return { client, chat, socket };
 }
 
@@ -90,7 +97,8 @@ test("a lost connection says since when, until there is one again", () => {
 
 test("text is put together by offsets, also when pieces come twice", () => {
   const response = new LiveResponse("r");
-  const say = (text, offset) => response.applyDelta({ type: "response.delta", delta: { type: "text", text }, offset });
+  const say = (text, offset) =>
+    response.applyDelta({ type: "response.delta", delta: { type: "text", text }, offset });
   say("Hi 👋", 0);
   say("👋 you", 3);
   say("lost", 99);
@@ -101,17 +109,38 @@ test("text is put together by offsets, also when pieces come twice", () => {
 
 test("a running answer says for whose payment it waits, until it goes on", () => {
   const { chat, socket } = openChat();
-  const stage = (name, message) => socket.receive({ type: "progress", session_id: "s1", target: "response", target_id: "r", response_id: "r", stage: name, message });
+  const stage = (name, message) =>
+    socket.receive({
+      type: "progress",
+      session_id: "s1",
+      target: "response",
+      target_id: "r",
+      response_id: "r",
+      stage: name,
+      message,
+    });
   stage("waiting_for_payment", "too early");
   assert.equal(chat.responses.size, 0);
-  socket.receive({ type: "response.created", session_id: "s1", response_id: "r", agent: "paid", seq: 7 });
+  socket.receive({
+    type: "response.created",
+    session_id: "s1",
+    response_id: "r",
+    agent: "paid",
+    seq: 7,
+  });
   const response = chat.responses.get("r");
   stage("waiting_for_payment", "Waits for bob's payment");
   assert.equal(response.waitsFor, "Waits for bob's payment");
   stage("in_progress");
   assert.equal(response.waitsFor, "");
   stage("waiting_for_payment", "Waits for bob's payment");
-  socket.receive({ type: "response.delta", session_id: "s1", response_id: "r", offset: 0, delta: { type: "text", text: "Hi" } });
+  socket.receive({
+    type: "response.delta",
+    session_id: "s1",
+    response_id: "r",
+    offset: 0,
+    delta: { type: "text", text: "Hi" },
+  });
   assert.equal(response.waitsFor, "");
 });
 
@@ -120,7 +149,10 @@ test("a turn survives a reload and is found again by its request", () => {
   const turn = new Outbox(storage, "1").add("chat_1", "hello", []);
   const outbox = new Outbox(storage, "1");
   assert.deepEqual(outbox.of("chat_1"), [turn]);
-  assert.equal(outbox.match("chat_1", { content: "x", client_event_id: turn.frames.at(-1).event_id }).id, turn.id);
+  assert.equal(
+    outbox.match("chat_1", { content: "x", client_event_id: turn.frames.at(-1).event_id }).id,
+    turn.id,
+  );
   assert.deepEqual(new Outbox(storage, "2").turns, []);
 });
 
@@ -133,7 +165,10 @@ test("a page has the turns of closed pages, and none of an open one", async () =
   places.locks.held.delete(lock);
   assert.deepEqual((await openOutbox("2", places)).turns, []);
   const heir = await openOutbox("1", places);
-  assert.deepEqual(heir.turns.map(({ text }) => text), ["hello"]);
+  assert.deepEqual(
+    heir.turns.map(({ text }) => text),
+    ["hello"],
+  );
   assert.deepEqual((await openOutbox("1", places)).turns, []);
   assert.equal(places.storage.length, 1);
   heir.forget();
@@ -156,17 +191,37 @@ test("what was sent in a session that is gone is not sent again by itself", () =
   client.retryNow();
   const next = FakeSocket.last;
   next.onopen();
-  next.receive({ type: "session.created", chat: "chat_1", session_id: "s2", epoch: "e", seq: 6, resumed: true });
+  next.receive({
+    type: "session.created",
+    chat: "chat_1",
+    session_id: "s2",
+    epoch: "e",
+    seq: 6,
+    resumed: true,
+  });
   assert.deepEqual([sent.state, waiting.state], ["unknown", "sent"]);
-  assert.deepEqual(next.sent.filter(({ type }) => type === "input.text").map(({ text }) => text), ["is not stored"]);
-  const message = { id: "m", role: "user", sender_id: "1", content: "may be stored", client_event_id: sent.frames.at(-1).event_id };
+  assert.deepEqual(
+    next.sent.filter(({ type }) => type === "input.text").map(({ text }) => text),
+    ["is not stored"],
+  );
+  const message = {
+    id: "m",
+    role: "user",
+    sender_id: "1",
+    content: "may be stored",
+    client_event_id: sent.frames.at(-1).event_id,
+  };
   next.receive({ type: "message.created", session_id: "s2", seq: 7, message });
   assert.deepEqual(chat.turns, [waiting]);
 });
 
 test("a payment that is sent twice is one submission", () => {
   const payments = new Payments(() => {});
-  const asked = payments.asked({ type: "payment.required", response_id: "r", requirements: { amount: "1", currency: "USD" } });
+  const asked = payments.asked({
+    type: "payment.required",
+    response_id: "r",
+    requirements: { amount: "1", currency: "USD" },
+  });
   assert.equal(payments.submission(asked).event_id, payments.submission(asked).event_id);
   payments.accepted({ type: "payment.accepted", response_id: "r" });
   assert.deepEqual(payments.list, []);
@@ -177,7 +232,12 @@ test("a chat resumes behind the last event that it has, and folds each event onc
   assert.deepEqual(socket.sent[0].resume, { epoch: "e", after: 4 });
   const seen = [];
   chat.addEventListener("message", (event) => seen.push(event.detail.seq));
-  const frame = { type: "message.created", session_id: "s1", seq: 7, message: { id: "m", role: "user", sender_id: "2", content: "x" } };
+  const frame = {
+    type: "message.created",
+    session_id: "s1",
+    seq: 7,
+    message: { id: "m", role: "user", sender_id: "2", content: "x" },
+  };
   socket.receive(frame);
   socket.receive(frame);
   assert.deepEqual(seen, [7]);
@@ -187,11 +247,23 @@ test("a turn that the server does not take now is held; one that it refuses fail
   const { chat, socket } = openChat();
   const turn = chat.send({ text: "hello" });
   const { event_id: cause } = socket.sent.at(-1);
-  socket.receive({ type: "session.error", session_id: "s1", error: { code: "unavailable", details: { event_id: cause, retry_after: 60 } } });
+  socket.receive({
+    type: "session.error",
+    session_id: "s1",
+    error: { code: "unavailable", details: { event_id: cause, retry_after: 60 } },
+  });
   assert.equal(turn.state, "held");
   const other = openChat();
   const refused = other.chat.send({ text: "hello" });
-  other.socket.receive({ type: "response.error", session_id: "s1", error: { code: "forbidden", message: "No.", details: { event_id: other.socket.sent.at(-1).event_id } } });
+  other.socket.receive({
+    type: "response.error",
+    session_id: "s1",
+    error: {
+      code: "forbidden",
+      message: "No.",
+      details: { event_id: other.socket.sent.at(-1).event_id },
+    },
+  });
   assert.deepEqual([refused.state, refused.error], ["failed", "No."]);
 });
 
@@ -199,7 +271,13 @@ test("a cancelled answer is kept among those that broke off", () => {
   const { chat, socket } = openChat();
   const said = [];
   chat.addEventListener("response-end", (event) => said.push(event.detail.status));
-  socket.receive({ type: "response.created", session_id: "s1", response_id: "r", agent: "echo", message_id: "m" });
+  socket.receive({
+    type: "response.created",
+    session_id: "s1",
+    response_id: "r",
+    agent: "echo",
+    message_id: "m",
+  });
   socket.receive({ type: "response.cancelled", session_id: "s1", response_id: "r", seq: 9 });
   assert.deepEqual(said, ["cancelled"]);
   assert.equal(chat.broken.get("r").seq, 9);
@@ -211,11 +289,29 @@ test("the state that a chat shares follows its patches, each once", () => {
   const seen = [];
   chat.addEventListener("state", ({ detail }) => seen.push(detail.version));
   let seq = 6;
-  const update = (version, ...patch) => socket.receive({ type: "state.updated", session_id: "s1", seq: (seq += 1), chat_id: "chat_1", version, patch, agent: "checklist" });
+  const update = (version, ...patch) =>
+    socket.receive({
+      type: "state.updated",
+      session_id: "s1",
+      seq: (seq += 1),
+      chat_id: "chat_1",
+      version,
+      patch,
+      agent: "checklist",
+    });
   update(1, { op: "add", path: "/items", value: ["milk"] });
-  update(2, { op: "add", path: "/items/-", value: "tea" }, { op: "add", path: "/a~1b", value: { c: 1 } });
+  update(
+    2,
+    { op: "add", path: "/items/-", value: "tea" },
+    { op: "add", path: "/a~1b", value: { c: 1 } },
+  );
   update(2, { op: "add", path: "/items/-", value: "twice" });
-  update(3, { op: "replace", path: "/a~1b/c", value: 2 }, { op: "remove", path: "/items/0" }, { op: "add", path: "/__proto__", value: 1 });
+  update(
+    3,
+    { op: "replace", path: "/a~1b/c", value: 2 },
+    { op: "remove", path: "/items/0" },
+    { op: "add", path: "/__proto__", value: 1 },
+  );
   assert.equal(JSON.stringify(chat.state.value), '{"items":["tea"],"a/b":{"c":2},"__proto__":1}');
   assert.deepEqual([seen, chat.state.by], [[1, 2, 3], "checklist"]);
 });

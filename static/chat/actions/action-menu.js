@@ -12,7 +12,8 @@ import { placeBeside } from "./placing.js";
  * @property {keyof typeof import("../dom.js").PATHS} icon
  * @property {boolean} [isDangerous] it takes something away
  * @property {(subject: Subject) => boolean} [isOffered] always where it is missing
- * @property {(subject: Subject, origin: HTMLElement) => void} run `origin` is what was pressed; an event from it bubbles
+ * @property {(subject: Subject, origin: HTMLElement) => void} run `origin` is what was pressed; an
+ *   event from it bubbles
  */
 
 /** @template Subject */
@@ -38,8 +39,21 @@ export class ActionMenu extends View {
 
   render() {
     const subject = this._subject;
-    return html`<div role="menu" class="menu" popover="auto" aria-label=${this.label} data-testid=${this.testId}
-      @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)} @toggle=${(/** @type {ToggleEvent} */ event) => this._toggled(event)}>${subject === null ? nothing : this.actions(subject).map((action) => this._item(action, subject))}</div>`;
+    return html`<div
+      role="menu"
+      class="menu"
+      popover="auto"
+      aria-label=${this.label}
+      data-testid=${this.testId}
+      @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+      @toggle=${(/** @type {ToggleEvent} */ event) => this._toggled(event)}
+    >
+      ${
+        subject === null
+          ? nothing
+          : this.actions(subject).map((action) => this._item(action, subject))
+      }
+    </div>`;
   }
 
   /** @param {HTMLElement} button @param {Subject} subject */
@@ -68,8 +82,15 @@ export class ActionMenu extends View {
 
   /** @param {Action<Subject>} action @param {Subject} subject */
   _item(action, subject) {
-    return html`<button type="button" role="menuitem" class="menu-item ${action.isDangerous ? "is-dangerous" : ""}" data-testid=${action.name}
-      @click=${() => this._choose(action, subject)}>${glyph(action.icon)}<span>${action.label(subject)}</span></button>`;
+    return html`<button
+      type="button"
+      role="menuitem"
+      class="menu-item ${action.isDangerous ? "is-dangerous" : ""}"
+      data-testid=${action.name}
+      @click=${() => this._choose(action, subject)}
+    >
+      ${glyph(action.icon)}<span>${action.label(subject)}</span>
+    </button>`;
   }
 
   /** @param {ToggleEvent} event */
@@ -94,7 +115,9 @@ export class ActionMenu extends View {
       items[(to + items.length) % items.length].focus();
     } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) {
       const letter = event.key.toLowerCase();
-      [...items.slice(at + 1), ...items].find((item) => (item.textContent ?? "").trim().toLowerCase().startsWith(letter))?.focus();
+      [...items.slice(at + 1), ...items]
+        .find((item) => (item.textContent ?? "").trim().toLowerCase().startsWith(letter))
+        ?.focus();
     }
   }
 

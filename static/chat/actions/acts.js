@@ -1,4 +1,7 @@
-/** What the person at this page does with a message, as requests; what they change comes back as events of the chat. */
+/**
+ * What the person at this page does with a message, as requests; what they change comes back as
+ * events of the chat.
+ */
 
 import { isApiError } from "../api.js";
 import { api, me, page, pageOf, store } from "../context.js";
@@ -21,7 +24,10 @@ export const isThere = ({ deletedAt }) => !deletedAt;
 
 const chat = () => store.get(page.state.chatId);
 
-export const isOwner = () => chat()?.participants.some(({ kind, id, role }) => kind === "user" && String(id) === me.id && role === "owner") ?? false;
+export const isOwner = () =>
+  chat()?.participants.some(
+    ({ kind, id, role }) => kind === "user" && String(id) === me.id && role === "owner",
+  ) ?? false;
 /** Whether the chat belongs to another server, where its threads and calls stay. */
 export const isMirror = () => Boolean(chat()?.home);
 export const mayPin = () => !chat()?.only_owners_pin || isOwner();
@@ -35,7 +41,13 @@ export function mayAskAgain(entry) {
   const { id, sender_kind: kind, response_id: responseId } = entry;
   const { entries, hasNewer } = pageOf(entry).state;
   const at = entries.findIndex((one) => one.id === id);
-  if (kind !== "agent" || !responseId || hasNewer || entries.slice(at + 1).some((one) => one.sender_kind === "user")) return false;
+  if (
+    kind !== "agent" ||
+    !responseId ||
+    hasNewer ||
+    entries.slice(at + 1).some((one) => one.sender_kind === "user")
+  )
+    return false;
   const question = entries.slice(0, at).findLast((one) => one.sender_kind === "user");
   return question !== undefined && (isOwn(question) || isOwner());
 }
@@ -49,13 +61,23 @@ export function mayAskEdited(entry) {
   const { entries, hasNewer } = pageOf(entry).state;
   const at = entries.findIndex(({ id }) => id === entry.id);
   const after = entries.slice(at + 1);
-  return at >= 0 && !hasNewer && isOwn(entry) && !after.some((one) => one.sender_kind === "user") && after.some((one) => one.response_id && !one.deletedAt);
+  return (
+    at >= 0 &&
+    !hasNewer &&
+    isOwn(entry) &&
+    !after.some((one) => one.sender_kind === "user") &&
+    after.some((one) => one.response_id && !one.deletedAt)
+  );
 }
 
 /** The name of a member by id. @param {{id: string, name?: string}} user */
 export function nameOf({ id, name }) {
   if (id === me.id) return gettext("You");
-  return name || chat()?.participants.find((one) => one.kind === "user" && String(one.id) === id)?.name || gettext("A former member");
+  return (
+    name ||
+    chat()?.participants.find((one) => one.kind === "user" && String(one.id) === id)?.name ||
+    gettext("A former member")
+  );
 }
 
 /**
@@ -76,22 +98,31 @@ export async function attempt(origin, work) {
 }
 
 /** @param {Entry} entry @param {string} emoji @param {boolean} isGiven */
-export const react = (entry, emoji, isGiven) => api.send(isGiven ? "PUT" : "DELETE", `${pathOf(entry)}/reactions?emoji=${encodeURIComponent(emoji)}`);
+export const react = (entry, emoji, isGiven) =>
+  api.send(
+    isGiven ? "PUT" : "DELETE",
+    `${pathOf(entry)}/reactions?emoji=${encodeURIComponent(emoji)}`,
+  );
 
 /** Save the proof that the log has this message, as `uamp verify` reads it. @param {Entry} entry */
-export const saveProof = async (entry) => saveFile(`proof-${entry.id}.json`, await api.text(`${pathOf(entry)}/proof`));
+export const saveProof = async (entry) =>
+  saveFile(`proof-${entry.id}.json`, await api.text(`${pathOf(entry)}/proof`));
 
 /** @param {Entry} entry @param {boolean} isPinned */
-export const pin = (entry, isPinned) => api.send(isPinned ? "PUT" : "DELETE", `${pathOf(entry)}/pin`);
+export const pin = (entry, isPinned) =>
+  api.send(isPinned ? "PUT" : "DELETE", `${pathOf(entry)}/pin`);
 
 /** @param {Entry} entry @param {string} content */
-export const edit = (entry, content) => api.send("PATCH", pathOf(entry), { content, revision: entry.revision });
+export const edit = (entry, content) =>
+  api.send("PATCH", pathOf(entry), { content, revision: entry.revision });
 
 /** @param {Entry} entry */
 export const remove = (entry) => api.send("DELETE", pathOf(entry));
 
 /** The texts that a message had, the first one first. @param {Entry} entry */
-export const revisionsOf = async (entry) => (await api.get(`${pathOf(entry)}/revisions?limit=200`)).data;
+export const revisionsOf = async (entry) =>
+  (await api.get(`${pathOf(entry)}/revisions?limit=200`)).data;
 
 /** The answers that stood in this place, the first one first. @param {Entry} entry */
-export const versionsOf = async (entry) => (await api.get(`${pathOf(entry)}/versions?limit=200`)).data;
+export const versionsOf = async (entry) =>
+  (await api.get(`${pathOf(entry)}/versions?limit=200`)).data;

@@ -1,4 +1,7 @@
-/** What the person does about questions and answers in the open chat: ask again, stop, decide, act on the queue. */
+/**
+ * What the person does about questions and answers in the open chat: ask again, stop, decide, act
+ * on the queue.
+ */
 
 import { api } from "../context.js";
 import { decide } from "../decisions.js";
@@ -11,7 +14,10 @@ import { gettext, interpolate } from "../words.js";
  */
 
 export class AnswerActs {
-  /** @param {() => ChatSession|null} session of the open chat @param {(text: string) => void} say shows a text for a moment */
+  /**
+   * @param {() => ChatSession|null} session of the open chat
+   * @param {(text: string) => void} say shows a text for a moment
+   */
   constructor(session, say) {
     this._session = session;
     this._say = say;
@@ -25,15 +31,23 @@ export class AnswerActs {
 
   /** @param {import("../../uamp/types.js").Frame} item @param {"start"|"remove"} act */
   onQueue({ id }, act) {
-    this._sent(act === "start" ? this._session()?.startQueued(id) : this._session()?.removeQueued(id));
+    this._sent(
+      act === "start" ? this._session()?.startQueued(id) : this._session()?.removeQueued(id),
+    );
   }
 
-  /** The prices are those of answers to a new question. @param {CustomEvent<Parameters<ChatSession["editAndAsk"]>[0]>} event */
+  /**
+   * The prices are those of answers to a new question.
+   * @param {CustomEvent<Parameters<ChatSession["editAndAsk"]>[0]>} event
+   */
   editAndAsk(event) {
     if (!this._sent(this._session()?.editAndAsk(event.detail))) event.preventDefault();
   }
 
-  /** Its price is that of an answer to a new question. @param {import("../store/entry.js").Entry} entry */
+  /**
+   * Its price is that of an answer to a new question.
+   * @param {import("../store/entry.js").Entry} entry
+   */
   answerAgain({ id }) {
     this._sent(this._session()?.answerAgain(id));
   }
@@ -41,7 +55,11 @@ export class AnswerActs {
   /** Stop one answer, that of another member too. @param {LiveResponse} response */
   stop(response) {
     this._session()?.cancel(response.id);
-    announce(response.agent ? interpolate(gettext("Stopping %(name)s"), { name: response.agent }) : gettext("Stopping the answer"));
+    announce(
+      response.agent
+        ? interpolate(gettext("Stopping %(name)s"), { name: response.agent })
+        : gettext("Stopping the answer"),
+    );
   }
 
   /** Say so if nothing could be sent. @param {unknown} isSent */
@@ -53,7 +71,9 @@ export class AnswerActs {
 
 /**
  * Take a message out of the queue, to be written anew.
- * @param {string} chatId @param {string} id @param {() => boolean} isOpen whether the chat is still the one that is open
+ * @param {string} chatId
+ * @param {string} id
+ * @param {() => boolean} isOpen whether the chat is still the one that is open
  * @returns {Promise<string|null>} its text; null where it is not taken out
  */
 export async function takenBack(chatId, id, isOpen) {

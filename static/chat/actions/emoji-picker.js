@@ -1,4 +1,7 @@
-/** A choice of emoji with a search, for a reaction or for a text; any other emoji can be written in its field. */
+/**
+ * A choice of emoji with a search, for a reaction or for a text; any other emoji can be written in
+ * its field.
+ */
 
 import { emojiFor } from "../text/emoji.js";
 import { View } from "../view.js";
@@ -32,18 +35,59 @@ export class EmojiPicker extends View {
 
   render() {
     const found = emojiFor(this._wanted);
-    return html`<div class="menu emoji-picker" popover="auto" role="dialog" aria-label=${this._entry ? gettext("React") : gettext("Emoji")} data-testid="emoji-picker" @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
+    return html`<div
+      class="menu emoji-picker"
+      popover="auto"
+      role="dialog"
+      aria-label=${this._entry ? gettext("React") : gettext("Emoji")}
+      data-testid="emoji-picker"
+      @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+    >
       <form class="emoji-form" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}>
-        <input type="search" class="field" name="emoji" aria-label=${gettext("Find an emoji")} placeholder=${gettext("Find an emoji")} maxlength="32" autocomplete="off" .value=${this._wanted}
-          @input=${(/** @type {Event} */ event) => { this._wanted = /** @type {HTMLInputElement} */ (event.target).value; }}>
+        <input
+          type="search"
+          class="field"
+          name="emoji"
+          aria-label=${gettext("Find an emoji")}
+          placeholder=${gettext("Find an emoji")}
+          maxlength="32"
+          autocomplete="off"
+          .value=${this._wanted}
+          @input=${(/** @type {Event} */ event) => {
+            this._wanted = /** @type {HTMLInputElement} */ (event.target).value;
+          }}
+        />
       </form>
-      <div class="emoji-grid">${found.map(({ emoji, name }) => html`<button type="button" class="emoji" aria-label=${name.replaceAll("_", " ")} title=${`:${name}:`}
-        aria-pressed=${this._entry ? String(this._isOwn(emoji)) : nothing} @click=${() => this._give(emoji)}>${emoji}</button>`)}</div>
-      ${found.length ? nothing : html`<p class="palette-none" role="status">${gettext("No matches. Press Enter to use what you typed.")}</p>`}
+      <div class="emoji-grid">
+        ${found.map(
+          ({ emoji, name }) =>
+            html`<button
+              type="button"
+              class="emoji"
+              aria-label=${name.replaceAll("_", " ")}
+              title=${`:${name}:`}
+              aria-pressed=${this._entry ? String(this._isOwn(emoji)) : nothing}
+              @click=${() => this._give(emoji)}
+            >
+              ${emoji}
+            </button>`,
+        )}
+      </div>
+      ${
+        found.length
+          ? nothing
+          : html`<p class="palette-none" role="status">
+              ${gettext("No matches. Press Enter to use what you typed.")}
+            </p>`
+      }
     </div>`;
   }
 
-  /** @param {HTMLElement} origin @param {Entry|null} entry that is reacted to @param {((emoji: string) => void)|null} [take] takes the emoji instead */
+  /**
+   * @param {HTMLElement} origin
+   * @param {Entry|null} entry that is reacted to
+   * @param {((emoji: string) => void)|null} [take] takes the emoji instead
+   */
   async open(origin, entry, take = null) {
     [this._origin, this._entry, this._take, this._wanted] = [origin, entry, take, ""];
     await this.updateComplete;
@@ -51,12 +95,16 @@ export class EmojiPicker extends View {
     box.showPopover();
     placeBeside(box, origin);
     // On a phone the keyboard would cover the emoji.
-    /** @type {HTMLElement|null} */ (box.querySelector(matchMedia("(pointer: fine)").matches ? "input" : "button"))?.focus({ preventScroll: true });
+    /** @type {HTMLElement|null} */ (
+      box.querySelector(matchMedia("(pointer: fine)").matches ? "input" : "button")
+    )?.focus({ preventScroll: true });
   }
 
   /** @param {string} emoji */
   _isOwn(emoji) {
-    return this._entry?.reactions.some((reaction) => reaction.emoji === emoji && reaction.own) ?? false;
+    return (
+      this._entry?.reactions.some((reaction) => reaction.emoji === emoji && reaction.own) ?? false
+    );
   }
 
   /** @param {KeyboardEvent} event */
@@ -71,8 +119,12 @@ export class EmojiPicker extends View {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.key === "Tab") {
       // As in a dialog, Tab goes around in it: out of it, Escape would not close it any more.
-      const stops = /** @type {HTMLElement[]} */ (Array.from(this.querySelectorAll("button, input")));
-      const [end, start] = event.shiftKey ? [stops[0], stops[stops.length - 1]] : [stops[stops.length - 1], stops[0]];
+      const stops = /** @type {HTMLElement[]} */ (
+        Array.from(this.querySelectorAll("button, input"))
+      );
+      const [end, start] = event.shiftKey
+        ? [stops[0], stops[stops.length - 1]]
+        : [stops[stops.length - 1], stops[0]];
       if (target !== end) return;
       event.preventDefault();
       start.focus();
@@ -81,11 +133,15 @@ export class EmojiPicker extends View {
     const buttons = /** @type {HTMLElement[]} */ (Array.from(this.querySelectorAll(".emoji")));
     const at = buttons.indexOf(target);
     const ahead = getComputedStyle(this).direction === "rtl" ? -1 : 1;
-    const step = { ArrowLeft: -ahead, ArrowRight: ahead, ArrowUp: -COLUMNS, ArrowDown: COLUMNS }[event.key];
+    const step = { ArrowLeft: -ahead, ArrowRight: ahead, ArrowUp: -COLUMNS, ArrowDown: COLUMNS }[
+      event.key
+    ];
     if (!step || (at === -1 && event.key !== "ArrowDown")) return;
     event.preventDefault();
     const next = at === -1 ? buttons[0] : buttons[at + step];
-    /** @type {HTMLElement|null} */ (next ?? (step === -COLUMNS ? this.querySelector("input") : target))?.focus();
+    /** @type {HTMLElement|null} */ (
+      next ?? (step === -COLUMNS ? this.querySelector("input") : target)
+    )?.focus();
   }
 
   /** @param {SubmitEvent} event */

@@ -9,7 +9,13 @@ export function onLongPress(element, does) {
   let from = { x: 0, y: 0 };
   const end = () => clearTimeout(timer);
   element.addEventListener("pointerdown", (event) => {
-    if (event.pointerType !== "touch" || /** @type {Element} */ (event.target).closest("a, button, input, textarea, summary, audio, video")) return;
+    if (
+      event.pointerType !== "touch" ||
+      /** @type {Element} */ (event.target).closest(
+        "a, button, input, textarea, summary, audio, video",
+      )
+    )
+      return;
     from = { x: event.clientX, y: event.clientY };
     end();
     timer = window.setTimeout(does, PRESS_MS);
@@ -19,5 +25,9 @@ export function onLongPress(element, does) {
   });
   for (const type of ["pointerup", "pointercancel"]) element.addEventListener(type, end);
   // The browser's own menu of a long press would cover this one.
-  element.addEventListener("contextmenu", (event) => /** @type {PointerEvent} */ (event).pointerType === "touch" && event.preventDefault());
+  element.addEventListener(
+    "contextmenu",
+    (event) =>
+      /** @type {PointerEvent} */ (event).pointerType === "touch" && event.preventDefault(),
+  );
 }

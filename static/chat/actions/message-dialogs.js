@@ -9,7 +9,10 @@ import { isOwn, revisionsOf } from "./acts.js";
 import { gettext, interpolate } from "../words.js";
 
 /** @typedef {import("../store/entry.js").Entry} Entry */
-/** @typedef {{revision: number, content: string, created_at: string}} Revision a text that a message had, as REST has it */
+/**
+ * @typedef {{revision: number, content: string, created_at: string}} Revision a text that a message
+ *   had, as REST has it
+ */
 
 /** A dialog that is drawn for the message that it is opened with. */
 class MessageDialog extends View {
@@ -50,16 +53,38 @@ class MessageDialog extends View {
 
   /** What opened the dialog may be gone with its message. */
   _closed() {
-    if (!this._origin?.isConnected) /** @type {HTMLElement|null} */ (document.querySelector("message-list .log"))?.focus({ preventScroll: true });
+    if (!this._origin?.isConnected)
+      /** @type {HTMLElement|null} */ (document.querySelector("message-list .log"))?.focus({
+        preventScroll: true,
+      });
   }
 
   /** @param {string} title @param {unknown} body @param {unknown} foot */
   _frame(title, body, foot) {
-    return html`<dialog class="dialog" aria-labelledby="${this.localName}-title" data-testid=${this.localName} @close=${() => this._closed()}>
+    return html`<dialog
+      class="dialog"
+      aria-labelledby="${this.localName}-title"
+      data-testid=${this.localName}
+      @close=${() => this._closed()}
+    >
       <div class="dialog-form">
-        <header><h2 id="${this.localName}-title">${title}</h2>
-          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._close()}>${glyph("close")}</button></header>
-        <div class="dialog-body">${body}${this._problem ? html`<p class="dialog-error" role="alert">${this._problem}</p>` : ""}</div>
+        <header>
+          <h2 id="${this.localName}-title">${title}</h2>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label=${gettext("Close")}
+            title=${gettext("Close")}
+            @click=${() => this._close()}
+          >
+            ${glyph("close")}
+          </button>
+        </header>
+        <div class="dialog-body">
+          ${body}${
+            this._problem ? html`<p class="dialog-error" role="alert">${this._problem}</p>` : ""
+          }
+        </div>
         ${foot}
       </div>
     </dialog>`;
@@ -76,11 +101,32 @@ export class DeleteDialog extends MessageDialog {
     const entry = this._entry;
     return this._frame(
       gettext("Delete message?"),
-      html`<p>${entry && !isOwn(entry)
-        ? interpolate(gettext("This deletes the message of %(name)s and its files for everyone. Agents will no longer see it either."), { name: entry.name })
-        : gettext("This deletes your message and its files for everyone. Agents will no longer see it either.")}</p>`,
-      html`<footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button
-        ><button type="button" class="button button-danger" data-testid="delete-now" @click=${() => this._delete()}>${gettext("Delete")}</button></footer>`,
+      html`<p>
+        ${
+          entry && !isOwn(entry)
+            ? interpolate(
+                gettext(
+                  "This deletes the message of %(name)s and its files for everyone. Agents will no longer see it either.",
+                ),
+                { name: entry.name },
+              )
+            : gettext(
+                "This deletes your message and its files for everyone. Agents will no longer see it either.",
+              )
+        }
+      </p>`,
+      html`<footer>
+        <button type="button" class="button" @click=${() => this._close()}>
+          ${gettext("Cancel")}</button
+        ><button
+          type="button"
+          class="button button-danger"
+          data-testid="delete-now"
+          @click=${() => this._delete()}
+        >
+          ${gettext("Delete")}
+        </button>
+      </footer>`,
     );
   }
 
@@ -108,13 +154,31 @@ export class RevisionsDialog extends MessageDialog {
 
   render() {
     const texts = this._texts ?? [];
-    const rows = texts.map((text, place) => html`<li>
-      <p class="quiet">${place === 0 ? gettext("Now") : nameOf(text)} · <time datetime=${text.created_at}>${fullTime(Date.parse(text.created_at))}</time></p>
-      <div class="revision-text" dir="auto">${text.content}</div></li>`);
-    return this._frame(gettext("Versions of the message"), this._texts || this._problem ? html`<ol class="revisions" data-testid="revisions-list">${rows}</ol>` : spinner(gettext("Loading")), "");
+    const rows = texts.map(
+      (text, place) =>
+        html`<li>
+          <p class="quiet">
+            ${place === 0 ? gettext("Now") : nameOf(text)} ·
+            <time datetime=${text.created_at}>${fullTime(Date.parse(text.created_at))}</time>
+          </p>
+          <div class="revision-text" dir="auto">${text.content}</div>
+        </li>`,
+    );
+    return this._frame(
+      gettext("Versions of the message"),
+      this._texts || this._problem
+        ? html`<ol class="revisions" data-testid="revisions-list">
+            ${rows}
+          </ol>`
+        : spinner(gettext("Loading")),
+      "",
+    );
   }
 }
 customElements.define("revisions-dialog", RevisionsDialog);
 
 /** @param {Revision} text that is not the last one */
-const nameOf = ({ revision }) => (revision === 0 ? gettext("As it was sent") : interpolate(gettext("Version %(n)s"), { n: revision + 1 }));
+const nameOf = ({ revision }) =>
+  revision === 0
+    ? gettext("As it was sent")
+    : interpolate(gettext("Version %(n)s"), { n: revision + 1 });

@@ -11,11 +11,16 @@ import { gettext } from "../words.js";
 /** What is written so far: a message that is scrolled far away leaves the page. */
 let written = { id: "", text: "" };
 
-/** Fires (bubbling) `edit-and-ask` with the question's new text where its answers are to be made again. */
+/**
+ * Fires (bubbling) `edit-and-ask` with the question's new text where its answers are to be made
+ * again.
+ */
 class MessageEditor extends View {
   static properties = {
     entry: { attribute: false },
-    /** The edit that was sent with the question asked again: its end is the message with this text. */
+    /**
+     * The edit that was sent with the question asked again: its end is the message with this text.
+     */
     _asked: { state: true },
     _isBusy: { state: true },
   };
@@ -23,7 +28,9 @@ class MessageEditor extends View {
   constructor() {
     super();
     /** Set before it is drawn. @type {import("../store/entry.js").Entry} */
-    this.entry = /** @type {import("../store/entry.js").Entry} */ (/** @type {unknown} */ (undefined));
+    this.entry = /** @type {import("../store/entry.js").Entry} */ (
+      /** @type {unknown} */ (undefined)
+    );
     /** @type {{messageId: string, content: string, revision: number, eventId: string}|null} */
     this._asked = null;
     this._isBusy = false;
@@ -35,14 +42,46 @@ class MessageEditor extends View {
   }
 
   render() {
-    return html`<form class="editor" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
-      <textarea class="field" dir="auto" rows="1" aria-label=${gettext("Text of your message")} maxlength="100000" data-testid="editor" @input=${() => this._written()}></textarea>
+    return html`<form
+      class="editor"
+      @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}
+      @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+    >
+      <textarea
+        class="field"
+        dir="auto"
+        rows="1"
+        aria-label=${gettext("Text of your message")}
+        maxlength="100000"
+        data-testid="editor"
+        @input=${() => this._written()}
+      ></textarea>
       <div class="editor-foot">
         <span class="editor-keys">${gettext("Enter saves, Escape cancels")}</span>
-        <button type="button" class="button button-quiet" @click=${() => this._close()}>${gettext("Cancel")}</button>
-        ${mayAskEdited(this.entry) ? html`<button type="button" class="button" ?disabled=${this._isBusy} data-testid="save-and-ask"
-          @click=${() => this._askAgain()}>${gettext("Save and regenerate")}</button>` : nothing}
-        <button type="submit" class="button button-primary" ?disabled=${this._isBusy} data-testid="save-edit">${gettext("Save")}</button>
+        <button type="button" class="button button-quiet" @click=${() => this._close()}>
+          ${gettext("Cancel")}
+        </button>
+        ${
+          mayAskEdited(this.entry)
+            ? html`<button
+                type="button"
+                class="button"
+                ?disabled=${this._isBusy}
+                data-testid="save-and-ask"
+                @click=${() => this._askAgain()}
+              >
+                ${gettext("Save and regenerate")}
+              </button>`
+            : nothing
+        }
+        <button
+          type="submit"
+          class="button button-primary"
+          ?disabled=${this._isBusy}
+          data-testid="save-edit"
+        >
+          ${gettext("Save")}
+        </button>
       </div>
     </form>`;
   }
@@ -59,7 +98,11 @@ class MessageEditor extends View {
   }
 
   updated() {
-    if (this._asked && this.entry.content === this._asked.content && this.entry.revision > this._asked.revision) {
+    if (
+      this._asked &&
+      this.entry.content === this._asked.content &&
+      this.entry.revision > this._asked.revision
+    ) {
       announce(gettext("Saved. Answers are being regenerated."));
       this._close();
     }
@@ -74,7 +117,11 @@ class MessageEditor extends View {
       return;
     }
     const asked = { messageId, content, revision, eventId: newId() };
-    const event = new CustomEvent("edit-and-ask", { bubbles: true, cancelable: true, detail: asked });
+    const event = new CustomEvent("edit-and-ask", {
+      bubbles: true,
+      cancelable: true,
+      detail: asked,
+    });
     if (this.dispatchEvent(event)) this._asked = asked;
   }
 

@@ -1,4 +1,6 @@
-/** The pinned messages of the open chat, behind a button in its head; nothing where there are none. */
+/**
+ * The pinned messages of the open chat, behind a button in its head; nothing where there are none.
+ */
 
 import { page } from "../context.js";
 import { beginningOf } from "../markdown/plain.js";
@@ -25,21 +27,62 @@ class PinnedList extends View {
   render() {
     const pins = this._pins.value;
     if (!pins.length) return nothing;
-    const label = interpolate(ngettext("%(n)s pinned message", "%(n)s pinned messages", pins.length), { n: pins.length });
-    return html`<button type="button" class="icon-button pins-button" aria-label=${label} title=${label} aria-haspopup="dialog" aria-expanded="false" data-testid="pins"
-        @click=${() => this._open()}>${glyph("pin")}<span class="pins-count" aria-hidden="true">${pins.length}</span></button>
-      <div class="menu pinned" popover="auto" role="dialog" aria-label=${gettext("Pinned messages")} data-testid="pinned-list" @toggle=${(/** @type {ToggleEvent} */ event) => this._toggled(event)} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
+    const label = interpolate(
+      ngettext("%(n)s pinned message", "%(n)s pinned messages", pins.length),
+      { n: pins.length },
+    );
+    return html`<button
+        type="button"
+        class="icon-button pins-button"
+        aria-label=${label}
+        title=${label}
+        aria-haspopup="dialog"
+        aria-expanded="false"
+        data-testid="pins"
+        @click=${() => this._open()}
+      >
+        ${glyph("pin")}<span class="pins-count" aria-hidden="true">${pins.length}</span>
+      </button>
+      <div
+        class="menu pinned"
+        popover="auto"
+        role="dialog"
+        aria-label=${gettext("Pinned messages")}
+        data-testid="pinned-list"
+        @toggle=${(/** @type {ToggleEvent} */ event) => this._toggled(event)}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+      >
         <h2>${gettext("Pinned messages")}</h2>
-        <ul>${pins.map((entry) => this._row(entry))}</ul>
+        <ul>
+          ${pins.map((entry) => this._row(entry))}
+        </ul>
       </div>`;
   }
 
   /** @param {Entry} entry */
   _row(entry) {
     return html`<li>
-      <button type="button" class="pinned-message" @click=${() => this._show(entry)}><span class="pinned-head"><b>${entry.name}</b> <time>${shortTime(entry.at)}</time></span>
-        <span class="pinned-text" dir="auto">${beginningOf(entry.content, SHOWN_SIGNS) || gettext("Files")}</span></button>
-      ${mayPin() ? html`<button type="button" class="icon-button" aria-label=${interpolate(gettext("Unpin the message of %(name)s"), { name: entry.name })} title=${gettext("Unpin")} @click=${(/** @type {MouseEvent} */ event) => this._unpin(event, entry)}>${glyph("close")}</button>` : nothing}
+      <button type="button" class="pinned-message" @click=${() => this._show(entry)}>
+        <span class="pinned-head"><b>${entry.name}</b> <time>${shortTime(entry.at)}</time></span>
+        <span class="pinned-text" dir="auto"
+          >${beginningOf(entry.content, SHOWN_SIGNS) || gettext("Files")}</span
+        >
+      </button>
+      ${
+        mayPin()
+          ? html`<button
+              type="button"
+              class="icon-button"
+              aria-label=${interpolate(gettext("Unpin the message of %(name)s"), {
+                name: entry.name,
+              })}
+              title=${gettext("Unpin")}
+              @click=${(/** @type {MouseEvent} */ event) => this._unpin(event, entry)}
+            >
+              ${glyph("close")}
+            </button>`
+          : nothing
+      }
     </li>`;
   }
 

@@ -10,13 +10,25 @@ import { gettext } from "../words.js";
 const CHARS = 160;
 
 /** @param {{name?: string, content?: string}} quote */
-const words = ({ name, content }) => html`<span class="quote-name">${name || gettext("A message")}</span> <span class="quote-text" dir="auto">${beginningOf(content ?? "", CHARS) || (name ? gettext("No text") : "")}</span>`;
+const words = ({ name, content }) =>
+  html`<span class="quote-name">${name || gettext("A message")}</span>
+    <span class="quote-text" dir="auto"
+      >${beginningOf(content ?? "", CHARS) || (name ? gettext("No text") : "")}</span
+    >`;
 
-/** Fires (bubbling) `show-message` with the id. @param {import("../store/entry.js").Quote|null} quote */
+/**
+ * Fires (bubbling) `show-message` with the id.
+ * @param {import("../store/entry.js").Quote|null} quote
+ */
 export function quoteTemplate(quote) {
   if (!quote) return nothing;
-  const show = (/** @type {MouseEvent} */ event) => event.currentTarget?.dispatchEvent(new CustomEvent("show-message", { bubbles: true, detail: quote.id }));
-  return html`<button type="button" class="quote" data-testid="quote" @click=${show}><span class="visually-hidden">${gettext("Answers")} </span>${words(quote)}</button>`;
+  const show = (/** @type {MouseEvent} */ event) =>
+    event.currentTarget?.dispatchEvent(
+      new CustomEvent("show-message", { bubbles: true, detail: quote.id }),
+    );
+  return html`<button type="button" class="quote" data-testid="quote" @click=${show}>
+    <span class="visually-hidden">${gettext("Answers")} </span>${words(quote)}
+  </button>`;
 }
 
 /** The message that the next one answers. */
@@ -29,8 +41,21 @@ class ReplyPreview extends View {
   render() {
     const entry = this._answered.value;
     if (!entry) return nothing;
-    return html`<div class="reply-preview" data-testid="reply-preview">${glyph("reply")}<div class="quote-words"><span class="visually-hidden">${gettext("Answers")} </span>${words(entry)}</div>
-      <button type="button" class="icon-button" aria-label=${gettext("Answer no message")} title=${gettext("Answer no message")} @click=${() => this._cancel()}>${glyph("close")}</button></div>`;
+    return html`<div class="reply-preview" data-testid="reply-preview">
+      ${glyph("reply")}
+      <div class="quote-words">
+        <span class="visually-hidden">${gettext("Answers")} </span>${words(entry)}
+      </div>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label=${gettext("Answer no message")}
+        title=${gettext("Answer no message")}
+        @click=${() => this._cancel()}
+      >
+        ${glyph("close")}
+      </button>
+    </div>`;
   }
 
   _cancel() {

@@ -1,10 +1,21 @@
-/** The keyboard in the messages: from one to the next, and what can be done with the one that has the focus. */
+/**
+ * The keyboard in the messages: from one to the next, and what can be done with the one that has
+ * the focus.
+ */
 
 import { actionsFor } from "./actions.js";
 
-/** @typedef {HTMLElement & {shown: import("../store/entry.js").Entry, openMenu: () => void}} MessageRow the element of a message */
+/**
+ * @typedef {HTMLElement & {shown: import("../store/entry.js").Entry, openMenu: () => void}}
+ *   MessageRow the element of a message
+ */
 
-/** Where a message is taller than the screen, the arrow scrolls in it first. @param {Element} row @param {Element} log @param {boolean} isDown */
+/**
+ * Where a message is taller than the screen, the arrow scrolls in it first.
+ * @param {Element} row
+ * @param {Element} log
+ * @param {boolean} isDown
+ */
 const isSeen = (row, log, isDown) => {
   const [place, view] = [row.getBoundingClientRect(), log.getBoundingClientRect()];
   return isDown ? place.bottom <= view.bottom + 1 : place.top >= view.top - 1;
@@ -16,11 +27,20 @@ export function rowKey(event) {
   const target = /** @type {Element} */ (event.target);
   const log = /** @type {HTMLElement} */ (event.currentTarget);
   const row = target.matches("chat-message") ? /** @type {MessageRow} */ (target) : null;
-  if ((!row && target !== log) || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (
+    (!row && target !== log) ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    event.defaultPrevented
+  )
+    return;
   const rows = /** @type {MessageRow[]} */ (Array.from(log.querySelectorAll("chat-message")));
   const step = { ArrowDown: 1, ArrowUp: -1 }[key];
   if (step && (!row || isSeen(row, log, step > 0))) {
-    const next = row ? rows[rows.indexOf(row) + step] : rows.findLast((one) => isSeen(one, log, true) && isSeen(one, log, false));
+    const next = row
+      ? rows[rows.indexOf(row) + step]
+      : rows.findLast((one) => isSeen(one, log, true) && isSeen(one, log, false));
     if (!next) return;
     event.preventDefault();
     next.focus({ preventScroll: true });

@@ -5,9 +5,13 @@ import { drawn } from "../markdown/drawing.js";
 import { gettext } from "../words.js";
 
 /** Whether this browser has voices to read with. */
-export const canSpeak = () => "speechSynthesis" in globalThis && "SpeechSynthesisUtterance" in globalThis;
+export const canSpeak = () =>
+  "speechSynthesis" in globalThis && "SpeechSynthesisUtterance" in globalThis;
 
-/** Browsers break off a long utterance: so many characters are said at once, up to the end of a sentence. */
+/**
+ * Browsers break off a long utterance: so many characters are said at once, up to the end of a
+ * sentence.
+ */
 const PIECE = /[^.!?…。！？\n]{1,300}[.!?…。！？\n]*\s*/gu;
 /** What is not for the ear. */
 const SILENT = "pre, table, .math, button, svg";
@@ -28,7 +32,8 @@ export function wordsOf(text) {
     const name = { PRE: gettext("Code. "), TABLE: gettext("A table. ") }[element.tagName];
     element.replaceWith(name ?? " ");
   }
-  for (const block of box.querySelectorAll("p, li, h1, h2, h3, h4, h5, h6, blockquote")) block.append("\n");
+  for (const block of box.querySelectorAll("p, li, h1, h2, h3, h4, h5, h6, blockquote"))
+    block.append("\n");
   return (box.textContent ?? "").replace(/[ \t]+/g, " ").trim();
 }
 
@@ -58,18 +63,27 @@ export function readAloud({ id, content, lang }) {
   for (const [at, piece] of pieces.entries()) {
     const utterance = new SpeechSynthesisUtterance(piece);
     if (language) utterance.lang = language;
-    if (at === pieces.length - 1) utterance.onend = () => { if (spoken === id) spoken = ""; };
-    utterance.onerror = () => { if (spoken === id) spoken = ""; };
+    if (at === pieces.length - 1)
+      utterance.onend = () => {
+        if (spoken === id) spoken = "";
+      };
+    utterance.onerror = () => {
+      if (spoken === id) spoken = "";
+    };
     speechSynthesis.speak(utterance);
   }
 }
 
 if (canSpeak()) {
-  addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || event.defaultPrevented || !stopSpeaking()) return;
-    // Escape meant this, and stops no answer.
-    event.preventDefault();
-    announce(gettext("Stopped reading."));
-  }, { capture: true });
+  addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented || !stopSpeaking()) return;
+      // Escape meant this, and stops no answer.
+      event.preventDefault();
+      announce(gettext("Stopped reading."));
+    },
+    { capture: true },
+  );
   addEventListener("pagehide", stopSpeaking);
 }

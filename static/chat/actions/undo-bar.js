@@ -37,11 +37,24 @@ export class UndoBar extends View {
 
   render() {
     if (!this._entry) return nothing;
-    return html`<div class="undo-bar" role="group" aria-label=${gettext("Message deleted")} data-testid="undo-bar"><span>${gettext("Message deleted")}</span>
-      <button type="button" class="button" data-testid="undo" @click=${() => this._undo()}>${gettext("Undo")}</button></div>`;
+    return html`<div
+      class="undo-bar"
+      role="group"
+      aria-label=${gettext("Message deleted")}
+      data-testid="undo-bar"
+    >
+      <span>${gettext("Message deleted")}</span>
+      <button type="button" class="button" data-testid="undo" @click=${() => this._undo()}>
+        ${gettext("Undo")}
+      </button>
+    </div>`;
   }
 
-  /** Delete a message once the wait is over. @param {Entry} entry @param {HTMLElement} origin in the chat */
+  /**
+   * Delete a message once the wait is over.
+   * @param {Entry} entry
+   * @param {HTMLElement} origin in the chat
+   */
   async removeLater(entry, origin) {
     await this._remove();
     [this._entry, this._origin] = [entry, origin];
@@ -58,7 +71,10 @@ export class UndoBar extends View {
     if (!entry) return;
     this._hide(entry.id, false);
     announce(gettext("The message is kept."));
-    (origin?.isConnected ? origin : /** @type {HTMLElement|null} */ (document.querySelector("message-list .log")))?.focus({ preventScroll: true });
+    (origin?.isConnected
+      ? origin
+      : /** @type {HTMLElement|null} */ (document.querySelector("message-list .log"))
+    )?.focus({ preventScroll: true });
   }
 
   async _remove() {
@@ -66,7 +82,10 @@ export class UndoBar extends View {
     if (!entry || !origin) return;
     const hadFocus = this.contains(document.activeElement);
     this._end();
-    if (hadFocus) /** @type {HTMLElement|null} */ (document.querySelector("message-list .log"))?.focus({ preventScroll: true });
+    if (hadFocus)
+      /** @type {HTMLElement|null} */ (document.querySelector("message-list .log"))?.focus({
+        preventScroll: true,
+      });
     if (!(await attempt(origin, () => remove(entry)))) this._hide(entry.id, false);
   }
 
@@ -77,7 +96,10 @@ export class UndoBar extends View {
 
   /** @param {string} id of the message @param {boolean} isHidden */
   _hide(id, isHidden) {
-    for (const row of /** @type {NodeListOf<HTMLElement & {isRemoved: boolean}>} */ (document.querySelectorAll(`chat-message[data-id="${CSS.escape(id)}"]`))) row.isRemoved = isHidden;
+    for (const row of /** @type {NodeListOf<HTMLElement & {isRemoved: boolean}>} */ (
+      document.querySelectorAll(`chat-message[data-id="${CSS.escape(id)}"]`)
+    ))
+      row.isRemoved = isHidden;
   }
 }
 customElements.define("undo-bar", UndoBar);

@@ -1,4 +1,7 @@
-/** What stands above the chats while it rings or while one is in a call. Pushes the page down, and covers nothing. */
+/**
+ * What stands above the chats while it rings or while one is in a call. Pushes the page down, and
+ * covers nothing.
+ */
 
 import { calls, me, store } from "../context.js";
 import { announce } from "../dom.js";
@@ -16,13 +19,19 @@ function clock(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor(seconds / 60) % 60;
-  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+  return hours
+    ? `${hours}:${two(minutes)}:${two(seconds % 60)}`
+    : `${minutes}:${two(seconds % 60)}`;
 }
 
 /** Whether a key is one that one writes with. @param {KeyboardEvent} event */
 function isWriting(event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  return event.isComposing || target.isContentEditable || Boolean(target.closest?.("input, textarea, select"));
+  return (
+    event.isComposing ||
+    target.isContentEditable ||
+    Boolean(target.closest?.("input, textarea, select"))
+  );
 }
 
 class CallBar extends View {
@@ -55,15 +64,20 @@ class CallBar extends View {
 
   willUpdate() {
     this._hasFocus ||= this.contains(document.activeElement);
-    if (calls.active || calls.ringing.length) this._after = calls.active ? ".call-button" : "chat-view textarea";
+    if (calls.active || calls.ringing.length)
+      this._after = calls.active ? ".call-button" : "chat-view textarea";
   }
 
-  /** The button that was pressed may be gone: the focus goes to the call that began, or out of the bar. */
+  /**
+   * The button that was pressed may be gone: the focus goes to the call that began, or out of the
+   * bar.
+   */
   updated() {
     const hadFocus = this._hasFocus;
     this._hasFocus = false;
     if (!hadFocus || this.contains(document.activeElement)) return;
-    const place = (/** @type {ParentNode} */ within, /** @type {string} */ selector) => /** @type {HTMLElement|null} */ (within.querySelector(selector));
+    const place = (/** @type {ParentNode} */ within, /** @type {string} */ selector) =>
+      /** @type {HTMLElement|null} */ (within.querySelector(selector));
     const left = place(this, calls.active ? ".call-mute" : ".call-decline");
     if (left) left.focus();
     // The head of the chat is drawn anew, too.
@@ -72,7 +86,13 @@ class CallBar extends View {
 
   render() {
     const { active, ringing } = calls;
-    return html`${active ? this._active(active) : nothing}${active ? html`<agents-row></agents-row>` : nothing}${repeat(ringing, ({ call_id: id }) => id, (call) => this._ringing(call))}
+    return html`${active ? this._active(active) : nothing}${
+      active ? html`<agents-row></agents-row>` : nothing
+    }${repeat(
+      ringing,
+      ({ call_id: id }) => id,
+      (call) => this._ringing(call),
+    )}
       <p class="call-note" role="status" ?hidden=${!this._note}>${this._note}</p>`;
   }
 
@@ -81,12 +101,42 @@ class CallBar extends View {
     const who = this._nameOf(call);
     const chat = store.get(call.chat_id);
     const isAloud = ringsAloud();
-    return html`<section class="call-row is-ringing" aria-label=${interpolate(gettext("%(name)s is calling"), { name: who })} data-testid="ringing">
+    return html`<section
+      class="call-row is-ringing"
+      aria-label=${interpolate(gettext("%(name)s is calling"), { name: who })}
+      data-testid="ringing"
+    >
       <span class="call-faces">${face(who, "user")}</span>
-      <div class="call-text"><b dir="auto">${interpolate(gettext("%(name)s is calling"), { name: who })}</b><small>${chat ? store.nameOf(chat) : ""}</small></div>
-      <button type="button" class="icon-button" aria-pressed=${String(isAloud)} aria-label=${gettext("Ring aloud")} title=${gettext("Ring aloud on this device")} @click=${() => this._ringAloud(!isAloud)}>${glyph("bell")}</button>
-      <button type="button" class="button call-decline" data-testid="decline" @click=${() => calls.decline(call)}>${gettext("Decline")}</button>
-      <button type="button" class="button button-primary" data-testid="accept" @click=${() => calls.start(call.chat_id, call.call_id)}>${glyph("phone")}${gettext("Accept")}</button>
+      <div class="call-text">
+        <b dir="auto">${interpolate(gettext("%(name)s is calling"), { name: who })}</b
+        ><small>${chat ? store.nameOf(chat) : ""}</small>
+      </div>
+      <button
+        type="button"
+        class="icon-button"
+        aria-pressed=${String(isAloud)}
+        aria-label=${gettext("Ring aloud")}
+        title=${gettext("Ring aloud on this device")}
+        @click=${() => this._ringAloud(!isAloud)}
+      >
+        ${glyph("bell")}
+      </button>
+      <button
+        type="button"
+        class="button call-decline"
+        data-testid="decline"
+        @click=${() => calls.decline(call)}
+      >
+        ${gettext("Decline")}
+      </button>
+      <button
+        type="button"
+        class="button button-primary"
+        data-testid="accept"
+        @click=${() => calls.start(call.chat_id, call.call_id)}
+      >
+        ${glyph("phone")}${gettext("Accept")}
+      </button>
     </section>`;
   }
 
@@ -94,17 +144,58 @@ class CallBar extends View {
   _active(active) {
     const call = calls.current;
     const chat = store.get(active.chatId);
-    const members = (call?.members ?? []).filter(({ state }) => state === "joined" || state === "ringing");
+    const members = (call?.members ?? []).filter(
+      ({ state }) => state === "joined" || state === "ringing",
+    );
     const title = chat ? store.nameOf(chat) : gettext("Call");
     const mute = active.muted ? gettext("Unmute") : gettext("Mute");
-    return html`<section class="call-row" aria-label=${interpolate(gettext("Call in %(title)s"), { title })} data-testid="call-panel">
-      <ul class="call-faces" aria-label=${gettext("In the call")}>${members.map((member) => this._member(member))}</ul>
-      <div class="call-text"><b dir="auto">${title}</b><small data-testid="call-status">${this._status(call)}</small></div>
-      ${this._devices.length > 1 ? html`<select class="field call-device" aria-label=${gettext("Microphone")} @change=${(/** @type {any} */ { target }) => calls.useMicrophone(target.value)}>${
-        this._devices.map(({ deviceId, label }, at) => html`<option value=${deviceId} ?selected=${deviceId === active.deviceId}>${label || interpolate(gettext("Microphone %(n)s"), { n: at + 1 })}</option>`)}</select>` : nothing}
-      <button type="button" class="icon-button call-mute" aria-pressed=${String(active.muted)} aria-label=${gettext("Mute")} title="${mute} (M)" aria-keyshortcuts="M" data-testid="mute"
-        @click=${() => this._mute()}>${glyph(active.muted ? "microphoneOff" : "microphone")}</button>
-      <button type="button" class="button call-leave" data-testid="leave" @click=${() => this._leave()}>${glyph("hangUp")}${gettext("Leave")}</button>
+    return html`<section
+      class="call-row"
+      aria-label=${interpolate(gettext("Call in %(title)s"), { title })}
+      data-testid="call-panel"
+    >
+      <ul class="call-faces" aria-label=${gettext("In the call")}>
+        ${members.map((member) => this._member(member))}
+      </ul>
+      <div class="call-text">
+        <b dir="auto">${title}</b><small data-testid="call-status">${this._status(call)}</small>
+      </div>
+      ${
+        this._devices.length > 1
+          ? html`<select
+              class="field call-device"
+              aria-label=${gettext("Microphone")}
+              @change=${(/** @type {any} */ { target }) => calls.useMicrophone(target.value)}
+            >
+              ${this._devices.map(
+                ({ deviceId, label }, at) =>
+                  html`<option value=${deviceId} ?selected=${deviceId === active.deviceId}>
+                    ${label || interpolate(gettext("Microphone %(n)s"), { n: at + 1 })}
+                  </option>`,
+              )}
+            </select>`
+          : nothing
+      }
+      <button
+        type="button"
+        class="icon-button call-mute"
+        aria-pressed=${String(active.muted)}
+        aria-label=${gettext("Mute")}
+        title="${mute} (M)"
+        aria-keyshortcuts="M"
+        data-testid="mute"
+        @click=${() => this._mute()}
+      >
+        ${glyph(active.muted ? "microphoneOff" : "microphone")}
+      </button>
+      <button
+        type="button"
+        class="button call-leave"
+        data-testid="leave"
+        @click=${() => this._leave()}
+      >
+        ${glyph("hangUp")}${gettext("Leave")}
+      </button>
     </section>`;
   }
 
@@ -113,26 +204,54 @@ class CallBar extends View {
     const { active } = calls;
     const isSpeaking = active?.levels.speaking.has(id) && !(id === me.id && active.muted);
     const connection = id === me.id ? "connected" : calls.connectionTo(id);
-    const how = { ringing: gettext("is called"), joined: isSpeaking ? gettext("speaking") : connection === "connected" ? "" : connection === "failed" ? gettext("cannot be reached") : gettext("is connecting") }[state];
-    return html`<li class="call-member is-${state} ${isSpeaking ? "is-speaking" : ""} is-${connection}" data-name=${username} title="${username}${how ? ` ${how}` : ""}">${face(username, "user")}<span
-      class="visually-hidden">${id === me.id ? gettext("You") : username}${how ? ` (${how})` : ""}</span></li>`;
+    const how = {
+      ringing: gettext("is called"),
+      joined: isSpeaking
+        ? gettext("speaking")
+        : connection === "connected"
+          ? ""
+          : connection === "failed"
+            ? gettext("cannot be reached")
+            : gettext("is connecting"),
+    }[state];
+    return html`<li
+      class="call-member is-${state} ${isSpeaking ? "is-speaking" : ""} is-${connection}"
+      data-name=${username}
+      title="${username}${how ? ` ${how}` : ""}"
+    >
+      ${face(username, "user")}<span class="visually-hidden"
+        >${id === me.id ? gettext("You") : username}${how ? ` (${how})` : ""}</span
+      >
+    </li>`;
   }
 
   /** @param {import("./types.js").Call|undefined} call */
   _status(call) {
     if (!call || !calls.active?.joined) return gettext("Connecting…");
     if (call.state === "ringing") return gettext("Ringing…");
-    const others = call.members.filter(({ user_id: id, state }) => state === "joined" && id !== me.id);
-    const unreached = others.filter(({ user_id: id }) => calls.connectionTo(id) === "failed").map(({ username }) => username);
+    const others = call.members.filter(
+      ({ user_id: id, state }) => state === "joined" && id !== me.id,
+    );
+    const unreached = others
+      .filter(({ user_id: id }) => calls.connectionTo(id) === "failed")
+      .map(({ username }) => username);
     const time = clock(Date.now() - (call.answered_at ?? call.started_at));
-    if (unreached.length) return interpolate(gettext("%(time)s · No sound to or from %(names)s: your networks can't reach each other"), { time, names: unreached.join(", ") });
-    if (!others.length && !calls.active.agents.joined.length) return interpolate(gettext("%(time)s · No one else is here now"), { time });
+    if (unreached.length)
+      return interpolate(
+        gettext("%(time)s · No sound to or from %(names)s: your networks can't reach each other"),
+        { time, names: unreached.join(", ") },
+      );
+    if (!others.length && !calls.active.agents.joined.length)
+      return interpolate(gettext("%(time)s · No one else is here now"), { time });
     return calls.active.muted ? interpolate(gettext("%(time)s · You are muted"), { time }) : time;
   }
 
   /** @param {import("./types.js").Call} call */
   _nameOf(call) {
-    return call.members.find(({ user_id: id }) => id === call.started_by)?.username ?? gettext("A member");
+    return (
+      call.members.find(({ user_id: id }) => id === call.started_by)?.username ??
+      gettext("A member")
+    );
   }
 
   _mute() {
@@ -155,7 +274,17 @@ class CallBar extends View {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.defaultPrevented || !calls.active || isWriting(event)) return;
+    if (
+      event.key.toLowerCase() !== "m" ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      event.repeat ||
+      event.defaultPrevented ||
+      !calls.active ||
+      isWriting(event)
+    )
+      return;
     event.preventDefault();
     this._mute();
   }
@@ -191,7 +320,9 @@ class CallBar extends View {
   _say(text) {
     clearTimeout(this._timer);
     this._note = text;
-    this._timer = setTimeout(() => { this._note = ""; }, NOTE_MS);
+    this._timer = setTimeout(() => {
+      this._note = "";
+    }, NOTE_MS);
   }
 }
 customElements.define("call-bar", CallBar);

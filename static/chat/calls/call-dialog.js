@@ -28,13 +28,42 @@ export class CallDialog extends DialogView {
     const chat = this._chat;
     if (!chat) return html`<dialog class="dialog"></dialog>`;
     const others = store.others(chat).filter(({ kind }) => kind === "user");
-    const named = (/** @type {boolean} */ rings) => new Intl.ListFormat(document.documentElement.lang).format(others.filter(({ takes_calls: takes }) => (takes ?? true) === rings).map(({ name }) => people.nameOf(name)));
+    const named = (/** @type {boolean} */ rings) =>
+      new Intl.ListFormat(document.documentElement.lang).format(
+        others
+          .filter(({ takes_calls: takes }) => (takes ?? true) === rings)
+          .map(({ name }) => people.nameOf(name)),
+      );
     const [names, away] = [named(true), named(false)];
     return html`<dialog class="dialog" aria-labelledby="call-title" data-testid="call-dialog">
-      <div class="dialog-form">${this._head("call-title", gettext("Call everyone?"))}
-        <div class="dialog-body"><p>${interpolate(gettext("This rings for %(names)s."), { names })}</p>${away ? html`<p class="quiet" data-testid="not-called">${interpolate(gettext("It does not ring for %(names)s: calls do not reach other servers."), { names: away })}</p>` : nothing}</div>
-        <footer><button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button>
-          <button type="button" class="button button-primary" data-testid="call-everyone" @click=${() => this._call(chat)}>${glyph("phone")}${gettext("Call")}</button></footer>
+      <div class="dialog-form">
+        ${this._head("call-title", gettext("Call everyone?"))}
+        <div class="dialog-body">
+          <p>${interpolate(gettext("This rings for %(names)s."), { names })}</p>
+          ${
+            away
+              ? html`<p class="quiet" data-testid="not-called">
+                  ${interpolate(
+                    gettext("It does not ring for %(names)s: calls do not reach other servers."),
+                    { names: away },
+                  )}
+                </p>`
+              : nothing
+          }
+        </div>
+        <footer>
+          <button type="button" class="button" @click=${() => this._close()}>
+            ${gettext("Cancel")}
+          </button>
+          <button
+            type="button"
+            class="button button-primary"
+            data-testid="call-everyone"
+            @click=${() => this._call(chat)}
+          >
+            ${glyph("phone")}${gettext("Call")}
+          </button>
+        </footer>
       </div>
     </dialog>`;
   }

@@ -30,7 +30,10 @@ export class Calls extends EventTarget {
     this._calls = new Map();
     /** @type {Set<string>} ids of calls whose card was put away here */
     this._quiet = new Set();
-    /** @type {Set<string>} ids of calls that this page has left: what is still said of them is of no other call */
+    /**
+     * @type {Set<string>} ids of calls that this page has left: what is still said of them is of no
+     *   other call
+     */
     this._left = new Set();
     /** @type {Active|null} */
     this.active = null;
@@ -55,7 +58,12 @@ export class Calls extends EventTarget {
     const now = Date.now();
     return [...this._calls.values()].filter((call) => {
       const own = this._own(call);
-      return own?.state === "ringing" && (own.rings_until ?? 0) > now && !this._quiet.has(call.call_id) && !this._store.get(call.chat_id)?.muted;
+      return (
+        own?.state === "ringing" &&
+        (own.rings_until ?? 0) > now &&
+        !this._quiet.has(call.call_id) &&
+        !this._store.get(call.chat_id)?.muted
+      );
     });
   }
 
@@ -73,7 +81,12 @@ export class Calls extends EventTarget {
       try {
         await this._connected(chatId);
         const found = await this._api.get(`/chats/${encodeURIComponent(chatId)}/call`);
-        this._enter(chatId, stream, callId ? { ...found, call: { call_id: callId } } : found, !callId);
+        this._enter(
+          chatId,
+          stream,
+          callId ? { ...found, call: { call_id: callId } } : found,
+          !callId,
+        );
       } catch (error) {
         closeMicrophone(stream);
         throw error;
@@ -86,7 +99,10 @@ export class Calls extends EventTarget {
     }
   }
 
-  /** Wait a moment for the session of a chat: a page may show the chat before it is connected. @param {string} chatId */
+  /**
+   * Wait a moment for the session of a chat: a page may show the chat before it is connected.
+   * @param {string} chatId
+   */
   _connected(chatId) {
     const session = this._session(chatId);
     if (!session || session.ready) return Promise.resolve();
@@ -144,44 +160,83 @@ export class Calls extends EventTarget {
     }
   }
 
-  /** How the connection to a participant is: "connected", "failed", or else it is being made. @param {string} userId */
+  /**
+   * How the connection to a participant is: "connected", "failed", or else it is being made.
+   * @param {string} userId
+   */
   connectionTo(userId) {
     return this.active?.mesh.peers.get(userId)?.state ?? "new";
   }
 
   /**
-   * @param {string} chatId @param {MediaStream} stream
-   * @param {{call: {call_id: string}|null, ice_servers: RTCIceServer[], speech_seconds: number}} found
+   * @param {string} chatId
+   * @param {MediaStream} stream
+   * @param {{call: {call_id: string}|null, ice_servers: RTCIceServer[], speech_seconds: number}}
+   *   found
    * @param {boolean} mayBegin whether another call is begun where this one has ended
    */
   _enter(chatId, stream, { call, ice_servers: servers, speech_seconds: mostSeconds }, mayBegin) {
     const session = this._session(chatId);
-    const sent = call ? session?.call("voice.accept", { call_id: call.call_id }) : session?.call("voice.invite", { media: ["audio"] });
+    const sent = call
+      ? session?.call("voice.accept", { call_id: call.call_id })
+      : session?.call("voice.invite", { media: ["audio"] });
     if (!sent) {
       closeMicrophone(stream);
       this._say(gettext("You're offline. Call again when you're back online."));
       return;
     }
-    const mesh = new Mesh({ userId: this._me.id, servers, stream, send: (to, fields) => this._signal(to, fields) });
+    const mesh = new Mesh({
+      userId: this._me.id,
+      servers,
+      stream,
+      send: (to, fields) => this._signal(to, fields),
+    });
     const levels = new Levels(() => this._changed());
     const gone = new AbortController();
     const active = /** @type {Active} */ ({
-      chatId, callId: call?.call_id ?? "", joined: false, muted: false, deviceId: "", stream, mesh, levels, sounds: new Map(), gone, mayBegin,
-      timer: window.setTimeout(() => this._lost(gettext("The server didn't respond. Call again.")), JOIN_MS),
+      chatId,
+      callId: call?.call_id ?? "",
+      joined: false,
+      muted: false,
+      deviceId: "",
+      stream,
+      mesh,
+      levels,
+      sounds: new Map(),
+      gone,
+      mayBegin,
+      timer: window.setTimeout(
+        () => this._lost(gettext("The server didn't respond. Call again.")),
+        JOIN_MS,
+      ),
     });
-    active.agents = new CallAgents(active, { session, meId: this._me.id, mostSeconds, changed: () => this._changed(), say: (text) => this._say(text) });
+    active.agents = new CallAgents(active, {
+      session,
+      meId: this._me.id,
+      mostSeconds,
+      changed: () => this._changed(),
+      say: (text) => this._say(text),
+    });
     this.active = active;
     levels.watch(this._me.id, stream);
     mesh.addEventListener("stream", (/** @type {any} */ { detail }) => this._play(detail));
     mesh.addEventListener("agents", (/** @type {any} */ { detail }) => this._playAgents(detail));
     mesh.addEventListener("gone", (/** @type {any} */ { detail }) => this._silence(detail.userId));
     mesh.addEventListener("change", () => this._changed());
-    session.addEventListener("call-error", (/** @type {CustomEvent} */ { detail }) => this._refused(detail), { signal: gone.signal });
+    session.addEventListener(
+      "call-error",
+      (/** @type {CustomEvent} */ { detail }) => this._refused(detail),
+      { signal: gone.signal },
+    );
     if (call) this._quiet.add(call.call_id);
     this._changed();
   }
 
-  /** Another person began a call at the same time: theirs is joined. The call ended before it was joined: another one begins. @param {any} error */
+  /**
+   * Another person began a call at the same time: theirs is joined. The call ended before it was
+   * joined: another one begins.
+   * @param {any} error
+   */
   _refused(error) {
     const { active } = this;
     if (!active) return;
@@ -196,7 +251,10 @@ export class Calls extends EventTarget {
     } else this._lost(error.message);
   }
 
-  /** @param {any} event call.updated, call.signal, call.agent_state, call.ended, voice.end or voice.decline */
+  /**
+   * @param {any} event call.updated, call.signal, call.agent_state, call.ended, voice.end or
+   *   voice.decline
+   */
   _take(event) {
     const { active } = this;
     if (event.type === "call.signal") {
@@ -205,9 +263,11 @@ export class Calls extends EventTarget {
       if (active?.callId === event.call_id) active?.agents.take(event);
     } else if (event.type === "call.updated") this._update(event);
     else if (event.type === "call.ended") {
-      if (this._calls.get(event.chat_id)?.call_id === event.call_id) this._over(event.chat_id, event.call_id);
+      if (this._calls.get(event.chat_id)?.call_id === event.call_id)
+        this._over(event.chat_id, event.call_id);
     } else if (event.type === "voice.end" && event.reason === "elsewhere") {
-      if (active?.callId === event.call_id) this._lost(gettext("You are in this call in another tab or on another device now."));
+      if (active?.callId === event.call_id)
+        this._lost(gettext("You are in this call in another tab or on another device now."));
     } else if (event.type === "voice.decline" && !event.from && active?.chatId === event.chat_id) {
       this._lost(gettext("There's no one in this chat to call."));
     }
@@ -232,18 +292,26 @@ export class Calls extends EventTarget {
     if (!active || (this._left.has(call.call_id) && active.callId !== call.call_id)) return;
     const isIn = this._own(call)?.state === "joined";
     if (!isIn && active.joined) {
-      this._lost(gettext("The connection was lost for too long, and you left the call. Call again."));
+      this._lost(
+        gettext("The connection was lost for too long, and you left the call. Call again."),
+      );
       return;
     }
     if (!isIn) return;
     clearTimeout(active.timer);
     Object.assign(active, { joined: true, callId: call.call_id });
-    const others = call.members.filter((member) => member.state === "joined" && member.user_id !== this._me.id);
+    const others = call.members.filter(
+      (member) => member.state === "joined" && member.user_id !== this._me.id,
+    );
     active.mesh.update(/** @type {any} */ (others));
     active.agents.follow(call);
   }
 
-  /** A call ended. The one that this page has begun since then goes on. @param {string} chatId @param {string} callId */
+  /**
+   * A call ended. The one that this page has begun since then goes on.
+   * @param {string} chatId
+   * @param {string} callId
+   */
   _over(chatId, callId) {
     this._calls.delete(chatId);
     if (this.active?.chatId === chatId && this.active.callId === callId) this._close();
@@ -304,7 +372,8 @@ export class Calls extends EventTarget {
   /** @param {string} to @param {object} fields */
   _signal(to, fields) {
     const { active } = this;
-    if (active) this._session(active.chatId)?.call("call.signal", { call_id: active.callId, to, ...fields });
+    if (active)
+      this._session(active.chatId)?.call("call.signal", { call_id: active.callId, to, ...fields });
   }
 
   /** @param {Call} call */

@@ -5,7 +5,11 @@ const SPEAKING = 0.015;
 /** A pause in a sentence is not the end of it. */
 const STAYS_MS = 500;
 
-/** @param {AnalyserNode} analyser @param {Float32Array<ArrayBuffer>} samples @returns {number} the loudness, from 0 to 1 */
+/**
+ * @param {AnalyserNode} analyser
+ * @param {Float32Array<ArrayBuffer>} samples
+ * @returns {number} the loudness, from 0 to 1
+ */
 function loudness(analyser, samples) {
   analyser.getFloatTimeDomainData(samples);
   let sum = 0;
@@ -14,11 +18,16 @@ function loudness(analyser, samples) {
 }
 
 export class Levels {
-  /** @param {(speaking: Set<string>) => void} changed called when a person begins or ends to speak */
+  /**
+   * @param {(speaking: Set<string>) => void} changed called when a person begins or ends to speak
+   */
   constructor(changed) {
     this._changed = changed;
     this._context = new AudioContext();
-    /** @type {Map<string, {source: MediaStreamAudioSourceNode, analyser: AnalyserNode, samples: Float32Array<ArrayBuffer>, last: number}>} */
+    /**
+     * @type {Map<string, {source: MediaStreamAudioSourceNode, analyser: AnalyserNode, samples:
+     *   Float32Array<ArrayBuffer>, last: number}>}
+     */
     this._watched = new Map();
     /** @type {Set<string>} */
     this.speaking = new Set();
@@ -32,7 +41,12 @@ export class Levels {
     const analyser = this._context.createAnalyser();
     analyser.fftSize = 1024;
     source.connect(analyser);
-    this._watched.set(id, { source, analyser, samples: new Float32Array(analyser.fftSize), last: 0 });
+    this._watched.set(id, {
+      source,
+      analyser,
+      samples: new Float32Array(analyser.fftSize),
+      last: 0,
+    });
   }
 
   /** @param {string} id */
@@ -54,9 +68,13 @@ export class Levels {
 
   _look() {
     const now = Date.now();
-    for (const one of this._watched.values()) if (loudness(one.analyser, one.samples) > SPEAKING) one.last = now;
-    const speaking = new Set([...this._watched].filter(([, { last }]) => now - last < STAYS_MS).map(([id]) => id));
-    if (speaking.size === this.speaking.size && [...speaking].every((id) => this.speaking.has(id))) return;
+    for (const one of this._watched.values())
+      if (loudness(one.analyser, one.samples) > SPEAKING) one.last = now;
+    const speaking = new Set(
+      [...this._watched].filter(([, { last }]) => now - last < STAYS_MS).map(([id]) => id),
+    );
+    if (speaking.size === this.speaking.size && [...speaking].every((id) => this.speaking.has(id)))
+      return;
     this.speaking = speaking;
     this._changed(speaking);
   }

@@ -1,9 +1,13 @@
 /**
- * The connections of one call: from this browser to that of each other participant (WebRTC). Of two browsers that offer at once, the
- * one of the smaller user id gives way ("perfect negotiation"). Knows no document.
+ * The connections of one call: from this browser to that of each other participant (WebRTC). Of two
+ * browsers that offer at once, the one of the smaller user id gives way ("perfect negotiation").
+ * Knows no document.
  */
 
-/** An offer without an answer is sent again: the one of the polite side may have been ignored, or this one lost. */
+/**
+ * An offer without an answer is sent again: the one of the polite side may have been ignored, or
+ * this one lost.
+ */
 const OFFER_AGAIN_MS = 4_000;
 /** Signals kept of participants whom the server has not named yet, for each of them. */
 const EARLY = 64;
@@ -24,7 +28,10 @@ class Peer {
     this._isOffering = false;
     this._ignores = false;
     this._timer = 0;
-    /** Candidates that came before the description that they belong to. @type {RTCIceCandidateInit[]} */
+    /**
+     * Candidates that came before the description that they belong to.
+     * @type {RTCIceCandidateInit[]}
+     */
     this._candidates = [];
     /** Signals are taken one after another. @type {Promise<void>} */
     this._last = Promise.resolve();
@@ -32,7 +39,8 @@ class Peer {
     this._listen();
     /** What the other participant's agents say. */
     this.agents = new MediaStream();
-    // The microphone comes first, and the sound of agents second, on both sides: so each knows what it receives.
+    // The microphone comes first, and the sound of agents second, on both sides: so each knows what
+    // it receives.
     this.microphone = this.connection.addTrack(mesh.stream.getAudioTracks()[0], mesh.stream);
     if (mesh.agents) this.addAgents(mesh.agents);
   }
@@ -90,9 +98,12 @@ class Peer {
 
   /** @param {any} signal */
   take(signal) {
-    this._last = this._last.then(() => this._take(signal)).catch((error) => {
-      if (this.connection.signalingState !== "closed") console.warn("A signal of the call was not taken.", error);
-    });
+    this._last = this._last
+      .then(() => this._take(signal))
+      .catch((error) => {
+        if (this.connection.signalingState !== "closed")
+          console.warn("A signal of the call was not taken.", error);
+      });
   }
 
   /** @param {any} signal */
@@ -100,7 +111,8 @@ class Peer {
     const { connection } = this;
     if (connection.signalingState === "closed") return;
     if (sdp) {
-      const collides = sdp.type === "offer" && (this._isOffering || connection.signalingState !== "stable");
+      const collides =
+        sdp.type === "offer" && (this._isOffering || connection.signalingState !== "stable");
       this._ignores = collides && !this._isPolite;
       if (this._ignores) return;
       // An answer to an offer that was sent twice.
@@ -122,10 +134,14 @@ class Peer {
   }
 }
 
-/** Events: `stream` (a Peer has sound now), `agents` (its agents have), `change` (the state of a Peer changed), `gone` (a Peer is closed). */
+/**
+ * Events: `stream` (a Peer has sound now), `agents` (its agents have), `change` (the state of a
+ * Peer changed), `gone` (a Peer is closed).
+ */
 export class Mesh extends EventTarget {
   /**
-   * @param {{userId: string, servers: RTCIceServer[], stream: MediaStream, send: (to: string, fields: object) => void}} options
+   * @param {{userId: string, servers: RTCIceServer[], stream: MediaStream, send: (to: string,
+   *   fields: object) => void}} options
    */
   constructor({ userId, servers, stream, send }) {
     super();
@@ -137,14 +153,21 @@ export class Mesh extends EventTarget {
     this.send = send;
     /** @type {Map<string, Peer>} by user id */
     this.peers = new Map();
-    /** Signals of participants whom no update has named so far, by user id. @type {Map<string, any[]>} */
+    /**
+     * Signals of participants whom no update has named so far, by user id.
+     * @type {Map<string, any[]>}
+     */
     this._early = new Map();
   }
 
-  /** Connect to those who take part now, and to no one else. @param {{user_id: string, joined_at: number}[]} others */
+  /**
+   * Connect to those who take part now, and to no one else.
+   * @param {{user_id: string, joined_at: number}[]} others
+   */
   update(others) {
     const there = new Map(others.map((member) => [member.user_id, member.joined_at]));
-    for (const peer of [...this.peers.values()]) if (there.get(peer.userId) !== peer.joinedAt) this._drop(peer);
+    for (const peer of [...this.peers.values()])
+      if (there.get(peer.userId) !== peer.joinedAt) this._drop(peer);
     for (const [userId, joinedAt] of there) {
       if (this.peers.has(userId)) continue;
       const peer = new Peer(userId, joinedAt, this);
@@ -154,7 +177,10 @@ export class Mesh extends EventTarget {
     this._early.clear();
   }
 
-  /** A participant who has just joined may be faster than the update that names them. @param {{from: string}} signal */
+  /**
+   * A participant who has just joined may be faster than the update that names them.
+   * @param {{from: string}} signal
+   */
   receive(signal) {
     const peer = this.peers.get(signal.from);
     if (peer) peer.take(signal);

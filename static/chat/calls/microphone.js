@@ -2,15 +2,22 @@
 
 import { gettext } from "../words.js";
 
-/** Whether this browser can take part in calls. Over plain http, but on this machine, browsers offer no microphone. */
+/**
+ * Whether this browser can take part in calls. Over plain http, but on this machine, browsers offer
+ * no microphone.
+ */
 export const hasMicrophone = () => Boolean(navigator.mediaDevices?.getUserMedia);
 export const canCall = () => hasMicrophone() && "RTCPeerConnection" in globalThis;
 
 /** @type {Record<string, string>} */
 const REASONS = {
-  NotAllowedError: gettext("Microphone access is blocked. Allow it for this site in your browser and try again."),
+  NotAllowedError: gettext(
+    "Microphone access is blocked. Allow it for this site in your browser and try again.",
+  ),
   NotFoundError: gettext("No microphone found. Plug one in and try again."),
-  NotReadableError: gettext("Another program is using the microphone. Close it there and try again."),
+  NotReadableError: gettext(
+    "Another program is using the microphone. Close it there and try again.",
+  ),
   OverconstrainedError: gettext("That microphone is no longer available. Choose another one."),
 };
 
@@ -23,11 +30,17 @@ export class MicrophoneError extends Error {}
  */
 export async function openMicrophone(deviceId = "") {
   try {
-    const audio = { echoCancellation: true, noiseSuppression: true, ...(deviceId ? { deviceId: { exact: deviceId } } : {}) };
+    const audio = {
+      echoCancellation: true,
+      noiseSuppression: true,
+      ...(deviceId ? { deviceId: { exact: deviceId } } : {}),
+    };
     return await navigator.mediaDevices.getUserMedia({ audio });
   } catch (error) {
     if (!(error instanceof DOMException)) throw error;
-    throw new MicrophoneError(REASONS[error.name] || gettext("The microphone can't be used. Try again."));
+    throw new MicrophoneError(
+      REASONS[error.name] || gettext("The microphone can't be used. Try again."),
+    );
   }
 }
 

@@ -27,7 +27,10 @@ export class Ring {
   _play() {
     const context = this._context;
     if (!context) return;
-    for (const [frequency, after] of [[660, 0], [880, 0.22]]) {
+    for (const [frequency, after] of [
+      [660, 0],
+      [880, 0.22],
+    ]) {
       const tone = context.createOscillator();
       const volume = context.createGain();
       const at = context.currentTime + after;

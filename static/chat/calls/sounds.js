@@ -1,4 +1,7 @@
-/** What is heard of the participants of a call: an element for each person, and one for the agents that a person hosts. */
+/**
+ * What is heard of the participants of a call: an element for each person, and one for the agents
+ * that a person hosts.
+ */
 
 /**
  * @param {Map<string, HTMLAudioElement>} sounds
@@ -16,7 +19,11 @@ export function playSound(sounds, key, stream) {
   sounds.set(key, sound);
 }
 
-/** Hear a person, and their agents, no more. @param {Map<string, HTMLAudioElement>} sounds @param {string} userId */
+/**
+ * Hear a person, and their agents, no more.
+ * @param {Map<string, HTMLAudioElement>} sounds
+ * @param {string} userId
+ */
 export function silence(sounds, userId) {
   for (const key of [userId, `agents ${userId}`]) {
     const sound = sounds.get(key);

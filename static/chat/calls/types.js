@@ -1,9 +1,11 @@
 /** Calls as the page has them. */
 
 /**
- * @typedef {{user_id: string, username: string, state: string, joined_at?: number, rings_until?: number}} Member
- * @typedef {{call_id: string, chat_id: string, state: string, revision: number, started_by?: string, answered_at?: number,
- *   started_at: number, members: Member[], agents?: import("./agents/call-agents.js").CallAgent[]}} Call
+ * @typedef {{user_id: string, username: string, state: string, joined_at?: number, rings_until?:
+ *   number}} Member
+ * @typedef {{call_id: string, chat_id: string, state: string, revision: number, started_by?:
+ *   string, answered_at?: number, started_at: number, members: Member[], agents?:
+ *   import("./agents/call-agents.js").CallAgent[]}} Call
  *
  * @typedef {object} Active the call in which this page takes part
  * @property {string} chatId
@@ -14,7 +16,8 @@
  * @property {MediaStream} stream
  * @property {import("./mesh.js").Mesh} mesh
  * @property {import("./levels.js").Levels} levels
- * @property {Map<string, HTMLAudioElement>} sounds by user id; those of agents by their host's, behind `agents `
+ * @property {Map<string, HTMLAudioElement>} sounds by user id; those of agents by their host's,
+ *   behind `agents `
  * @property {import("./agents/call-agents.js").CallAgents} agents
  * @property {AbortController} gone
  * @property {boolean} mayBegin whether the page begins a call where the one that it joins has ended

@@ -11,17 +11,32 @@ import { gettext, interpolate } from "../words.js";
 const VALUE_CHARS = 600;
 
 /** @typedef {import("../../uamp/approvals.js").Approval} Approval */
-/** @typedef {(contentId: string) => import("../parts/media.js").ContentItem|undefined} ItemOf finds what has an id in the chat */
+/**
+ * @typedef {(contentId: string) => import("../parts/media.js").ContentItem|undefined} ItemOf finds
+ *   what has an id in the chat
+ */
 
-/** One argument to read; a picture or file of the chat is shown instead of its id. @param {string} name @param {unknown} value @param {ItemOf} itemOf */
+/**
+ * One argument to read; a picture or file of the chat is shown instead of its id.
+ * @param {string} name
+ * @param {unknown} value
+ * @param {ItemOf} itemOf
+ */
 function row(name, value, itemOf) {
   const item = typeof value === "string" ? itemOf(value) : undefined;
-  if (item) return html`<dt>${item.type === "image" ? gettext("picture") : gettext("file")}</dt><dd class="approval-media">${media(item)}</dd>`;
+  if (item)
+    return html`<dt>${item.type === "image" ? gettext("picture") : gettext("file")}</dt>
+      <dd class="approval-media">${media(item)}</dd>`;
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
-  return html`<dt>${name}</dt><dd dir="auto">${text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text}</dd>`;
+  return html`<dt>${name}</dt>
+    <dd dir="auto">${text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text}</dd>`;
 }
 
-/** The arguments as names and values that can be read. @param {string} json @param {ItemOf} itemOf */
+/**
+ * The arguments as names and values that can be read.
+ * @param {string} json
+ * @param {ItemOf} itemOf
+ */
 function readable(json, itemOf) {
   let given;
   try {
@@ -32,24 +47,43 @@ function readable(json, itemOf) {
   }
   if (given === null || typeof given !== "object" || Array.isArray(given)) given = { value: given };
   const rows = Object.entries(given).map(([name, value]) => row(name, value, itemOf));
-  return rows.length ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>` : html`<p>${gettext("No arguments.")}</p>`;
+  return rows.length
+    ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>`
+    : html`<p>${gettext("No arguments.")}</p>`;
 }
 
-const whenOf = (/** @type {number} */ ms) => `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
+const whenOf = (/** @type {number} */ ms) =>
+  `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
 
 /** What became of the question, in words. @param {Approval} approval */
 export function outcomeText({ name, agent, outcome }) {
   if (!outcome || (!outcome.approved && !outcome.userId)) {
-    return interpolate(gettext("%(agent)s is no longer asking for %(name)s: it was decided, it timed out, or the answer was stopped."), { agent, name });
+    return interpolate(
+      gettext(
+        "%(agent)s is no longer asking for %(name)s: it was decided, it timed out, or the answer was stopped.",
+      ),
+      { agent, name },
+    );
   }
-  const who = outcome.userId === me.id ? gettext("You") : outcome.username || gettext("The visitor");
-  return interpolate(outcome.approved ? gettext("%(who)s allowed %(name)s.") : gettext("%(who)s did not allow %(name)s."), { who, name });
+  const who =
+    outcome.userId === me.id ? gettext("You") : outcome.username || gettext("The visitor");
+  return interpolate(
+    outcome.approved
+      ? gettext("%(who)s allowed %(name)s.")
+      : gettext("%(who)s did not allow %(name)s."),
+    { who, name },
+  );
 }
 
 /** For whom the answer waits, as those read who may not decide. @param {Approval} approval */
 function waitText({ userId }) {
-  const asker = store.get(page.state.chatId)?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
-  return asker ? interpolate(gettext("Waiting for approval by %(name)s or an owner of the chat."), { name: people.nameOf(asker.name) })
+  const asker = store
+    .get(page.state.chatId)
+    ?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
+  return asker
+    ? interpolate(gettext("Waiting for approval by %(name)s or an owner of the chat."), {
+        name: people.nameOf(asker.name),
+      })
     : gettext("Waiting for approval by the person who asked, or by an owner of the chat.");
 }
 
@@ -91,30 +125,68 @@ class ApprovalCard extends View {
   render() {
     const { approval } = this;
     if (!approval) return nothing;
-    if (approval.state === "closed") return html`<p>${glyph(approval.outcome?.approved ? "check" : "close")}${outcomeText(approval)}</p>`;
-    return html`
-      <p class="approval-title" id="approval-${approval.callId}">${glyph("alert")}<span><strong>${approval.agent}</strong> ${gettext("asks to use")} <code>${approval.name}</code></span></p>
+    if (approval.state === "closed")
+      return html`<p>
+        ${glyph(approval.outcome?.approved ? "check" : "close")}${outcomeText(approval)}
+      </p>`;
+    return html` <p class="approval-title" id="approval-${approval.callId}">
+        ${glyph("alert")}<span
+          ><strong>${approval.agent}</strong> ${gettext("asks to use")}
+          <code>${approval.name}</code></span
+        >
+      </p>
       ${readable(approval.arguments, this.itemOf)}
-      ${this.mayDecide ? this._form(approval) : html`<p class="approval-note" data-testid="waits-for">${waitText(approval)}</p>`}
-      <p class="approval-note">${approval.expiresAt
-        ? interpolate(gettext("Offer expires at %(time)s."), { time: whenOf(1000 * approval.expiresAt) }) : gettext("The answer is waiting.")}</p>`;
+      ${
+        this.mayDecide
+          ? this._form(approval)
+          : html`<p class="approval-note" data-testid="waits-for">${waitText(approval)}</p>`
+      }
+      <p class="approval-note">
+        ${
+          approval.expiresAt
+            ? interpolate(gettext("Offer expires at %(time)s."), {
+                time: whenOf(1000 * approval.expiresAt),
+              })
+            : gettext("The answer is waiting.")
+        }
+      </p>`;
   }
 
   /** @param {Approval} approval */
   _form({ name, state }) {
     const isBusy = state === "sent";
-    return html`
-      <form class="approval-form" @submit=${(/** @type {SubmitEvent} */ event) => this._refuse(event)}>
-        <button type="button" class="button button-primary" data-testid="allow" ?disabled=${isBusy} @click=${() => this._decide(true, "")}>${gettext("Allow")}</button>
-        <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>${gettext("Refuse")}</button>
-        <input class="field" type="text" maxlength="1000" aria-label=${interpolate(gettext("Reason for refusing %(name)s (optional)"), { name })} placeholder=${gettext("Reason (optional)")}
-          data-testid="approval-reason" ?disabled=${isBusy}>
-      </form>`;
+    return html` <form
+      class="approval-form"
+      @submit=${(/** @type {SubmitEvent} */ event) => this._refuse(event)}
+    >
+      <button
+        type="button"
+        class="button button-primary"
+        data-testid="allow"
+        ?disabled=${isBusy}
+        @click=${() => this._decide(true, "")}
+      >
+        ${gettext("Allow")}
+      </button>
+      <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>
+        ${gettext("Refuse")}
+      </button>
+      <input
+        class="field"
+        type="text"
+        maxlength="1000"
+        aria-label=${interpolate(gettext("Reason for refusing %(name)s (optional)"), { name })}
+        placeholder=${gettext("Reason (optional)")}
+        data-testid="approval-reason"
+        ?disabled=${isBusy}
+      />
+    </form>`;
   }
 
   updated() {
     // After a button press here, the focus must not fall back to the top of the page.
-    if (this._hadFocus && this.approval?.state === "closed") /** @type {HTMLElement|null} */ (this.closest(".log"))?.focus({ preventScroll: true });
+    if (this._hadFocus && this.approval?.state === "closed")
+      /** @type {HTMLElement|null} */ (this.closest(".log"))?.focus({ preventScroll: true });
   }
 
   /** @param {SubmitEvent} event */
@@ -125,7 +197,12 @@ class ApprovalCard extends View {
 
   /** @param {boolean} approved @param {string} reason */
   _decide(approved, reason) {
-    this.dispatchEvent(new CustomEvent("decide", { bubbles: true, detail: { approval: this.approval, approved, reason } }));
+    this.dispatchEvent(
+      new CustomEvent("decide", {
+        bubbles: true,
+        detail: { approval: this.approval, approved, reason },
+      }),
+    );
   }
 }
 customElements.define("approval-card", ApprovalCard);

@@ -1,6 +1,17 @@
-/** A payment that an answer waits for: the agent, how much, why, what is left, and the ways to decide. */
+/**
+ * A payment that an answer waits for: the agent, how much, why, what is left, and the ways to
+ * decide.
+ */
 
-import { amountFromInput, atMost, decimal, formatAmount, formatDue, padded, units } from "../money/amounts.js";
+import {
+  amountFromInput,
+  atMost,
+  decimal,
+  formatAmount,
+  formatDue,
+  padded,
+  units,
+} from "../money/amounts.js";
 import { beginningOf } from "../markdown/plain.js";
 import { clockTime } from "../text/time.js";
 import { View, glyph } from "../view.js";
@@ -23,8 +34,12 @@ const NEXT = {
 
 /** Why an amount is asked for. @param {Payment} payment */
 function why({ reason, isTopUp, agent }) {
-  if (reason === "tool_usage") return interpolate(gettext("%(agent)s is about to use a tool that has a price."), { agent });
-  if (isTopUp) return gettext("The answer needs more than the amount on hold. It is paused here and continues when you pay.");
+  if (reason === "tool_usage")
+    return interpolate(gettext("%(agent)s is about to use a tool that has a price."), { agent });
+  if (isTopUp)
+    return gettext(
+      "The answer needs more than the amount on hold. It is paused here and continues when you pay.",
+    );
   return gettext("We hold up to this amount; unused money is returned.");
 }
 
@@ -38,7 +53,10 @@ function enough({ amount, currency, isTopUp }, balance) {
   return padded(atMost(decimal(units(amount) + held)));
 }
 
-/** Fires (bubbling) `pay` (`{payment}`), `pay-always` (`{payment, upTo}`), `pay-cancel` (`{payment}`). */
+/**
+ * Fires (bubbling) `pay` (`{payment}`), `pay-always` (`{payment, upTo}`), `pay-cancel`
+ * (`{payment}`).
+ */
 export class PaymentCard extends View {
   static properties = {
     payment: { attribute: false },
@@ -102,15 +120,37 @@ export class PaymentCard extends View {
   render() {
     const { payment } = this;
     const amount = formatDue(payment.amount, payment.currency);
-    const until = payment.expiresAt ? ` ${interpolate(gettext("Offer expires at %(time)s."), { time: clockTime(1000 * payment.expiresAt) })}` : "";
+    const until = payment.expiresAt
+      ? ` ${interpolate(gettext("Offer expires at %(time)s."), {
+          time: clockTime(1000 * payment.expiresAt),
+        })}`
+      : "";
     const left = this._left();
-    return html`
-      <p class="approval-title" id=${this._titleId}>${glyph("wallet")}<span><strong>${payment.agent}</strong> ${gettext("asks for")} <strong>${amount}</strong></span></p>
-      ${this.question ? html`<p class="payment-question" dir="auto" data-testid="payment-question">${beginningOf(this.question, QUESTION_CHARS)}</p>` : ""}
+    return html` <p class="approval-title" id=${this._titleId}>
+        ${glyph("wallet")}<span
+          ><strong>${payment.agent}</strong> ${gettext("asks for")} <strong>${amount}</strong></span
+        >
+      </p>
+      ${
+        this.question
+          ? html`<p class="payment-question" dir="auto" data-testid="payment-question">
+              ${beginningOf(this.question, QUESTION_CHARS)}
+            </p>`
+          : ""
+      }
       <p class="approval-note">${why(payment)}${until}</p>
       <p class="approval-note" ?hidden=${!left}>${left}</p>
-      <p class="payment-error" role="alert" ?hidden=${!this._error} data-testid="payment-error">${this._error ? this._errorTemplate(this._error) : ""}</p>
-      ${payment.byBalance ? this._ways(amount) : html`<p class="approval-note">${gettext("Sign in, or pay with a payment token over UAMP.")}</p>${this._cancel()}`}`;
+      <p class="payment-error" role="alert" ?hidden=${!this._error} data-testid="payment-error">
+        ${this._error ? this._errorTemplate(this._error) : ""}
+      </p>
+      ${
+        payment.byBalance
+          ? this._ways(amount)
+          : html`<p class="approval-note">
+                ${gettext("Sign in, or pay with a payment token over UAMP.")}
+              </p>
+              ${this._cancel()}`
+      }`;
   }
 
   /** @param {string} amount with its currency */
@@ -120,38 +160,91 @@ export class PaymentCard extends View {
     const after = this._after;
     const isShort = after !== null && after < 0n;
     // A person cannot pay more than they have: the next possible step is the primary button.
-    return html`
-      <div class="payment-actions">
-        <a class="button button-primary" href="/money#top-up" data-testid="top-up-link" ?hidden=${!isShort}>${gettext("Top up")}</a>
-        <button type="button" class="button ${isShort ? "" : "button-primary"}" data-testid="pay" ?disabled=${isBusy || isShort} @click=${() => this._fire("pay")}>${interpolate(gettext("Pay %(amount)s"), { amount })}</button>
+    return html` <div class="payment-actions">
+        <a
+          class="button button-primary"
+          href="/money#top-up"
+          data-testid="top-up-link"
+          ?hidden=${!isShort}
+          >${gettext("Top up")}</a
+        >
+        <button
+          type="button"
+          class="button ${isShort ? "" : "button-primary"}"
+          data-testid="pay"
+          ?disabled=${isBusy || isShort}
+          @click=${() => this._fire("pay")}
+        >
+          ${interpolate(gettext("Pay %(amount)s"), { amount })}
+        </button>
         ${this._cancel()}
       </div>
-      <form class="payment-always" @submit=${(/** @type {SubmitEvent} */ event) => this._always(event)}>
+      <form
+        class="payment-always"
+        @submit=${(/** @type {SubmitEvent} */ event) => this._always(event)}
+      >
         <span class="payment-up-to" aria-hidden="true">${gettext("Up to")}</span>
-        <input class="field" type="text" inputmode="decimal" autocomplete="off" maxlength="20" data-testid="pay-up-to" ?disabled=${isBusy}
-          aria-label=${interpolate(gettext("Maximum that %(agent)s may charge per answer, in %(currency)s"), { agent, currency })} .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
-          @input=${(/** @type {Event} */ event) => { this._upTo = /** @type {HTMLInputElement} */ (event.target).value; }}>
-        <span aria-hidden="true">${interpolate(gettext("%(currency)s per answer"), { currency })}</span>
-        <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>${gettext("Always allow")}</button>
+        <input
+          class="field"
+          type="text"
+          inputmode="decimal"
+          autocomplete="off"
+          maxlength="20"
+          data-testid="pay-up-to"
+          ?disabled=${isBusy}
+          aria-label=${interpolate(
+            gettext("Maximum that %(agent)s may charge per answer, in %(currency)s"),
+            { agent, currency },
+          )}
+          .value=${live(this._upTo ?? enough(this.payment, wallet.balance))}
+          @input=${(/** @type {Event} */ event) => {
+            this._upTo = /** @type {HTMLInputElement} */ (event.target).value;
+          }}
+        />
+        <span aria-hidden="true"
+          >${interpolate(gettext("%(currency)s per answer"), { currency })}</span
+        >
+        <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>
+          ${gettext("Always allow")}
+        </button>
       </form>`;
   }
 
   _cancel() {
-    return html`<button type="button" class="button" aria-label=${gettext("Cancel the answer")} data-testid="pay-cancel" ?disabled=${this.payment.state === "sent"}
-      @click=${() => this._fire("pay-cancel")}>${gettext("Cancel")}</button>`;
+    return html`<button
+      type="button"
+      class="button"
+      aria-label=${gettext("Cancel the answer")}
+      data-testid="pay-cancel"
+      ?disabled=${this.payment.state === "sent"}
+      @click=${() => this._fire("pay-cancel")}
+    >
+      ${gettext("Cancel")}
+    </button>`;
   }
 
   /** @param {Refusal} error */
   _errorTemplate(error) {
-    const link = error.code === "rate_limited" ? html`<a href="/money#limits" data-testid="limits-link">${gettext("Your limits")}</a>` : "";
-    return html`${glyph("alert")}<span>${[this._reason(error), NEXT[error.code]].filter(Boolean).join(" ")} ${link}</span>`;
+    const link =
+      error.code === "rate_limited"
+        ? html`<a href="/money#limits" data-testid="limits-link">${gettext("Your limits")}</a>`
+        : "";
+    return html`${glyph("alert")}<span
+        >${[this._reason(error), NEXT[error.code]].filter(Boolean).join(" ")} ${link}</span
+      >`;
   }
 
-  /** Why it was refused: in the page's own words where it has them, else in the server's. @param {Refusal} error */
+  /**
+   * Why it was refused: in the page's own words where it has them, else in the server's.
+   * @param {Refusal} error
+   */
   _reason({ code, message, required, current }) {
     if (code !== "insufficient_balance" || !required || !current) return message;
     const { currency } = this.payment;
-    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), { needed: formatDue(required, currency), there: formatAmount(current, currency) });
+    return interpolate(gettext("This needs %(needed)s, and you have %(there)s."), {
+      needed: formatDue(required, currency),
+      there: formatAmount(current, currency),
+    });
   }
 
   /** What is left after the payment, in smallest units; null when that is not known. */
@@ -166,26 +259,45 @@ export class PaymentCard extends View {
     if (after === null || !wallet.balance) return "";
     const { available, currency } = wallet.balance;
     if (this.payment.state === "sent") return gettext("Paying…");
-    if (after >= 0n) return interpolate(gettext("Balance %(there)s → %(left)s after this answer"), { there: formatAmount(available, currency), left: formatAmount(decimal(after), currency) });
-    return this._error ? "" : interpolate(gettext("Balance too low: you have %(there)s, %(missing)s short."), { there: formatAmount(available, currency), missing: formatDue(decimal(-after), currency) });
+    if (after >= 0n)
+      return interpolate(gettext("Balance %(there)s → %(left)s after this answer"), {
+        there: formatAmount(available, currency),
+        left: formatAmount(decimal(after), currency),
+      });
+    return this._error
+      ? ""
+      : interpolate(gettext("Balance too low: you have %(there)s, %(missing)s short."), {
+          there: formatAmount(available, currency),
+          missing: formatDue(decimal(-after), currency),
+        });
   }
 
   _walletChanged() {
     // It was topped up since, maybe in another tab.
     const after = this._after;
-    if (after !== null && after >= 0n && this._error?.code === "insufficient_balance" && wallet.asOf > this._refusedAt) this._error = null;
+    if (
+      after !== null &&
+      after >= 0n &&
+      this._error?.code === "insufficient_balance" &&
+      wallet.asOf > this._refusedAt
+    )
+      this._error = null;
     this.requestUpdate();
   }
 
   /** @param {SubmitEvent} event */
   _always(event) {
     event.preventDefault();
-    this._fire("pay-always", { upTo: amountFromInput(/** @type {HTMLInputElement} */ (this.querySelector("input")).value) });
+    this._fire("pay-always", {
+      upTo: amountFromInput(/** @type {HTMLInputElement} */ (this.querySelector("input")).value),
+    });
   }
 
   /** @param {string} type @param {{upTo?: string}} [detail] */
   _fire(type, detail = {}) {
-    this.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: { payment: this.payment, ...detail } }));
+    this.dispatchEvent(
+      new CustomEvent(type, { bubbles: true, detail: { payment: this.payment, ...detail } }),
+    );
   }
 }
 customElements.define("payment-card", PaymentCard);

@@ -1,4 +1,7 @@
-/** What a person decides on the cards of payments: pay, allow an amount from now on, or cancel the answer. */
+/**
+ * What a person decides on the cards of payments: pay, allow an amount from now on, or cancel the
+ * answer.
+ */
 
 import { formatDue, units } from "../money/amounts.js";
 import { isApiError } from "../api.js";
@@ -11,15 +14,30 @@ import { gettext, interpolate } from "../words.js";
  * @typedef {CustomEvent<{payment: Payment, upTo: string}>} Decision what a card fires
  *
  * @typedef {object} Place
- * @property {() => import("../../uamp/chat-session.js").ChatSession|null|undefined} session in which it is paid
+ * @property {() => import("../../uamp/chat-session.js").ChatSession|null|undefined} session in
+ *   which it is paid
  * @property {(text: string) => void} say shows the person a text
  */
 
-/** Do what is decided on the cards in an element. @param {HTMLElement} element @param {Place} place */
+/**
+ * Do what is decided on the cards in an element.
+ * @param {HTMLElement} element
+ * @param {Place} place
+ */
 export function decidePayments(element, place) {
-  element.addEventListener("pay", (event) => pay(place, /** @type {Decision} */ (event).detail.payment));
-  element.addEventListener("pay-always", (event) => payAlways(place, /** @type {PaymentCard} */ (event.target), /** @type {Decision} */ (event).detail));
-  element.addEventListener("pay-cancel", (event) => place.session()?.cancel(/** @type {Decision} */ (event).detail.payment.responseId));
+  element.addEventListener("pay", (event) =>
+    pay(place, /** @type {Decision} */ (event).detail.payment),
+  );
+  element.addEventListener("pay-always", (event) =>
+    payAlways(
+      place,
+      /** @type {PaymentCard} */ (event.target),
+      /** @type {Decision} */ (event).detail,
+    ),
+  );
+  element.addEventListener("pay-cancel", (event) =>
+    place.session()?.cancel(/** @type {Decision} */ (event).detail.payment.responseId),
+  );
 }
 
 /** @param {Place} place @param {Payment} shownPayment */
@@ -30,14 +48,24 @@ function pay({ session: of, say }, shownPayment) {
   const payment = session.payments.list.find(({ key }) => key === shownPayment.key);
   if (!payment || payment.state === "sent") return;
   session.pay(payment);
-  if (!session.ready) say(gettext("You're offline. The payment will be sent once you're back online."));
+  if (!session.ready)
+    say(gettext("You're offline. The payment will be sent once you're back online."));
 }
 
-/** @param {Place} place @param {PaymentCard} card @param {{payment: Payment, upTo: string}} decision */
+/**
+ * @param {Place} place
+ * @param {PaymentCard} card
+ * @param {{payment: Payment, upTo: string}} decision
+ */
 async function payAlways(place, card, { payment, upTo }) {
   if (payment.state === "sent") return;
   if (/^\d+(\.\d+)?$/.test(upTo) && units(upTo) < units(payment.amount)) {
-    card.say(interpolate(gettext("%(agent)s asks for %(amount)s now: allow at least that, or pay once."), { agent: payment.agent, amount: formatDue(payment.amount, payment.currency) }));
+    card.say(
+      interpolate(gettext("%(agent)s asks for %(amount)s now: allow at least that, or pay once."), {
+        agent: payment.agent,
+        amount: formatDue(payment.amount, payment.currency),
+      }),
+    );
     return;
   }
   try {

@@ -1,4 +1,7 @@
-/** The badge of a receipt: whether it is what the server signed, for this answer. This browser verifies it (docs/signatures.md). */
+/**
+ * The badge of a receipt: whether it is what the server signed, for this answer. This browser
+ * verifies it (docs/signatures.md).
+ */
 
 import { pageAt } from "../context.js";
 import { saveFile } from "../dom.js";
@@ -25,17 +28,36 @@ const STATES = {
   unsupported: { text: gettext("Not verified"), icon: "seal" },
 };
 
-/** Saves a receipt with the answer's signature and the keys that verify both, as `uamp verify` reads it. @param {Receipt} receipt @param {Entry|undefined} entry @param {string} chatId */
+/**
+ * Saves a receipt with the answer's signature and the keys that verify both, as `uamp verify` reads
+ * it.
+ * @param {Receipt} receipt
+ * @param {Entry|undefined} entry
+ * @param {string} chatId
+ */
 async function saveReceipt(receipt, entry, chatId) {
-  const kids = [receipt.document, entry?.signature].filter((signed) => typeof signed === "string").map(kidOf);
+  const kids = [receipt.document, entry?.signature]
+    .filter((signed) => typeof signed === "string")
+    .map(kidOf);
   const keys = (await Promise.all(kids.map((kid) => publishedKeys.of(kid)))).flat();
-  const message = entry && { id: entry.id, response_id: entry.response_id, signature: entry.signature };
+  const message = entry && {
+    id: entry.id,
+    response_id: entry.response_id,
+    signature: entry.signature,
+  };
   const { delegated: _delegated, ...own } = receipt;
-  saveFile(`receipt-${receipt.response_id}.json`, JSON.stringify({ receipt: own, chat_id: chatId, message, keys }));
+  saveFile(
+    `receipt-${receipt.response_id}.json`,
+    JSON.stringify({ receipt: own, chat_id: chatId, message, keys }),
+  );
 }
 
 class ReceiptBadge extends View {
-  static properties = { receipt: { attribute: false }, entry: { attribute: false }, _verdict: { state: true } };
+  static properties = {
+    receipt: { attribute: false },
+    entry: { attribute: false },
+    _verdict: { state: true },
+  };
 
   constructor() {
     super();
@@ -57,9 +79,14 @@ class ReceiptBadge extends View {
     if (!receipt) return;
     try {
       const message = entry?.signature === undefined ? undefined : signedMessage(entry);
-      const kids = [receipt.document, message?.signature].filter((signed) => typeof signed === "string").map(kidOf);
+      const kids = [receipt.document, message?.signature]
+        .filter((signed) => typeof signed === "string")
+        .map(kidOf);
       const keys = (await Promise.all(kids.map((kid) => publishedKeys.of(kid)))).flat();
-      const verdict = await checkReceipt(receipt, keys, { chatId: pageAt(this).state.chatId, message });
+      const verdict = await checkReceipt(receipt, keys, {
+        chatId: pageAt(this).state.chatId,
+        message,
+      });
       if (this.receipt === receipt && this.entry === entry) this._verdict = verdict;
     } catch (error) {
       // The keys were not reached: nothing is said about the receipt.
@@ -76,9 +103,22 @@ class ReceiptBadge extends View {
     if (!this._verdict) return nothing;
     const { state } = this._verdict;
     const { text, icon, isBad } = STATES[state];
-    const mark = html`<p class="mark signature ${isBad ? "is-bad" : ""}" data-testid="receipt-signature" data-state=${state}>${glyph(icon)}<span>${text}</span></p>`;
+    const mark = html`<p
+      class="mark signature ${isBad ? "is-bad" : ""}"
+      data-testid="receipt-signature"
+      data-state=${state}
+    >
+      ${glyph(icon)}<span>${text}</span>
+    </p>`;
     if (!this.receipt?.document) return mark;
-    return html`${mark}<button type="button" class="button button-quiet" data-testid="save-receipt" @click=${this._save}>${glyph("down")}${gettext("Download receipt")}</button>`;
+    return html`${mark}<button
+        type="button"
+        class="button button-quiet"
+        data-testid="save-receipt"
+        @click=${this._save}
+      >
+        ${glyph("down")}${gettext("Download receipt")}
+      </button>`;
   }
 }
 customElements.define("receipt-badge", ReceiptBadge);

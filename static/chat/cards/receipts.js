@@ -35,7 +35,11 @@ const AT_ONCE = 100;
  */
 
 /** @type {Record<string, string>} */
-const PAID_BY = { you: gettext("You"), other: gettext("Another person"), pool: gettext("The chat’s pool") };
+const PAID_BY = {
+  you: gettext("You"),
+  other: gettext("Another person"),
+  pool: gettext("The chat’s pool"),
+};
 
 /** @type {Record<string, string>} */
 const UNFINISHED = {
@@ -55,43 +59,91 @@ function detailRows(receipt) {
     [gettext("Tools called"), receipt.tools || null],
     [gettext("Stopped or failed"), UNFINISHED[receipt.unfinished ?? ""] || null],
     [gettext("Server fee"), units(receipt.fee) ? formatExact(receipt.fee, currency) : null],
-    [gettext("Paid on another server"), receipt.paid_onward ? formatExact(receipt.paid_onward, currency) : null],
+    [
+      gettext("Paid on another server"),
+      receipt.paid_onward ? formatExact(receipt.paid_onward, currency) : null,
+    ],
     [gettext("Refunded"), units(receipt.refunded) ? formatExact(receipt.refunded, currency) : null],
     [gettext("When"), fullTime(Date.parse(receipt.paid_at))],
     [gettext("Transfer"), receipt.transfers.join(", ") || null],
   ];
-  return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`);
+  return rows
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(
+      ([name, value]) =>
+        html`<dt>${name}</dt>
+          <dd>${value}</dd>`,
+    );
 }
 
-/** What an answer cost with the work that it passed on, as far as that is in the same currency. @param {Receipt} receipt @param {"amount"|"refunded"} member */
+/**
+ * What an answer cost with the work that it passed on, as far as that is in the same currency.
+ * @param {Receipt} receipt
+ * @param {"amount"|"refunded"} member
+ */
 function total(receipt, member) {
-  const parts = [receipt, ...(receipt.delegated || []).filter(({ currency }) => currency === receipt.currency)];
+  const parts = [
+    receipt,
+    ...(receipt.delegated || []).filter(({ currency }) => currency === receipt.currency),
+  ];
   return decimal(parts.reduce((sum, part) => sum + units(part[member]), 0n));
 }
 
 /** The receipts of other agents' work, each behind its name. @param {Receipt} receipt */
-const workRows = ({ delegated = [] }) => delegated.map((work) => html`
-  <div class="receipt-work"><p>${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), { agent: work.agent ?? "", amount: formatExact(work.amount, work.currency) })}</p><dl>${detailRows(work)}</dl><receipt-badge .receipt=${work}></receipt-badge></div>`);
+const workRows = ({ delegated = [] }) =>
+  delegated.map(
+    (work) =>
+      html` <div class="receipt-work">
+        <p>
+          ${interpolate(gettext("Passed on to %(agent)s: %(amount)s"), {
+            agent: work.agent ?? "",
+            amount: formatExact(work.amount, work.currency),
+          })}
+        </p>
+        <dl>${detailRows(work)}</dl>
+        <receipt-badge .receipt=${work}></receipt-badge>
+      </div>`,
+  );
 
 /** @param {Receipt} receipt @param {Entry} [entry] */
 function details(receipt, entry) {
-  if (!receipt.paid_at) return html`<p class="receipt-wait">${gettext("The receipt is on its way.")}</p>`;
+  if (!receipt.paid_at)
+    return html`<p class="receipt-wait">${gettext("The receipt is on its way.")}</p>`;
   const own = units(receipt.amount) > 0n || !receipt.delegated?.length;
-  return html`${own ? html`<dl>${detailRows(receipt)}</dl><receipt-badge .receipt=${receipt} .entry=${entry}></receipt-badge>` : ""}${workRows(receipt)}`;
+  return html`${
+    own
+      ? html`<dl>${detailRows(receipt)}</dl>
+          <receipt-badge .receipt=${receipt} .entry=${entry}></receipt-badge>`
+      : ""
+  }${workRows(receipt)}`;
 }
 
-/** The chip under an answer; it opens to the details. @param {Receipt} receipt @param {Entry} [entry] the answer */
+/**
+ * The chip under an answer; it opens to the details.
+ * @param {Receipt} receipt
+ * @param {Entry} [entry] the answer
+ */
 export function receiptTemplate(receipt, entry) {
   const amount = total(receipt, "amount");
   const givenBack = total(receipt, "refunded");
   const refunded = units(givenBack);
   const isAll = refunded > 0n && refunded >= units(amount);
-  const state = isAll ? ` · ${gettext("refunded")}` : refunded ? ` · ${interpolate(gettext("%(amount)s refunded"), { amount: formatAmount(givenBack, receipt.currency) })}` : "";
-  return html`
-    <details class="receipt ${refunded ? "is-refunded" : ""}" data-testid="receipt">
-      <summary>${glyph("wallet")}<span class="visually-hidden">${gettext("Receipt:")} </span><span><span class="receipt-amount">${formatAmount(amount, receipt.currency)}</span>${state}</span></summary>
-      ${details(receipt, entry)}
-    </details>`;
+  const state = isAll
+    ? ` · ${gettext("refunded")}`
+    : refunded
+      ? ` · ${interpolate(gettext("%(amount)s refunded"), {
+          amount: formatAmount(givenBack, receipt.currency),
+        })}`
+      : "";
+  return html` <details class="receipt ${refunded ? "is-refunded" : ""}" data-testid="receipt">
+    <summary>
+      ${glyph("wallet")}<span class="visually-hidden">${gettext("Receipt:")} </span
+      ><span
+        ><span class="receipt-amount">${formatAmount(amount, receipt.currency)}</span>${state}</span
+      >
+    </summary>
+    ${details(receipt, entry)}
+  </details>`;
 }
 
 /** Asks for the receipts of the messages that the page has, some at once. */
@@ -121,14 +173,22 @@ export class Receipts {
     this._chatId = "";
   }
 
-  /** An answer ended: show what it says that it cost, and ask for the receipt. @param {import("../../uamp/live-response.js").LiveResponse} response */
+  /**
+   * An answer ended: show what it says that it cost, and ask for the receipt.
+   * @param {import("../../uamp/live-response.js").LiveResponse} response
+   */
   ended({ id, usage, parts }) {
     const cost = usage?.cost;
     // What other agents did for it may have cost something when it did not.
     const passedOn = parts.some((part) => part.kind === "tool" && part.name === "delegate");
     if (!cost?.total_cost && !passedOn) return;
     if (cost?.total_cost && !this._page.state.receipts.has(id)) {
-      const receipt = { response_id: id, amount: fromFloat(cost.total_cost), currency: cost.currency || "USD", refunded: "0" };
+      const receipt = {
+        response_id: id,
+        amount: fromFloat(cost.total_cost),
+        currency: cost.currency || "USD",
+        refunded: "0",
+      };
       this._page.dispatch({ type: "receipts", receipts: [receipt] });
     }
     this._ask(id);
@@ -163,7 +223,9 @@ export class Receipts {
     for (const id of ids) this._wanted.delete(id);
     if (this._wanted.size) this._timer = window.setTimeout(() => this._fetch(), TOGETHER_MS);
     try {
-      const answer = await api.get(`/chats/${encodeURIComponent(chatId)}/payments?responses=${ids.join(",")}`);
+      const answer = await api.get(
+        `/chats/${encodeURIComponent(chatId)}/payments?responses=${ids.join(",")}`,
+      );
       if (chatId === this._chatId) this._page.dispatch({ type: "receipts", receipts: answer.data });
     } catch (error) {
       if (!isApiError(error)) throw error;

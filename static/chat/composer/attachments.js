@@ -26,7 +26,10 @@ import { gettext, interpolate } from "../words.js";
  * @param {{status: number, message: string}} error
  */
 function reason(error) {
-  if (error.status === 413) return interpolate(gettext("Too large (max. %(size)s)."), { size: fileSize(start.upload_bytes) });
+  if (error.status === 413)
+    return interpolate(gettext("Too large (max. %(size)s)."), {
+      size: fileSize(start.upload_bytes),
+    });
   return error.status === 0 ? gettext("Couldn't reach the server.") : error.message;
 }
 
@@ -63,8 +66,17 @@ export class Attachments {
   /** @param {Iterable<File>} files */
   add(files) {
     for (const file of files) {
-      if (file.size > start.upload_bytes) this._say(interpolate(gettext("%(name)s is too large (max. %(size)s)."), { name: file.name, size: fileSize(start.upload_bytes) }));
-      else if (file.size === 0) this._say(interpolate(gettext("%(name)s is empty. Choose another file."), { name: file.name }));
+      if (file.size > start.upload_bytes)
+        this._say(
+          interpolate(gettext("%(name)s is too large (max. %(size)s)."), {
+            name: file.name,
+            size: fileSize(start.upload_bytes),
+          }),
+        );
+      else if (file.size === 0)
+        this._say(
+          interpolate(gettext("%(name)s is empty. Choose another file."), { name: file.name }),
+        );
       else this._upload(file);
     }
   }
@@ -83,7 +95,17 @@ export class Attachments {
   }
 
   template() {
-    return html`<ul class="tray" aria-label=${gettext("Attachments")} ?hidden=${this._items.length === 0}>${repeat(this._items, ({ key }) => key, (item) => this._chip(item))}</ul>`;
+    return html`<ul
+      class="tray"
+      aria-label=${gettext("Attachments")}
+      ?hidden=${this._items.length === 0}
+    >
+      ${repeat(
+        this._items,
+        ({ key }) => key,
+        (item) => this._chip(item),
+      )}
+    </ul>`;
   }
 
   /** @param {Item} item */
@@ -94,9 +116,34 @@ export class Attachments {
   /** What was recorded can be listened to before it is sent. @param {Item} item */
   _sound(item) {
     const { file, sound, error, stored, percent } = item;
-    return html`<li class="tray-item tray-sound ${error ? "is-failed" : ""}" data-testid="attachment"><sound-player .src=${sound} .name=${nameOf(file)}></sound-player>
-      ${error ? html`<small>${interpolate(gettext("Upload failed. %(error)s"), { error })}</small>` : nothing}${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}></progress>`}
-      <button type="button" class="icon-button" aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })} title=${interpolate(gettext("Remove %(name)s"), { name: file.name })} @click=${() => this._remove(item)}>${glyph("close")}</button>
+    return html`<li
+      class="tray-item tray-sound ${error ? "is-failed" : ""}"
+      data-testid="attachment"
+    >
+      <sound-player .src=${sound} .name=${nameOf(file)}></sound-player>
+      ${
+        error
+          ? html`<small>${interpolate(gettext("Upload failed. %(error)s"), { error })}</small>`
+          : nothing
+      }${
+        stored || error
+          ? nothing
+          : html`<progress
+              class="upload"
+              max="100"
+              value=${percent}
+              aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}
+            ></progress>`
+      }
+      <button
+        type="button"
+        class="icon-button"
+        aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })}
+        title=${interpolate(gettext("Remove %(name)s"), { name: file.name })}
+        @click=${() => this._remove(item)}
+      >
+        ${glyph("close")}
+      </button>
     </li>`;
   }
 
@@ -104,21 +151,57 @@ export class Attachments {
   _file(item) {
     const { file, preview, percent, stored, error } = item;
     return html`<li class="tray-item ${error ? "is-failed" : ""}" data-testid="attachment">
-      ${preview ? html`<img src=${preview} alt="" @error=${() => this._dropPreview(item)}>` : glyph("file")}
-      <span class="file-text"><span class="file-name">${file.name}</span><small>${error ? interpolate(gettext("Upload failed. %(error)s"), { error }) : fileSize(file.size)}</small>
-        ${stored || error ? nothing : html`<progress class="upload" max="100" value=${percent} aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}></progress>`}</span>
-      <button type="button" class="icon-button" aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })} title=${interpolate(gettext("Remove %(name)s"), { name: file.name })} @click=${() => this._remove(item)}>${glyph("close")}</button>
+      ${
+        preview
+          ? html`<img src=${preview} alt="" @error=${() => this._dropPreview(item)} />`
+          : glyph("file")
+      }
+      <span class="file-text"
+        ><span class="file-name">${file.name}</span
+        ><small
+          >${
+            error
+              ? interpolate(gettext("Upload failed. %(error)s"), { error })
+              : fileSize(file.size)
+          }</small
+        >
+        ${
+          stored || error
+            ? nothing
+            : html`<progress
+                class="upload"
+                max="100"
+                value=${percent}
+                aria-label=${interpolate(gettext("Uploading %(name)s"), { name: file.name })}
+              ></progress>`
+        }</span
+      >
+      <button
+        type="button"
+        class="icon-button"
+        aria-label=${interpolate(gettext("Remove %(name)s"), { name: file.name })}
+        title=${interpolate(gettext("Remove %(name)s"), { name: file.name })}
+        @click=${() => this._remove(item)}
+      >
+        ${glyph("close")}
+      </button>
     </li>`;
   }
 
-  /** It is not the picture that its name says, or none that this browser draws. @param {Item} item */
+  /**
+   * It is not the picture that its name says, or none that this browser draws.
+   * @param {Item} item
+   */
   _dropPreview(item) {
     URL.revokeObjectURL(item.preview);
     item.preview = "";
     this._host.requestUpdate();
   }
 
-  /** It is not the sound that its name says: a program in Go has the ending of one. @param {Item} item */
+  /**
+   * It is not the sound that its name says: a program in Go has the ending of one.
+   * @param {Item} item
+   */
   _dropSound(item) {
     if (item.sound) URL.revokeObjectURL(item.sound);
     item.sound = "";
@@ -128,8 +211,14 @@ export class Attachments {
   _upload(file) {
     /** @type {Item} */
     const item = {
-      key: (this._made += 1), file, preview: file.type.startsWith("image/") ? URL.createObjectURL(file) : "",
-      sound: file.type.startsWith("audio/") ? URL.createObjectURL(file) : "", percent: 0, stored: null, error: "", abort: () => {},
+      key: (this._made += 1),
+      file,
+      preview: file.type.startsWith("image/") ? URL.createObjectURL(file) : "",
+      sound: file.type.startsWith("audio/") ? URL.createObjectURL(file) : "",
+      percent: 0,
+      stored: null,
+      error: "",
+      abort: () => {},
     };
     const { done, abort } = api.upload(file, (fraction) => {
       item.percent = Math.round(100 * fraction);
@@ -153,7 +242,12 @@ export class Attachments {
       if (error.name === "AbortError") return;
       if (!isApiError(error)) throw error;
       item.error = reason(error);
-      announce(interpolate(gettext("Couldn't upload %(name)s. %(error)s"), { name: file.name, error: item.error }));
+      announce(
+        interpolate(gettext("Couldn't upload %(name)s. %(error)s"), {
+          name: file.name,
+          error: item.error,
+        }),
+      );
     }
     this._host.requestUpdate();
   }

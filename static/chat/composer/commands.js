@@ -5,8 +5,8 @@
  * @property {string} name
  * @property {string} note
  * @property {string} [argument] what follows the name
- * @property {(place: HTMLElement, argument: string) => Promise<string>|string} run the answer is shown to the writer; "" for none.
- *   An event from `place` bubbles through the page
+ * @property {(place: HTMLElement, argument: string) => Promise<string>|string} run the answer is
+ *   shown to the writer; "" for none. An event from `place` bubbles through the page
  */
 
 import { mayPin, pin } from "../actions/acts.js";
@@ -26,8 +26,12 @@ async function invite(name) {
   const wanted = name.replace(/^@/, "");
   if (!wanted) return gettext("Name a person or an agent: /invite bob.");
   const agents = await api.get("/agents");
-  const isAgent = (agents.data || agents).some((/** @type {{name: string}} */ agent) => agent.name === wanted);
-  const { invitation } = await api.post(`/chats/${encodeURIComponent(chatId)}/participants`, { [isAgent ? "agent" : "user"]: wanted });
+  const isAgent = (agents.data || agents).some(
+    (/** @type {{name: string}} */ agent) => agent.name === wanted,
+  );
+  const { invitation } = await api.post(`/chats/${encodeURIComponent(chatId)}/participants`, {
+    [isAgent ? "agent" : "user"]: wanted,
+  });
   if (invitation) return interpolate(gettext("%(name)s is invited."), { name: wanted });
   await store.reload(chatId);
   return interpolate(gettext("%(name)s is in the chat now."), { name: wanted });
@@ -46,7 +50,12 @@ async function pinMessage() {
 /** @type {Command[]} */
 export const COMMANDS = [
   { name: "help", note: gettext("Shortcuts and commands"), run: fires("show-shortcuts") },
-  { name: "invite", note: gettext("Add a person or an agent"), argument: "name", run: (_place, name) => invite(name) },
+  {
+    name: "invite",
+    note: gettext("Add a person or an agent"),
+    argument: "name",
+    run: (_place, name) => invite(name),
+  },
   { name: "members", note: gettext("Show or hide the members"), run: fires("toggle-members") },
   { name: "new", note: gettext("Start a chat"), run: fires("new-chat") },
   { name: "pin", note: gettext("Pin the quoted or newest message"), run: pinMessage },
@@ -61,7 +70,11 @@ export function commandOf(text) {
   const match = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trimEnd());
   if (!match) return null;
   const [, name, argument = ""] = match;
-  return { name, argument: argument.trim(), command: COMMANDS.find((command) => command.name === name) };
+  return {
+    name,
+    argument: argument.trim(),
+    command: COMMANDS.find((command) => command.name === name),
+  };
 }
 
 /**
@@ -70,7 +83,13 @@ export function commandOf(text) {
  * @returns {Promise<string>} what is shown to the writer; "" for nothing
  */
 export async function outcomeOf({ name, argument, command }, place) {
-  if (!command) return interpolate(gettext("Unknown command /%(name)s. Type /help for a list, or start with a space to send it as text."), { name });
+  if (!command)
+    return interpolate(
+      gettext(
+        "Unknown command /%(name)s. Type /help for a list, or start with a space to send it as text.",
+      ),
+      { name },
+    );
   try {
     return await command.run(place, argument);
   } catch (error) {

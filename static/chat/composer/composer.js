@@ -50,15 +50,27 @@ export class ChatComposer extends View {
     this._noteTimer = 0;
     this._saveTimer = 0;
     this._files = new Attachments(this, (text) => this.say(text));
-    this._voice = new VoiceNote(this, (text) => this.say(text), (file) => this._files.add([file]));
+    this._voice = new VoiceNote(
+      this,
+      (text) => this.say(text),
+      (file) => this._files.add([file]),
+    );
     this._suggestions = new Suggestions(this, () => this._text, [
       { label: gettext("Mention"), pattern: UNFINISHED, all: () => mentionable(this._chat) },
-      { label: gettext("Commands"), pattern: /^\/([a-z]*)$/, all: () => COMMANDS.map(({ name, note }) => ({ name, note })) },
+      {
+        label: gettext("Commands"),
+        pattern: /^\/([a-z]*)$/,
+        all: () => COMMANDS.map(({ name, note }) => ({ name, note })),
+      },
     ]);
     this._onChats = () => this._chatsChanged();
     /** Whether the next message is sent after the answers that run. */
     this._isQueued = false;
-    this._works = new Selected(this, () => this._page, (state) => state.works);
+    this._works = new Selected(
+      this,
+      () => this._page,
+      (state) => state.works,
+    );
   }
 
   connectedCallback() {
@@ -96,30 +108,90 @@ export class ChatComposer extends View {
     const price = this._value.trim() && this._chat ? costLine(this._chat, this._value) : "";
     const canSend = this._value.trim() !== "" || !this._files.isEmpty;
     const names = this._own.map((response) => response.agent || "agent").join(", ");
-    const stop = names ? interpolate(gettext("Stop %(name)s"), { name: names }) : gettext("Stop the answer");
+    const stop = names
+      ? interpolate(gettext("Stop %(name)s"), { name: names })
+      : gettext("Stop the answer");
     const { thread } = this._page.state;
     const of = thread ? "thread-" : "";
-    return html`
-      <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
+    return html` <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
       <form class="composer" @submit=${(/** @type {Event} */ event) => this._submit(event)}>
-        ${this._suggestions.template(of)}<reply-preview></reply-preview>${this._voice.template()}${this._files.template()}
+        ${this._suggestions.template(of)}<reply-preview
+        ></reply-preview>${this._voice.template()}${this._files.template()}
         <div class="composer-row">
-          ${composerButton({ name: "attach", label: gettext("Attach files"), icon: "attach", press: () => this._picker.click() })}
-          <input type="file" multiple hidden tabindex="-1" data-testid="file-input" @change=${() => this._picked()}>
-          <textarea id="${of}composer-text" rows="1" dir="auto" data-testid="composer" aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")} placeholder=${placeholder(this._chat, thread)}
-            enterkeyhint="send" autocomplete="off" maxlength=${TEXT_MOST} aria-describedby="${of}price-line" aria-autocomplete="list" aria-controls="${of}suggestions"
-            aria-activedescendant=${this._suggestions.activeId} @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
-            @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)} @blur=${() => this._left()}></textarea>
-          ${emojiButton((emoji) => this._insert(emoji))}
-          ${this._voice.button()}
-          ${composerButton({ name: "stop", label: stop, icon: "stop", isHidden: !names, press: () => this.stopOwn() })}
-          ${composerButton({ name: "send-later", label: gettext("Queue (send when the answer is done)"), icon: "clock", isHidden: !this._mayQueue || !canSend, press: () => this._queue() })}
-          <button type="submit" class="icon-button send" aria-label=${gettext("Send")} title=${gettext("Send")} data-testid="send" ?disabled=${!canSend}>${glyph("send")}</button>
+          ${composerButton({
+            name: "attach",
+            label: gettext("Attach files"),
+            icon: "attach",
+            press: () => this._picker.click(),
+          })}
+          <input
+            type="file"
+            multiple
+            hidden
+            tabindex="-1"
+            data-testid="file-input"
+            @change=${() => this._picked()}
+          />
+          <textarea
+            id="${of}composer-text"
+            rows="1"
+            dir="auto"
+            data-testid="composer"
+            aria-label=${thread ? gettext("Reply in the thread") : gettext("Message")}
+            placeholder=${placeholder(this._chat, thread)}
+            enterkeyhint="send"
+            autocomplete="off"
+            maxlength=${TEXT_MOST}
+            aria-describedby="${of}price-line"
+            aria-autocomplete="list"
+            aria-controls="${of}suggestions"
+            aria-activedescendant=${this._suggestions.activeId}
+            @input=${() => this._written()}
+            @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+            @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)}
+            @blur=${() => this._left()}
+          ></textarea>
+          ${emojiButton((emoji) => this._insert(emoji))} ${this._voice.button()}
+          ${composerButton({
+            name: "stop",
+            label: stop,
+            icon: "stop",
+            isHidden: !names,
+            press: () => this.stopOwn(),
+          })}
+          ${composerButton({
+            name: "send-later",
+            label: gettext("Queue (send when the answer is done)"),
+            icon: "clock",
+            isHidden: !this._mayQueue || !canSend,
+            press: () => this._queue(),
+          })}
+          <button
+            type="submit"
+            class="icon-button send"
+            aria-label=${gettext("Send")}
+            title=${gettext("Send")}
+            data-testid="send"
+            ?disabled=${!canSend}
+          >
+            ${glyph("send")}
+          </button>
         </div>
       </form>
-      ${thread ? html`<label class="also-in-chat"><input type="checkbox" data-testid="also-in-chat">${gettext("Also send to the chat")}</label>` : ""}
+      ${
+        thread
+          ? html`<label class="also-in-chat"
+              ><input
+                type="checkbox"
+                data-testid="also-in-chat"
+              />${gettext("Also send to the chat")}</label
+            >`
+          : ""
+      }
       <mention-hint .chat=${this._chat} .text=${this._value}></mention-hint>
-      <p class="price-line" id="${of}price-line" data-testid="price-line" ?hidden=${!price}>${price}</p>
+      <p class="price-line" id="${of}price-line" data-testid="price-line" ?hidden=${!price}>
+        ${price}
+      </p>
       <div class="drop-hint" aria-hidden="true">${gettext("Drop files to attach them")}</div>`;
   }
 
@@ -144,7 +216,8 @@ export class ChatComposer extends View {
     }
     // After a click on a chat, the person writes in it; any other focused element keeps the focus.
     // On a phone the keyboard would cover the chat.
-    const isFree = document.activeElement === document.body || document.activeElement?.matches(".chat-item");
+    const isFree =
+      document.activeElement === document.body || document.activeElement?.matches(".chat-item");
     if (matchMedia("(pointer: fine)").matches && isFree) this._text.focus();
   }
 
@@ -164,7 +237,8 @@ export class ChatComposer extends View {
 
   /**
    * Show whether there is something to stop.
-   * @param {import("../../uamp/live-response.js").LiveResponse[]} responses running answers that this person asked for
+   * @param {import("../../uamp/live-response.js").LiveResponse[]} responses running answers that
+   *   this person asked for
    */
   async showRunning(responses) {
     const stop = this.querySelector(".stop");
@@ -226,7 +300,10 @@ export class ChatComposer extends View {
     this._files.add(files);
   }
 
-  /** Pasted files are attached, and so is a text that is too long for a message. @param {ClipboardEvent} event */
+  /**
+   * Pasted files are attached, and so is a text that is too long for a message.
+   * @param {ClipboardEvent} event
+   */
   _pasted(event) {
     const { clipboardData: pasted } = event;
     this._take(event, pasted?.files);
@@ -279,7 +356,10 @@ export class ChatComposer extends View {
       this._queue();
       return;
     }
-    if (event.key === "Enter" && (isWithControl || (settings.values.send_key === "enter" && !event.shiftKey))) {
+    if (
+      event.key === "Enter" &&
+      (isWithControl || (settings.values.send_key === "enter" && !event.shiftKey))
+    ) {
       event.preventDefault();
       this.querySelector("form")?.requestSubmit();
     }
@@ -321,7 +401,14 @@ export class ChatComposer extends View {
       return;
     }
     const { replyTo, thread } = this._page.state;
-    this._session.send({ text, attachments: this._files.take(), replyTo: replyTo?.id, thread, alsoInChat: Boolean(this._alsoInChat?.checked), queue: this._isQueued });
+    this._session.send({
+      text,
+      attachments: this._files.take(),
+      replyTo: replyTo?.id,
+      thread,
+      alsoInChat: Boolean(this._alsoInChat?.checked),
+      queue: this._isQueued,
+    });
     if (this._alsoInChat) this._alsoInChat.checked = false;
     if (replyTo) this._page.dispatch({ type: "reply-to", entry: null });
     this._clear();

@@ -12,7 +12,8 @@ export function takeDrops(composer, view, take) {
     composer.classList.add("is-dropping");
   };
   view.ondragleave = (event) => {
-    if (!view.contains(/** @type {Node} */ (event.relatedTarget))) composer.classList.remove("is-dropping");
+    if (!view.contains(/** @type {Node} */ (event.relatedTarget)))
+      composer.classList.remove("is-dropping");
   };
   view.ondrop = (event) => {
     composer.classList.remove("is-dropping");

@@ -1,4 +1,7 @@
-/** The line below the composer about a mention of one who is not in the chat, or of an agent that is switched off. */
+/**
+ * The line below the composer about a mention of one who is not in the chat, or of an agent that is
+ * switched off.
+ */
 
 import { isApiError } from "../api.js";
 import { api, store } from "../context.js";
@@ -13,13 +16,21 @@ const ASK_AFTER_MS = 500;
 
 /** @typedef {{kind: "user"|"agent", name: string}} Member */
 
-/** Who is called so: an agent that one may use, or a person; null when the name is unknown. @param {string} name @returns {Promise<Member|null>} */
+/**
+ * Who is called so: an agent that one may use, or a person; null when the name is unknown.
+ * @param {string} name
+ * @returns {Promise<Member|null>}
+ */
 async function whoIs(name) {
   const agents = await api.get("/agents");
-  const agent = (agents.data || agents).find((/** @type {{name: string}} */ one) => folded(one.name) === name);
+  const agent = (agents.data || agents).find(
+    (/** @type {{name: string}} */ one) => folded(one.name) === name,
+  );
   if (agent) return { kind: "agent", name: agent.name };
   const users = await api.get(`/users?q=${encodeURIComponent(name)}`);
-  const user = users.data.find((/** @type {{username: string}} */ one) => folded(one.username) === name);
+  const user = users.data.find(
+    (/** @type {{username: string}} */ one) => folded(one.username) === name,
+  );
   return user ? { kind: "user", name: user.username } : null;
 }
 
@@ -70,13 +81,38 @@ class MentionHint extends View {
   render() {
     if (!this._found) {
       const [offline] = this.chat ? offlineMentions(this.text, this.chat.participants) : [];
-      return html`<p class="mention-hint" role="status" data-testid=${offline ? "offline-hint" : nothing} ?hidden=${!offline}>${
-        offline ? interpolate(gettext("%(name)s is offline and can't answer right now."), { name: offline }) : ""}</p>`;
+      return html`<p
+        class="mention-hint"
+        role="status"
+        data-testid=${offline ? "offline-hint" : nothing}
+        ?hidden=${!offline}
+      >
+        ${
+          offline
+            ? interpolate(gettext("%(name)s is offline and can't answer right now."), {
+                name: offline,
+              })
+            : ""
+        }
+      </p>`;
     }
     const { name, who } = this._found;
     return html`<p class="mention-hint" role="status" data-testid="mention-hint">
-      <span>${who ? interpolate(gettext("%(name)s is not in this chat."), { name: who.name }) : interpolate(gettext("No agent or person is called @%(name)s."), { name })} ${this._said}</span>
-      ${who ? html`<button type="button" class="link" @click=${() => this._add(who)}>${glyph("add")}${interpolate(gettext("Add %(name)s"), { name: who.name })}</button>` : ""}
+      <span
+        >${
+          who
+            ? interpolate(gettext("%(name)s is not in this chat."), { name: who.name })
+            : interpolate(gettext("No agent or person is called @%(name)s."), { name })
+        }
+        ${this._said}</span
+      >
+      ${
+        who
+          ? html`<button type="button" class="link" @click=${() => this._add(who)}>
+              ${glyph("add")}${interpolate(gettext("Add %(name)s"), { name: who.name })}
+            </button>`
+          : ""
+      }
     </p>`;
   }
 

@@ -3,7 +3,11 @@
 /** In UTF-16 units, as the field counts. */
 export const TEXT_MOST = 100_000;
 
-/** @param {ClipboardEvent} event @param {HTMLTextAreaElement} field @returns {File|null} of what does not fit into the field */
+/**
+ * @param {ClipboardEvent} event
+ * @param {HTMLTextAreaElement} field
+ * @returns {File|null} of what does not fit into the field
+ */
 export function longText({ clipboardData: pasted }, { value, selectionStart, selectionEnd }) {
   const text = pasted?.getData("text/plain") ?? "";
   if (value.length - (selectionEnd - selectionStart) + text.length <= TEXT_MOST) return null;

@@ -5,7 +5,10 @@ import { gettext, interpolate } from "../words.js";
 
 const NAME_CHARS = 40;
 
-/** @param {import("../store/chat.js").Chat|undefined} chat @param {string} thread its root; "" in the chat */
+/**
+ * @param {import("../store/chat.js").Chat|undefined} chat
+ * @param {string} thread its root; "" in the chat
+ */
 export function placeholder(chat, thread) {
   if (thread) return gettext("Reply");
   // A placeholder that does not fit would be cut in the middle of a letter.

@@ -57,10 +57,22 @@ export class Suggestions {
       const typed = folded(match[1]);
       this._label = label;
       this._from = before.length - match[1].length;
-      this._found = all().filter(({ name }) => folded(name).startsWith(typed)).slice(0, SHOWN);
+      this._found = all()
+        .filter(({ name }) => folded(name).startsWith(typed))
+        .slice(0, SHOWN);
       break;
     }
-    if (!wasOpen && this._found.length) announce(interpolate(ngettext("%(n)s entry matches. Use the arrow keys.", "%(n)s entries match. Use the arrow keys.", this._found.length), { n: this._found.length }));
+    if (!wasOpen && this._found.length)
+      announce(
+        interpolate(
+          ngettext(
+            "%(n)s entry matches. Use the arrow keys.",
+            "%(n)s entries match. Use the arrow keys.",
+            this._found.length,
+          ),
+          { n: this._found.length },
+        ),
+      );
   }
 
   /** Look again, since the members changed; what was active stays so. */
@@ -68,10 +80,17 @@ export class Suggestions {
     if (this._isDismissed || document.activeElement !== this._textOf()) return;
     const active = this._found[this._active]?.name;
     this.update();
-    this._active = Math.max(0, this._found.findIndex(({ name }) => name === active));
+    this._active = Math.max(
+      0,
+      this._found.findIndex(({ name }) => name === active),
+    );
   }
 
-  /** Handle a key while the menu is open. @param {KeyboardEvent} event @returns {boolean} whether it did */
+  /**
+   * Handle a key while the menu is open.
+   * @param {KeyboardEvent} event
+   * @returns {boolean} whether it did
+   */
   key(event) {
     if (this._found.length === 0) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -80,8 +99,7 @@ export class Suggestions {
     else if (event.key === "Escape") {
       this.close();
       this._isDismissed = true;
-    }
-    else return false;
+    } else return false;
     this._host.requestUpdate();
     return true;
   }
@@ -95,9 +113,25 @@ export class Suggestions {
   /** @param {string} of what ids begin with: there may be two fields on the page */
   template(of) {
     this._of = of;
-    return html`<ul class="mention-menu" id="${of}suggestions" role="listbox" aria-label=${this._label || gettext("Suggestions")} ?hidden=${this._found.length === 0}>${
-      this._found.map((found, at) => html`<li role="option" id="${of}suggestion-${at}" aria-selected=${String(at === this._active)}
-        @mousedown=${(/** @type {Event} */ event) => this._pressed(event, found)}>${found.picture ?? nothing}<span>${found.name}</span><small>${found.note}</small></li>`)}</ul>`;
+    return html`<ul
+      class="mention-menu"
+      id="${of}suggestions"
+      role="listbox"
+      aria-label=${this._label || gettext("Suggestions")}
+      ?hidden=${this._found.length === 0}
+    >
+      ${this._found.map(
+        (found, at) =>
+          html`<li
+            role="option"
+            id="${of}suggestion-${at}"
+            aria-selected=${String(at === this._active)}
+            @mousedown=${(/** @type {Event} */ event) => this._pressed(event, found)}
+          >
+            ${found.picture ?? nothing}<span>${found.name}</span><small>${found.note}</small>
+          </li>`,
+      )}
+    </ul>`;
   }
 
   /** Before the blur that would close the menu. @param {Event} event @param {Suggestion} found */

@@ -1,7 +1,15 @@
-/** Records a voice note: a click begins and another one ends it, or the button is held while one speaks. */
+/**
+ * Records a voice note: a click begins and another one ends it, or the button is held while one
+ * speaks.
+ */
 
 import { Levels } from "../calls/levels.js";
-import { MicrophoneError, closeMicrophone, hasMicrophone, openMicrophone } from "../calls/microphone.js";
+import {
+  MicrophoneError,
+  closeMicrophone,
+  hasMicrophone,
+  openMicrophone,
+} from "../calls/microphone.js";
 import { announce } from "../dom.js";
 import { glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -19,7 +27,8 @@ const LOUD = 0.25;
 const ID = "note";
 
 /** @param {number} ms */
-const clock = (ms) => `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, "0")}`;
+const clock = (ms) =>
+  `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, "0")}`;
 
 /**
  * @typedef {object} Recording
@@ -65,19 +74,48 @@ export class VoiceNote {
   button() {
     if (!hasMicrophone() || !("MediaRecorder" in globalThis)) return nothing;
     const label = this._recording ? gettext("Finish recording") : gettext("Record a voice note");
-    return html`<button type="button" class="icon-button record ${this._recording ? "is-recording" : ""}" aria-label=${label} title=${interpolate(gettext("%(what)s (click, or hold to talk)"), { what: label })} data-testid="record"
-      @pointerdown=${(/** @type {PointerEvent} */ event) => this._press(event)} @pointerup=${() => this._release()} @click=${(/** @type {MouseEvent} */ event) => this._click(event)}>${
-        glyph(this._recording ? "check" : "microphone")}</button>`;
+    return html`<button
+      type="button"
+      class="icon-button record ${this._recording ? "is-recording" : ""}"
+      aria-label=${label}
+      title=${interpolate(gettext("%(what)s (click, or hold to talk)"), { what: label })}
+      data-testid="record"
+      @pointerdown=${(/** @type {PointerEvent} */ event) => this._press(event)}
+      @pointerup=${() => this._release()}
+      @click=${(/** @type {MouseEvent} */ event) => this._click(event)}
+    >
+      ${glyph(this._recording ? "check" : "microphone")}
+    </button>`;
   }
 
   /** What stands above the text while it records. */
   template() {
     const recording = this._recording;
     if (!recording) return nothing;
-    return html`<div class="voice-strip" role="group" aria-label=${gettext("Voice note")} data-testid="recording">
-      <span class="voice-dot" aria-hidden="true"></span><span class="voice-time">${clock(Date.now() - recording.since)}</span>
-      <meter class="voice-level" min="0" max=${LOUD} value=${recording.levels.level(ID)} aria-hidden="true"></meter>
-      <button type="button" class="button button-quiet" data-testid="cancel-recording" @click=${() => this._cancel()}>${gettext("Cancel")}</button></div>`;
+    return html`<div
+      class="voice-strip"
+      role="group"
+      aria-label=${gettext("Voice note")}
+      data-testid="recording"
+    >
+      <span class="voice-dot" aria-hidden="true"></span
+      ><span class="voice-time">${clock(Date.now() - recording.since)}</span>
+      <meter
+        class="voice-level"
+        min="0"
+        max=${LOUD}
+        value=${recording.levels.level(ID)}
+        aria-hidden="true"
+      ></meter>
+      <button
+        type="button"
+        class="button button-quiet"
+        data-testid="cancel-recording"
+        @click=${() => this._cancel()}
+      >
+        ${gettext("Cancel")}
+      </button>
+    </div>`;
   }
 
   /** @param {KeyboardEvent} event @returns {boolean} whether Escape ended a recording */
@@ -142,7 +180,15 @@ export class VoiceNote {
     const levels = new Levels(() => {});
     levels.watch(ID, stream);
     const timer = window.setInterval(() => this._look(), LOOK_MS);
-    const recording = { recorder, stream, levels, pieces: /** @type {Blob[]} */ ([]), since: Date.now(), timer, isKept: false };
+    const recording = {
+      recorder,
+      stream,
+      levels,
+      pieces: /** @type {Blob[]} */ ([]),
+      since: Date.now(),
+      timer,
+      isKept: false,
+    };
     recorder.ondataavailable = ({ data }) => recording.pieces.push(data);
     recorder.onstop = () => this._finished(recording);
     recorder.start();
@@ -189,6 +235,8 @@ export class VoiceNote {
     }
     const type = recorder.mimeType.split(";")[0];
     const ending = type.split("/")[1] || "webm";
-    this._done(new File(pieces, `Voice note ${clock(lasted).replace(":", ".")}.${ending}`, { type }));
+    this._done(
+      new File(pieces, `Voice note ${clock(lasted).replace(":", ".")}.${ending}`, { type }),
+    );
   }
 }

@@ -13,7 +13,9 @@ export async function copyText(text) {
     }
   }
   // Pages without a secure context have no clipboard API.
-  const area = /** @type {HTMLTextAreaElement} */ (h("textarea", { class: "visually-hidden", readonly: true }));
+  const area = /** @type {HTMLTextAreaElement} */ (
+    h("textarea", { class: "visually-hidden", readonly: true })
+  );
   // A modal dialog makes the rest of the page inert.
   (document.querySelector("dialog[open]") || document.body).append(area);
   area.value = text;

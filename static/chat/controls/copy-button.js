@@ -7,7 +7,11 @@ import { gettext } from "../words.js";
 const SAID_MS = 2_000;
 
 class CopyButton extends View {
-  static properties = { label: { attribute: false }, text: { attribute: false }, _isCopied: { state: true } };
+  static properties = {
+    label: { attribute: false },
+    text: { attribute: false },
+    _isCopied: { state: true },
+  };
 
   constructor() {
     super();
@@ -20,15 +24,26 @@ class CopyButton extends View {
   render() {
     // Where the page may not write to the clipboard there is no button.
     if (!navigator.clipboard) return nothing;
-    return html`<button type="button" class="button copy" data-testid="copy" @click=${() => this._copy()}>${this._isCopied ? gettext("Copied") : this.label}</button>
-      <span class="visually-hidden" role="status">${this._isCopied ? gettext("Copied.") : ""}</span>`;
+    return html`<button
+        type="button"
+        class="button copy"
+        data-testid="copy"
+        @click=${() => this._copy()}
+      >
+        ${this._isCopied ? gettext("Copied") : this.label}
+      </button>
+      <span class="visually-hidden" role="status"
+        >${this._isCopied ? gettext("Copied.") : ""}</span
+      >`;
   }
 
   async _copy() {
     await navigator.clipboard.writeText(this.text);
     this._isCopied = true;
     clearTimeout(this._timer);
-    this._timer = window.setTimeout(() => { this._isCopied = false; }, SAID_MS);
+    this._timer = window.setTimeout(() => {
+      this._isCopied = false;
+    }, SAID_MS);
   }
 }
 customElements.define("copy-button", CopyButton);

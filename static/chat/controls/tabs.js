@@ -1,4 +1,7 @@
-/** Tabs as the ARIA Authoring Practices describe them: arrows move, the chosen one is in the tab order. */
+/**
+ * Tabs as the ARIA Authoring Practices describe them: arrows move, the chosen one is in the tab
+ * order.
+ */
 
 import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -6,11 +9,15 @@ import { html } from "../../vendor/lit/lit.js";
 /** @typedef {{name: string, panel: string}} Tab what it is called, and the id of its panel */
 
 /**
- * Fires (bubbling) `choose-tab` with the name that a person chose; the owner of the panels shows that one, and
- * labels each by the id of its tab (`tab-` and the id of the panel).
+ * Fires (bubbling) `choose-tab` with the name that a person chose; the owner of the panels shows
+ * that one, and labels each by the id of its tab (`tab-` and the id of the panel).
  */
 export class TabList extends View {
-  static properties = { label: { attribute: false }, tabs: { attribute: false }, chosen: { attribute: false } };
+  static properties = {
+    label: { attribute: false },
+    tabs: { attribute: false },
+    chosen: { attribute: false },
+  };
 
   constructor() {
     super();
@@ -22,10 +29,28 @@ export class TabList extends View {
   }
 
   render() {
-    return html`<div role="tablist" class="tabs" aria-label=${this.label} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>${this.tabs.map(({ name, panel }) => {
-      const isChosen = name === this.chosen;
-      return html`<button type="button" role="tab" class="tab" id="tab-${panel}" aria-controls=${panel} aria-selected=${String(isChosen)} tabindex=${isChosen ? 0 : -1} @click=${() => this._choose(name)}>${name}</button>`;
-    })}</div>`;
+    return html`<div
+      role="tablist"
+      class="tabs"
+      aria-label=${this.label}
+      @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+    >
+      ${this.tabs.map(({ name, panel }) => {
+        const isChosen = name === this.chosen;
+        return html`<button
+          type="button"
+          role="tab"
+          class="tab"
+          id="tab-${panel}"
+          aria-controls=${panel}
+          aria-selected=${String(isChosen)}
+          tabindex=${isChosen ? 0 : -1}
+          @click=${() => this._choose(name)}
+        >
+          ${name}
+        </button>`;
+      })}
+    </div>`;
   }
 
   /** Give the chosen tab the focus. */
@@ -37,7 +62,12 @@ export class TabList extends View {
   async _key(event) {
     const at = this.tabs.findIndex(({ name }) => name === this.chosen);
     const ahead = getComputedStyle(this).direction === "rtl" ? -1 : 1;
-    const to = { ArrowRight: at + ahead, ArrowLeft: at - ahead, Home: 0, End: this.tabs.length - 1 }[event.key];
+    const to = {
+      ArrowRight: at + ahead,
+      ArrowLeft: at - ahead,
+      Home: 0,
+      End: this.tabs.length - 1,
+    }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     this._choose(this.tabs[(to + this.tabs.length) % this.tabs.length].name);

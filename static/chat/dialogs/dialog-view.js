@@ -35,8 +35,18 @@ export class DialogView extends View {
 
   /** @param {string} id of the heading, by which the dialog is labelled @param {string} title */
   _head(id, title) {
-    return html`<header><h2 id=${id}>${title}</h2>
-      <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._close()}>${glyph("close")}</button></header>`;
+    return html`<header>
+      <h2 id=${id}>${title}</h2>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label=${gettext("Close")}
+        title=${gettext("Close")}
+        @click=${() => this._close()}
+      >
+        ${glyph("close")}
+      </button>
+    </header>`;
   }
 
   _problem() {
@@ -44,8 +54,8 @@ export class DialogView extends View {
   }
 
   /**
-   * Do something with its buttons out of reach meanwhile, and show why it could not be done. A disabled button
-   * loses the focus: it gets it back.
+   * Do something with its buttons out of reach meanwhile, and show why it could not be done. A
+   * disabled button loses the focus: it gets it back.
    * @param {() => Promise<void>} work
    */
   async _attempt(work) {
@@ -62,6 +72,13 @@ export class DialogView extends View {
     }
     await this.updateComplete;
     const now = document.activeElement;
-    if (had instanceof HTMLElement && this._dialog.open && this.contains(had) && now !== had && (now === document.body || now?.contains(had))) had.focus();
+    if (
+      had instanceof HTMLElement &&
+      this._dialog.open &&
+      this.contains(had) &&
+      now !== had &&
+      (now === document.body || now?.contains(had))
+    )
+      had.focus();
   }
 }

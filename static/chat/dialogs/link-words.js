@@ -15,21 +15,33 @@ import { gettext, interpolate, ngettext } from "../words.js";
  * @property {number} [opened_count]
  */
 
-export const ROLES = { member: gettext("Member"), admin: gettext("Admin"), owner: gettext("Owner") };
+export const ROLES = {
+  member: gettext("Member"),
+  admin: gettext("Admin"),
+  owner: gettext("Owner"),
+};
 
 /** @param {number} days */
-export const daysText = (days) => interpolate(ngettext("%(n)s day", "%(n)s days", days), { n: days });
+export const daysText = (days) =>
+  interpolate(ngettext("%(n)s day", "%(n)s days", days), { n: days });
 /** @param {number} uses */
-export const usesText = (uses) => interpolate(ngettext("%(n)s person", "%(n)s people", uses), { n: uses });
+export const usesText = (uses) =>
+  interpolate(ngettext("%(n)s person", "%(n)s people", uses), { n: uses });
 
 /** Who joined by an invite link, and in which role. @param {Link} link */
 export function usedText({ role, used_count: used = 0, most_uses: most }) {
-  const count = most ? interpolate(gettext("%(used)s of %(most)s joined"), { used, most }) : interpolate(gettext("%(used)s joined"), { used });
-  return role && role !== "member" ? `${count} · ${ROLES[/** @type {keyof typeof ROLES} */ (role)]}` : count;
+  const count = most
+    ? interpolate(gettext("%(used)s of %(most)s joined"), { used, most })
+    : interpolate(gettext("%(used)s joined"), { used });
+  return role && role !== "member"
+    ? `${count} · ${ROLES[/** @type {keyof typeof ROLES} */ (role)]}`
+    : count;
 }
 
 /** How often a public link was opened, and what it shows. @param {Link} link */
 export function openedText({ opened_count: opened = 0, grows }) {
-  const count = interpolate(ngettext("Opened %(n)s time", "Opened %(n)s times", opened), { n: opened });
+  const count = interpolate(ngettext("Opened %(n)s time", "Opened %(n)s times", opened), {
+    n: opened,
+  });
   return grows ? `${count} · ${gettext("later messages too")}` : count;
 }

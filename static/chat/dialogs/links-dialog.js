@@ -1,4 +1,6 @@
-/** A dialog for who else reads a chat: links that let people join or read, and the chat as a file. */
+/**
+ * A dialog for who else reads a chat: links that let people join or read, and the chat as a file.
+ */
 
 import { isApiError } from "../api.js";
 import { api, me } from "../context.js";
@@ -30,7 +32,12 @@ const USES = [1, 10, 100];
 
 export class LinksDialog extends View {
   static properties = {
-    _chat: { state: true }, _links: { state: true }, _made: { state: true }, _error: { state: true }, _busy: { state: true }, _copied: { state: true },
+    _chat: { state: true },
+    _links: { state: true },
+    _made: { state: true },
+    _error: { state: true },
+    _busy: { state: true },
+    _copied: { state: true },
   };
 
   constructor() {
@@ -47,7 +54,14 @@ export class LinksDialog extends View {
 
   /** @param {import("../store/chat.js").Chat} chat */
   async open(chat) {
-    Object.assign(this, { _chat: chat, _links: { invite: [], share: [] }, _made: null, _error: "", _busy: false, _copied: false });
+    Object.assign(this, {
+      _chat: chat,
+      _links: { invite: [], share: [] },
+      _made: null,
+      _error: "",
+      _busy: false,
+      _copied: false,
+    });
     await this.updateComplete;
     this.querySelector("dialog")?.showModal();
     await this._do(() => this._read());
@@ -57,22 +71,70 @@ export class LinksDialog extends View {
     const chat = this._chat;
     if (!chat) return html`<dialog class="dialog"></dialog>`;
     const may = (/** @type {Kind} */ kind) => chat.rights.includes(KINDS[kind].right);
-    return html`<dialog class="dialog links-dialog" aria-labelledby="links-title" data-testid="links-dialog">
+    return html`<dialog
+      class="dialog links-dialog"
+      aria-labelledby="links-title"
+      data-testid="links-dialog"
+    >
       <div class="dialog-form">
-        <header><h2 id="links-title">${gettext("Invite, share, download")}</h2>
-          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${this._close}>${glyph("close")}</button></header>
+        <header>
+          <h2 id="links-title">${gettext("Invite, share, download")}</h2>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label=${gettext("Close")}
+            title=${gettext("Close")}
+            @click=${this._close}
+          >
+            ${glyph("close")}
+          </button>
+        </header>
         <div class="dialog-body">
           ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}
-          ${chat.home ? nothing : html`<section aria-labelledby="links-invite"><h3 id="links-invite">${gettext("Invite by a link")}</h3>
-            <p class="quiet">${gettext("Anyone who signs in can join this chat with the link.")}</p>
-            ${may("invite") ? this._inviteForm(chat) : nothing}${this._list("invite")}</section>
-          <section aria-labelledby="links-share"><h3 id="links-share">${gettext("Public read-only link")}</h3>
-            <p class="quiet">${gettext("Anyone with the link can read the messages without signing in. All members can see that the link exists.")}</p>
-            ${may("share") ? this._shareForm() : html`<p class="quiet">${gettext("Only owners and admins can create these links.")}</p>`}${this._list("share")}</section>`}
-          <section aria-labelledby="links-file"><h3 id="links-file">${gettext("Download the chat")}</h3>
-            <ul class="download-list">${Object.entries(FORMATS).map(([format, [name, about]]) => html`<li>
-              <a class="button" href="/api/v1/chats/${encodeURIComponent(chat.id)}/export?format=${format}" download data-testid="export-${format}">${glyph("down")}${name}</a>
-              <span class="quiet">${about}</span></li>`)}</ul></section>
+          ${
+            chat.home
+              ? nothing
+              : html`<section aria-labelledby="links-invite">
+                    <h3 id="links-invite">${gettext("Invite by a link")}</h3>
+                    <p class="quiet">
+                      ${gettext("Anyone who signs in can join this chat with the link.")}
+                    </p>
+                    ${may("invite") ? this._inviteForm(chat) : nothing}${this._list("invite")}
+                  </section>
+                  <section aria-labelledby="links-share">
+                    <h3 id="links-share">${gettext("Public read-only link")}</h3>
+                    <p class="quiet">
+                      ${gettext(
+                        "Anyone with the link can read the messages without signing in. All members can see that the link exists.",
+                      )}
+                    </p>
+                    ${
+                      may("share")
+                        ? this._shareForm()
+                        : html`<p class="quiet">
+                            ${gettext("Only owners and admins can create these links.")}
+                          </p>`
+                    }${this._list("share")}
+                  </section>`
+          }
+          <section aria-labelledby="links-file">
+            <h3 id="links-file">${gettext("Download the chat")}</h3>
+            <ul class="download-list">
+              ${Object.entries(FORMATS).map(
+                ([format, [name, about]]) =>
+                  html`<li>
+                    <a
+                      class="button"
+                      href="/api/v1/chats/${encodeURIComponent(chat.id)}/export?format=${format}"
+                      download
+                      data-testid="export-${format}"
+                      >${glyph("down")}${name}</a
+                    >
+                    <span class="quiet">${about}</span>
+                  </li>`,
+              )}
+            </ul>
+          </section>
         </div>
       </div>
     </dialog>`;
@@ -80,51 +142,162 @@ export class LinksDialog extends View {
 
   /** @param {import("../store/chat.js").Chat} chat */
   _inviteForm(chat) {
-    const own = chat.participants.find(({ kind, id }) => kind === "user" && String(id) === me.id)?.role;
-    const roles = own === "owner" ? ["member", "admin", "owner"] : own === "admin" ? ["member", "admin"] : ["member"];
-    return html`<form class="link-form" @submit=${(/** @type {SubmitEvent} */ event) => this._make(event, "invite")}>
-      ${this._choice("days", gettext("Ends after"), DAYS.map((days) => [days, daysText(days)]), 7)}
-      ${this._choice("most_uses", gettext("Max. uses"), [["", gettext("Unlimited")], ...USES.map((uses) => /** @type {[number, string]} */ ([uses, usesText(uses)]))], "")}
-      ${roles.length > 1 ? this._choice("role", gettext("Role"), roles.map((role) => [role, ROLES[/** @type {keyof typeof ROLES} */ (role)]]), "member") : nothing}
-      <button type="submit" class="button" data-testid="make-invite" ?disabled=${this._busy}>${glyph("link")}${gettext("Create invite link")}</button></form>
+    const own = chat.participants.find(
+      ({ kind, id }) => kind === "user" && String(id) === me.id,
+    )?.role;
+    const roles =
+      own === "owner"
+        ? ["member", "admin", "owner"]
+        : own === "admin"
+          ? ["member", "admin"]
+          : ["member"];
+    return html`<form
+        class="link-form"
+        @submit=${(/** @type {SubmitEvent} */ event) => this._make(event, "invite")}
+      >
+        ${this._choice(
+          "days",
+          gettext("Ends after"),
+          DAYS.map((days) => [days, daysText(days)]),
+          7,
+        )}
+        ${this._choice(
+          "most_uses",
+          gettext("Max. uses"),
+          [
+            ["", gettext("Unlimited")],
+            ...USES.map((uses) => /** @type {[number, string]} */ ([uses, usesText(uses)])),
+          ],
+          "",
+        )}
+        ${
+          roles.length > 1
+            ? this._choice(
+                "role",
+                gettext("Role"),
+                roles.map((role) => [role, ROLES[/** @type {keyof typeof ROLES} */ (role)]]),
+                "member",
+              )
+            : nothing
+        }
+        <button type="submit" class="button" data-testid="make-invite" ?disabled=${this._busy}>
+          ${glyph("link")}${gettext("Create invite link")}
+        </button>
+      </form>
       ${this._address("invite")}`;
   }
 
   _shareForm() {
-    return html`<form class="link-form" @submit=${(/** @type {SubmitEvent} */ event) => this._make(event, "share")}>
-      ${this._choice("days", gettext("Ends after"), DAYS.map((days) => [days, daysText(days)]), 7)}
-      ${this._choice("grows", gettext("Include"), [["", gettext("messages so far")], ["1", gettext("later messages too")]], "")}
-      <button type="submit" class="button" data-testid="make-share" ?disabled=${this._busy}>${glyph("link")}${gettext("Create public link")}</button></form>
+    return html`<form
+        class="link-form"
+        @submit=${(/** @type {SubmitEvent} */ event) => this._make(event, "share")}
+      >
+        ${this._choice(
+          "days",
+          gettext("Ends after"),
+          DAYS.map((days) => [days, daysText(days)]),
+          7,
+        )}
+        ${this._choice(
+          "grows",
+          gettext("Include"),
+          [
+            ["", gettext("messages so far")],
+            ["1", gettext("later messages too")],
+          ],
+          "",
+        )}
+        <button type="submit" class="button" data-testid="make-share" ?disabled=${this._busy}>
+          ${glyph("link")}${gettext("Create public link")}
+        </button>
+      </form>
       ${this._address("share")}`;
   }
 
-  /** @param {string} name @param {string} label @param {(readonly [string|number, string])[]} choices @param {string|number} chosen */
+  /**
+   * @param {string} name
+   * @param {string} label
+   * @param {(readonly [string|number, string])[]} choices
+   * @param {string|number} chosen
+   */
   _choice(name, label, choices, chosen) {
-    return html`<label>${label} <select class="field" name=${name}>${choices.map(([value, text]) => html`<option value=${value} ?selected=${value === chosen}>${text}</option>`)}</select></label>`;
+    return html`<label
+      >${label}
+      <select class="field" name=${name}>
+        ${choices.map(
+          ([value, text]) =>
+            html`<option value=${value} ?selected=${value === chosen}>${text}</option>`,
+        )}
+      </select></label
+    >`;
   }
 
   /** The address of the link that was just made; the server does not have it. @param {Kind} kind */
   _address(kind) {
     if (this._made?.kind !== kind) return nothing;
     return html`<div class="link-address" role="status">
-      <label>${gettext("Copy this link now. You won't be able to see it again.")}
-        <input class="field" readonly .value=${this._made.url} data-testid="link-address" @focus=${(/** @type {FocusEvent} */ event) => /** @type {HTMLInputElement} */ (event.target).select()}></label>
-      <button type="button" class="button button-primary" data-testid="copy-link" @click=${this._copy}>${glyph(this._copied ? "check" : "copy")}${this._copied ? gettext("Copied") : gettext("Copy")}</button></div>`;
+      <label
+        >${gettext("Copy this link now. You won't be able to see it again.")}
+        <input
+          class="field"
+          readonly
+          .value=${this._made.url}
+          data-testid="link-address"
+          @focus=${(/** @type {FocusEvent} */ event) =>
+            /** @type {HTMLInputElement} */ (event.target).select()}
+      /></label>
+      <button
+        type="button"
+        class="button button-primary"
+        data-testid="copy-link"
+        @click=${this._copy}
+      >
+        ${glyph(this._copied ? "check" : "copy")}${
+          this._copied ? gettext("Copied") : gettext("Copy")
+        }
+      </button>
+    </div>`;
   }
 
   /** @param {Kind} kind */
   _list(kind) {
     const active = this._links[kind].filter(({ state }) => state === "active");
     if (active.length === 0) return nothing;
-    return html`<ul class="link-list" data-testid="${kind}-links">${active.map((link) => html`<li>
-      <span class="picker-text"><b dir="auto">${interpolate(gettext("By %(name)s, until %(day)s"), { name: people.nameOf(link.created_by), day: dayName(Date.parse(link.expires_at)) })}</b>
-        <small>${kind === "invite" ? usedText(link) : openedText(link)}</small></span>
-      ${this._mayRevoke(kind, link) ? html`<button type="button" class="button" ?disabled=${this._busy} @click=${() => this._revoke(kind, link)}>${gettext("Revoke")}</button>` : nothing}</li>`)}</ul>`;
+    return html`<ul class="link-list" data-testid="${kind}-links">
+      ${active.map(
+        (link) =>
+          html`<li>
+            <span class="picker-text"
+              ><b dir="auto"
+                >${interpolate(gettext("By %(name)s, until %(day)s"), {
+                  name: people.nameOf(link.created_by),
+                  day: dayName(Date.parse(link.expires_at)),
+                })}</b
+              >
+              <small>${kind === "invite" ? usedText(link) : openedText(link)}</small></span
+            >
+            ${
+              this._mayRevoke(kind, link)
+                ? html`<button
+                    type="button"
+                    class="button"
+                    ?disabled=${this._busy}
+                    @click=${() => this._revoke(kind, link)}
+                  >
+                    ${gettext("Revoke")}
+                  </button>`
+                : nothing
+            }
+          </li>`,
+      )}
+    </ul>`;
   }
 
   /** @param {Kind} kind @param {Link} link */
   _mayRevoke(kind, link) {
-    return this._chat?.rights.includes("share") || (kind === "invite" && link.created_by === me.username);
+    return (
+      this._chat?.rights.includes("share") || (kind === "invite" && link.created_by === me.username)
+    );
   }
 
   /** @param {SubmitEvent} event @param {Kind} kind */
@@ -160,11 +333,15 @@ export class LinksDialog extends View {
   async _copy() {
     this._copied = await copyText(this._made?.url ?? "");
     announce(this._copied ? gettext("Copied") : gettext("Copy the marked address yourself."));
-    if (!this._copied) /** @type {HTMLInputElement|null} */ (this.querySelector(".link-address input"))?.select();
+    if (!this._copied)
+      /** @type {HTMLInputElement|null} */ (this.querySelector(".link-address input"))?.select();
   }
 
   async _read() {
-    const [invite, share] = await Promise.all([api.get(this._path("invite")), api.get(this._path("share"))]);
+    const [invite, share] = await Promise.all([
+      api.get(this._path("invite")),
+      api.get(this._path("share")),
+    ]);
     this._links = { invite: invite.data, share: share.data };
   }
 

@@ -38,7 +38,8 @@ export class NewChatDialog extends DialogView {
     await this._show();
     await this._picker.updateComplete;
     // On a phone the keyboard would cover the list.
-    if (matchMedia("(pointer: fine)").matches) /** @type {HTMLInputElement} */ (this.querySelector(".dialog-body input")).focus();
+    if (matchMedia("(pointer: fine)").matches)
+      /** @type {HTMLInputElement} */ (this.querySelector(".dialog-body input")).focus();
   }
 
   /** @returns {PeoplePicker} */
@@ -47,18 +48,45 @@ export class NewChatDialog extends DialogView {
   }
 
   render() {
-    return html`<dialog class="dialog" aria-labelledby="dialog-title" data-testid="new-chat-dialog">${repeat(this._opened ? [this._opened] : [], (opened) => opened, () => this._form())}</dialog>`;
+    return html`<dialog class="dialog" aria-labelledby="dialog-title" data-testid="new-chat-dialog">
+      ${repeat(
+        this._opened ? [this._opened] : [],
+        (opened) => opened,
+        () => this._form(),
+      )}
+    </dialog>`;
   }
 
   _form() {
     const chat = this._chat;
     const taken = new Set(chat?.participants.map(({ kind, name }) => `${kind}:${name}`));
-    return html`<form class="dialog-form" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}>
+    return html`<form
+      class="dialog-form"
+      @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}
+    >
       ${this._head("dialog-title", chat ? gettext("Add people and agents") : gettext("New chat"))}
-      <div class="dialog-body">${chat ? nothing : html`<label for="chat-name">${gettext("Name")}</label>
-        <input class="field" id="chat-name" maxlength="200" autocomplete="off" placeholder=${gettext("Optional")}>`}<people-picker .taken=${taken}></people-picker></div>
-      <footer>${this._problem()}<button type="button" class="button" @click=${() => this._close()}>${gettext("Cancel")}</button>
-        <button type="submit" class="button button-primary" ?disabled=${this._isBusy}>${chat ? gettext("Add") : gettext("Start chat")}</button></footer>
+      <div class="dialog-body">
+        ${
+          chat
+            ? nothing
+            : html`<label for="chat-name">${gettext("Name")}</label>
+                <input
+                  class="field"
+                  id="chat-name"
+                  maxlength="200"
+                  autocomplete="off"
+                  placeholder=${gettext("Optional")}
+                />`
+        }<people-picker .taken=${taken}></people-picker>
+      </div>
+      <footer>
+        ${this._problem()}<button type="button" class="button" @click=${() => this._close()}>
+          ${gettext("Cancel")}
+        </button>
+        <button type="submit" class="button button-primary" ?disabled=${this._isBusy}>
+          ${chat ? gettext("Add") : gettext("Start chat")}
+        </button>
+      </footer>
     </form>`;
   }
 
@@ -78,7 +106,9 @@ export class NewChatDialog extends DialogView {
   async _start(users, agents) {
     const title = /** @type {HTMLInputElement} */ (this.querySelector("#chat-name")).value.trim();
     const isDirect = !title && users.length === 1 && agents.length === 0;
-    const chat = isDirect ? await store.message(users[0]) : await store.create(title, users, agents);
+    const chat = isDirect
+      ? await store.message(users[0])
+      : await store.create(title, users, agents);
     this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
   }
 

@@ -15,7 +15,9 @@ const EXPLAINED = {
   asker: gettext("Each person pays for their own questions, and is asked first."),
   owner: gettext("You pay for all answers, without being asked, as long as you own the chat."),
   pool: gettext("The pool pays for all answers while it lasts."),
-  sponsor: gettext("An agent's owner pays for its answers if they sponsor it, within their budget. You pay for other agents."),
+  sponsor: gettext(
+    "An agent's owner pays for its answers if they sponsor it, within their budget. You pay for other agents.",
+  ),
 };
 
 /** @typedef {{available: string, held: string, currency: string}} Pool decimal strings */
@@ -29,7 +31,9 @@ export class PayerDialog extends DialogView {
     this._chat = null;
     /** @type {Pool|null} null until it is read */
     this._pool = null;
-    /** @type {{amount: string, key: string}|null} the transfer into the pool that was not answered */
+    /**
+     * @type {{amount: string, key: string}|null} the transfer into the pool that was not answered
+     */
     this._filling = null;
   }
 
@@ -56,22 +60,52 @@ export class PayerDialog extends DialogView {
       <form class="dialog-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>
         ${this._head("payer-title", gettext("Who pays"))}
         <div class="dialog-body">
-          <fieldset class="payers"><legend class="visually-hidden">${gettext("Who pays for answers in this chat")}</legend>${Object.keys(PAYERS).map((payer) => this._choice(payer, chat))}</fieldset>
-          <h3>${gettext("The pool")}</h3><p class="pool-has" aria-live="polite" data-testid="pool">${this._pool ? poolText(this._pool) : "…"}</p>
+          <fieldset class="payers">
+            <legend class="visually-hidden">${gettext("Who pays for answers in this chat")}</legend>
+            ${Object.keys(PAYERS).map((payer) => this._choice(payer, chat))}
+          </fieldset>
+          <h3>${gettext("The pool")}</h3>
+          <p class="pool-has" aria-live="polite" data-testid="pool">
+            ${this._pool ? poolText(this._pool) : "…"}
+          </p>
           <label for="pool-amount">${gettext("Add from your balance (USD)")}</label>
-          <div class="pool-fill"><input class="field" id="pool-amount" inputmode="decimal" autocomplete="off" maxlength="20" placeholder=${padded("5")} data-testid="pool-amount">
-            <button type="button" class="button" data-testid="pool-fill" ?disabled=${this._isBusy} @click=${() => this._fill()}>${gettext("Add")}</button></div>
+          <div class="pool-fill">
+            <input
+              class="field"
+              id="pool-amount"
+              inputmode="decimal"
+              autocomplete="off"
+              maxlength="20"
+              placeholder=${padded("5")}
+              data-testid="pool-amount"
+            />
+            <button
+              type="button"
+              class="button"
+              data-testid="pool-fill"
+              ?disabled=${this._isBusy}
+              @click=${() => this._fill()}
+            >
+              ${gettext("Add")}
+            </button>
+          </div>
         </div>
-        <footer>${this._problem()}<button type="button" class="button" @click=${() => this._close()}>${gettext("Close")}</button>
-          <button type="submit" class="button button-primary">${gettext("Save")}</button></footer>
+        <footer>
+          ${this._problem()}<button type="button" class="button" @click=${() => this._close()}>
+            ${gettext("Close")}
+          </button>
+          <button type="submit" class="button button-primary">${gettext("Save")}</button>
+        </footer>
       </form>
     </dialog>`;
   }
 
   /** @param {string} payer @param {import("../store/chat.js").Chat} chat */
   _choice(payer, chat) {
-    return html`<label class="picker-option"><span class="picker-text"><b>${PAYERS[payer]}</b><small>${EXPLAINED[payer]}</small></span>
-      <input type="radio" name="payer" value=${payer} ?checked=${payer === chat.payer}></label>`;
+    return html`<label class="picker-option"
+      ><span class="picker-text"><b>${PAYERS[payer]}</b><small>${EXPLAINED[payer]}</small></span>
+      <input type="radio" name="payer" value=${payer} ?checked=${payer === chat.payer}
+    /></label>`;
   }
 
   _fill() {
@@ -87,7 +121,11 @@ export class PayerDialog extends DialogView {
       this._filling = null;
       field.value = "";
       this._pool = pool;
-      announce(interpolate(gettext("The pool now has %(amount)s."), { amount: formatAmount(pool.available, pool.currency) }));
+      announce(
+        interpolate(gettext("The pool now has %(amount)s."), {
+          amount: formatAmount(pool.available, pool.currency),
+        }),
+      );
       wallet.refresh();
     });
   }
@@ -111,5 +149,8 @@ customElements.define("payer-dialog", PayerDialog);
 function poolText({ available, held, currency }) {
   const amount = formatAmount(available, currency);
   if (held === "0") return interpolate(gettext("Pool: %(amount)s"), { amount });
-  return interpolate(gettext("Pool: %(amount)s, of which %(held)s is on hold"), { amount, held: formatAmount(held, currency) });
+  return interpolate(gettext("Pool: %(amount)s, of which %(held)s is on hold"), {
+    amount,
+    held: formatAmount(held, currency),
+  });
 }

@@ -1,4 +1,7 @@
-/** The pages of a PDF file, one below the other. A page is drawn when it comes near, and let go when it is far. */
+/**
+ * The pages of a PDF file, one below the other. A page is drawn when it comes near, and let go when
+ * it is far.
+ */
 
 import { View, spinner } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -34,7 +37,10 @@ const vendored = (path) => String(new URL(`../../vendor/${path}`, import.meta.ur
 /** Fetched with the first file. @type {Promise<Library>|null} */
 let library = null;
 
-/** Without an answer of the server there is none for the next file either: it is fetched again. @returns {Promise<Library>} */
+/**
+ * Without an answer of the server there is none for the next file either: it is fetched again.
+ * @returns {Promise<Library>}
+ */
 async function load() {
   try {
     const pdf = await import("../../vendor/pdf/pdf.js");
@@ -48,7 +54,13 @@ async function load() {
 
 /** The pages of the file at `src`. */
 class PdfPages extends View {
-  static properties = { src: {}, width: { type: Number }, _sheets: { state: true }, _problem: { state: true }, _isCut: { state: true } };
+  static properties = {
+    src: {},
+    width: { type: Number },
+    _sheets: { state: true },
+    _problem: { state: true },
+    _isCut: { state: true },
+  };
 
   constructor() {
     super();
@@ -90,13 +102,31 @@ class PdfPages extends View {
     const sheets = this._sheets;
     if (!sheets) return spinner(gettext("Loading"));
     const count = this._document?.numPages ?? sheets.length;
-    return html`${this._isCut ? html`<p class="viewer-note">${gettext("This is the beginning of the file. Download it to read the rest.")}</p>` : nothing}
-      ${sheets.map((sheet, at) => {
-        const label = interpolate(gettext("Page %(n)s of %(count)s"), { n: at + 1, count });
-        return html`<figure class="pdf-page" data-at=${at} .style=${`--width: ${this.width}; --ratio: ${sheet.ratio}`}>
-          <canvas role="img" aria-label=${label} aria-hidden=${sheet.problem ? "true" : "false"}></canvas><figcaption>${label}${sheet.problem ? html`<p class="dialog-error">${sheet.problem}</p>` : nothing}</figcaption>
-          <p class="visually-hidden" dir="auto">${sheet.text}</p></figure>`;
-      })}`;
+    return html`${
+      this._isCut
+        ? html`<p class="viewer-note">
+            ${gettext("This is the beginning of the file. Download it to read the rest.")}
+          </p>`
+        : nothing
+    }
+    ${sheets.map((sheet, at) => {
+      const label = interpolate(gettext("Page %(n)s of %(count)s"), { n: at + 1, count });
+      return html`<figure
+        class="pdf-page"
+        data-at=${at}
+        .style=${`--width: ${this.width}; --ratio: ${sheet.ratio}`}
+      >
+        <canvas
+          role="img"
+          aria-label=${label}
+          aria-hidden=${sheet.problem ? "true" : "false"}
+        ></canvas>
+        <figcaption>
+          ${label}${sheet.problem ? html`<p class="dialog-error">${sheet.problem}</p>` : nothing}
+        </figcaption>
+        <p class="visually-hidden" dir="auto">${sheet.text}</p>
+      </figure>`;
+    })}`;
   }
 
   /** @param {string} src */
@@ -109,15 +139,28 @@ class PdfPages extends View {
       const { getDocument } = await (library ||= load());
       if (this.src !== src || !this.isConnected) return;
       this._task = getDocument({
-        url: src, cMapUrl: vendored("pdf-worker/cmaps/"), wasmUrl: vendored("pdf-worker/pictures/"), useWasm: false, useWorkerFetch: true, enableXfa: false,
-        disableAutoFetch: true, disableStream: true, maxImageSize: PICTURE_POINTS, verbosity: 0,
+        url: src,
+        cMapUrl: vendored("pdf-worker/cmaps/"),
+        wasmUrl: vendored("pdf-worker/pictures/"),
+        useWasm: false,
+        useWorkerFetch: true,
+        enableXfa: false,
+        disableAutoFetch: true,
+        disableStream: true,
+        maxImageSize: PICTURE_POINTS,
+        verbosity: 0,
       });
       const opened = await this._task.promise;
       const first = (await opened.getPage(1)).getViewport({ scale: 1 });
       if (this.src !== src || !this.isConnected) return;
       this._document = opened;
       this._isCut = opened.numPages > PAGES;
-      this._sheets = Array.from({ length: Math.min(opened.numPages, PAGES) }, () => ({ ratio: first.height / first.width, text: "", problem: "", drawing: null }));
+      this._sheets = Array.from({ length: Math.min(opened.numPages, PAGES) }, () => ({
+        ratio: first.height / first.width,
+        text: "",
+        problem: "",
+        drawing: null,
+      }));
     } catch (error) {
       if (this.src === src && this.isConnected) this._problem = problemOf(error);
     }
@@ -134,15 +177,18 @@ class PdfPages extends View {
   }
 
   _observe() {
-    this._observer = new IntersectionObserver((entries) => {
-      for (const { target, isIntersecting } of entries) {
-        const at = Number(/** @type {HTMLElement} */ (target).dataset.at);
-        if (isIntersecting) this._near.add(at);
-        else this._near.delete(at);
-        if (isIntersecting) this._draw(at);
-        else this._release(at);
-      }
-    }, { root: this.closest(".viewer-place"), rootMargin: "60%" });
+    this._observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries) {
+          const at = Number(/** @type {HTMLElement} */ (target).dataset.at);
+          if (isIntersecting) this._near.add(at);
+          else this._near.delete(at);
+          if (isIntersecting) this._draw(at);
+          else this._release(at);
+        }
+      },
+      { root: this.closest(".viewer-place"), rootMargin: "60%" },
+    );
     for (const figure of this.querySelectorAll("figure")) this._observer.observe(figure);
   }
 
@@ -181,12 +227,17 @@ class PdfPages extends View {
     const canvas = this._canvas(at);
     const whole = page.getViewport({ scale: 1 });
     const wanted = (canvas.clientWidth * devicePixelRatio) / whole.width;
-    const viewport = page.getViewport({ scale: Math.min(wanted, POINTS / Math.max(whole.width, whole.height)) });
+    const viewport = page.getViewport({
+      scale: Math.min(wanted, POINTS / Math.max(whole.width, whole.height)),
+    });
     if (canvas.width === Math.floor(viewport.width) && !sheet.drawing) return;
     sheet.drawing?.cancel();
     // The page that is there stays until the other one is whole.
     const fresh = document.createElement("canvas");
-    Object.assign(fresh, { width: Math.floor(viewport.width), height: Math.floor(viewport.height) });
+    Object.assign(fresh, {
+      width: Math.floor(viewport.width),
+      height: Math.floor(viewport.height),
+    });
     const drawing = page.render({ canvas: fresh, viewport });
     sheet.drawing = drawing;
     try {
@@ -209,7 +260,8 @@ class PdfPages extends View {
 customElements.define("pdf-pages", PdfPages);
 
 /** @param {unknown} error */
-const isCancelled = (error) => error instanceof Error && error.name === "RenderingCancelledException";
+const isCancelled = (error) =>
+  error instanceof Error && error.name === "RenderingCancelledException";
 
 /** What a person reads of a file that is not shown. @param {unknown} error */
 function problemOf(error) {

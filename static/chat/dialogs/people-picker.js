@@ -26,7 +26,12 @@ const SEARCH_AFTER_MS = 200;
 const NONE = { choices: [], error: "" };
 
 export class PeoplePicker extends View {
-  static properties = { taken: { attribute: false }, _people: { state: true }, _agents: { state: true }, _wanted: { state: true } };
+  static properties = {
+    taken: { attribute: false },
+    _people: { state: true },
+    _agents: { state: true },
+    _wanted: { state: true },
+  };
 
   constructor() {
     super();
@@ -50,7 +55,9 @@ export class PeoplePicker extends View {
 
   /** @param {"user"|"agent"} kind @returns {string[]} the names that were chosen */
   chosen(kind) {
-    return Array.from(this._chosen.values()).filter((one) => one.kind === kind).map(({ name }) => name);
+    return Array.from(this._chosen.values())
+      .filter((one) => one.kind === kind)
+      .map(({ name }) => name);
   }
 
   /** @returns {HTMLInputElement} */
@@ -64,21 +71,47 @@ export class PeoplePicker extends View {
     const has = (/** @type {string|undefined} */ text) => folded(text || "").includes(wanted);
     const people = this._withAddress(this._free(this._people ?? NONE));
     const agents = known.filter(({ name, description }) => has(name) || has(description));
-    const count = agents.length === known.length ? String(known.length) : interpolate(gettext("%(n)s of %(count)s"), { n: agents.length, count: known.length });
+    const count =
+      agents.length === known.length
+        ? String(known.length)
+        : interpolate(gettext("%(n)s of %(count)s"), { n: agents.length, count: known.length });
     return html`<div class="picker">
       <label for="picker-search">${gettext("Find people and agents")}</label>
-      <input type="search" class="field" id="picker-search" placeholder=${gettext("Search by name")} autocomplete="off" @input=${() => this._written()}>
-      <h3>${gettext("People")}</h3>${this._list(gettext("People"), this._people, people, () => this._readPeople())}
-      <h3>${gettext("Agents")}<span class="picker-count">${this._agents ? count : ""}</span></h3>${this._list(gettext("Agents"), this._agents, agents, () => this._readAgents())}
+      <input
+        type="search"
+        class="field"
+        id="picker-search"
+        placeholder=${gettext("Search by name")}
+        autocomplete="off"
+        @input=${() => this._written()}
+      />
+      <h3>${gettext("People")}</h3>
+      ${this._list(gettext("People"), this._people, people, () => this._readPeople())}
+      <h3>${gettext("Agents")}<span class="picker-count">${this._agents ? count : ""}</span></h3>
+      ${this._list(gettext("Agents"), this._agents, agents, () => this._readAgents())}
       <a class="button button-quiet" href="/account/agents">${gettext("Connect your own agent")}</a>
     </div>`;
   }
 
-  /** @param {string} label @param {Found|null} found @param {Choice[]} shown @param {() => void} again */
+  /**
+   * @param {string} label
+   * @param {Found|null} found
+   * @param {Choice[]} shown
+   * @param {() => void} again
+   */
   _list(label, found, shown, again) {
-    return html`<ul class="picker-list" aria-label=${label}>${found?.error
-      ? html`<li class="picker-none">${found.error} <button type="button" class="button" @click=${again}>${gettext("Try again")}</button></li>`
-      : found && !shown.length ? html`<li class="picker-none">${gettext("No matches.")}</li>` : repeat(shown, keyOf, (choice) => this._option(choice))}</ul>`;
+    return html`<ul class="picker-list" aria-label=${label}>
+      ${
+        found?.error
+          ? html`<li class="picker-none">
+              ${found.error}
+              <button type="button" class="button" @click=${again}>${gettext("Try again")}</button>
+            </li>`
+          : found && !shown.length
+            ? html`<li class="picker-none">${gettext("No matches.")}</li>`
+            : repeat(shown, keyOf, (choice) => this._option(choice))
+      }
+    </ul>`;
   }
 
   /** @param {Choice} choice */
@@ -86,15 +119,40 @@ export class PeoplePicker extends View {
     const { kind, name, description, pricing } = choice;
     const key = keyOf(choice);
     const price = priceText(pricing);
-    return html`<li><label class="picker-option">${face(name, kind)}<span class="picker-text"><b>${name}</b>${description ? html`<small>${description}</small>` : nothing}${
-      price ? html`<small class="price">${price}</small>` : nothing}</span><input type="checkbox" name=${key} .checked=${this._chosen.has(key)}
-      @change=${(/** @type {Event} */ event) => this._choose(choice, /** @type {HTMLInputElement} */ (event.target).checked)}></label></li>`;
+    return html`<li>
+      <label class="picker-option"
+        >${face(name, kind)}<span class="picker-text"
+          ><b>${name}</b>${description ? html`<small>${description}</small>` : nothing}${
+            price ? html`<small class="price">${price}</small>` : nothing
+          }</span
+        ><input
+          type="checkbox"
+          name=${key}
+          .checked=${this._chosen.has(key)}
+          @change=${(/** @type {Event} */ event) =>
+            this._choose(choice, /** @type {HTMLInputElement} */ (event.target).checked)}
+      /></label>
+    </li>`;
   }
 
-  /** A whole name in the field is that of a person of another server. @param {Choice[]} people @returns {Choice[]} */
+  /**
+   * A whole name in the field is that of a person of another server.
+   * @param {Choice[]} people
+   * @returns {Choice[]}
+   */
   _withAddress(people) {
-    const isAddress = /^[^\s@]+@[^\s@]+$/.test(this._wanted) && !people.some(({ name }) => name === this._wanted);
-    return isAddress ? [...people, { kind: "user", name: this._wanted, description: gettext("On another server: will be invited") }] : people;
+    const isAddress =
+      /^[^\s@]+@[^\s@]+$/.test(this._wanted) && !people.some(({ name }) => name === this._wanted);
+    return isAddress
+      ? [
+          ...people,
+          {
+            kind: "user",
+            name: this._wanted,
+            description: gettext("On another server: will be invited"),
+          },
+        ]
+      : people;
   }
 
   /** @param {Found} found @returns {Choice[]} those who are not in the chat */
@@ -118,13 +176,19 @@ export class PeoplePicker extends View {
 
   async _readPeople() {
     const wanted = this._wanted;
-    const found = await read(`/users?q=${encodeURIComponent(wanted)}`, (/** @type {{username: string}} */ { username }) => ({ kind: "user", name: username }));
+    const found = await read(
+      `/users?q=${encodeURIComponent(wanted)}`,
+      (/** @type {{username: string}} */ { username }) => ({ kind: "user", name: username }),
+    );
     // An answer that is late is not that of the words in the field now.
     if (wanted === this._wanted) this._people = found;
   }
 
   async _readAgents() {
-    this._agents = await read("/agents", (/** @type {Omit<Choice, "kind">} */ agent) => ({ ...agent, kind: "agent" }));
+    this._agents = await read("/agents", (/** @type {Omit<Choice, "kind">} */ agent) => ({
+      ...agent,
+      kind: "agent",
+    }));
   }
 }
 customElements.define("people-picker", PeoplePicker);

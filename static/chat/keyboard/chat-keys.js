@@ -5,9 +5,19 @@ import { isFrom } from "../store/entry.js";
 
 /** @typedef {import("../composer/composer.js").ChatComposer|null} Composer */
 
-/** The arrow up, where nothing is written, changes one's last message. @param {KeyboardEvent} event @param {Composer} composer */
+/**
+ * The arrow up, where nothing is written, changes one's last message.
+ * @param {KeyboardEvent} event
+ * @param {Composer} composer
+ */
 export function editLast(event, composer) {
-  if (event.key !== "ArrowUp" || event.defaultPrevented || !(event.target instanceof HTMLTextAreaElement) || !composer?.isEmpty) return;
+  if (
+    event.key !== "ArrowUp" ||
+    event.defaultPrevented ||
+    !(event.target instanceof HTMLTextAreaElement) ||
+    !composer?.isEmpty
+  )
+    return;
   const last = page.state.entries.findLast((entry) => isFrom(entry, me.id) && !entry.deletedAt);
   if (!last) return;
   event.preventDefault();
@@ -19,8 +29,11 @@ export function editLast(event, composer) {
  * @param {KeyboardEvent} event @param {Composer} composer
  * @returns {boolean} whether the key had this meaning
  */
-export function escape(event, composer) {
-  const isWriting = event.isComposing || event.keyCode === 229 || Boolean(/** @type {HTMLInputElement} */ (event.target).value);
+export function onEscape(event, composer) {
+  const isWriting =
+    event.isComposing ||
+    event.keyCode === 229 ||
+    Boolean(/** @type {HTMLInputElement} */ (event.target).value);
   if (isWriting) return false;
   if (page.state.replyTo) {
     page.dispatch({ type: "reply-to", entry: null });

@@ -7,14 +7,20 @@ const START_OF_WORD = /[\s\-_.,:/(]/;
 /**
  * @param {string} typed
  * @param {string} name
- * @returns {number} 0 where the letters are not in the name in their order; more for letters in a row, at starts of words and in short names
+ * @returns {number} 0 where the letters are not in the name in their order; more for letters in a
+ *   row, at starts of words and in short names
  */
 export function fit(typed, name) {
   const wanted = folded(typed).replace(/\s+/g, "");
   const text = folded(name);
   if (!wanted) return 1;
   const direct = text.indexOf(folded(typed).trim());
-  if (direct >= 0) return 1000 + (direct === 0 || START_OF_WORD.test(text[direct - 1]) ? 500 : 0) - Math.min(text.length, 400);
+  if (direct >= 0)
+    return (
+      1000 +
+      (direct === 0 || START_OF_WORD.test(text[direct - 1]) ? 500 : 0) -
+      Math.min(text.length, 400)
+    );
   let score = 0;
   let last = -1;
   for (const letter of wanted) {

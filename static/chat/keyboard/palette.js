@@ -16,7 +16,11 @@ const THEMES = { system: gettext("as the system"), light: gettext("light"), dark
 async function setTheme(theme) {
   try {
     await settings.change({ theme });
-    announce(interpolate(gettext("Theme: %(name)s"), { name: THEMES[/** @type {keyof typeof THEMES} */ (theme)] }));
+    announce(
+      interpolate(gettext("Theme: %(name)s"), {
+        name: THEMES[/** @type {keyof typeof THEMES} */ (theme)],
+      }),
+    );
   } catch (error) {
     if (!isApiError(error)) throw error;
     announce(error.message);
@@ -24,7 +28,8 @@ async function setTheme(theme) {
 }
 
 /** @param {string} section */
-const openSettings = (section) => () => dispatchEvent(new CustomEvent("open-settings", { detail: section }));
+const openSettings = (section) => () =>
+  dispatchEvent(new CustomEvent("open-settings", { detail: section }));
 
 /**
  * @typedef {object} Choice
@@ -34,9 +39,16 @@ const openSettings = (section) => () => dispatchEvent(new CustomEvent("open-sett
  * @property {() => void} run
  */
 
-/** Fires (bubbling) what the chosen command means: `open-chat`, `new-chat`, `open-search`, `open-threads`, `toggle-members`, `share-chat`, `show-shortcuts`. */
+/**
+ * Fires (bubbling) what the chosen command means: `open-chat`, `new-chat`, `open-search`,
+ * `open-threads`, `toggle-members`, `share-chat`, `show-shortcuts`.
+ */
 class CommandPalette extends View {
-  static properties = { _typed: { state: true }, _active: { state: true }, _isOpen: { state: true } };
+  static properties = {
+    _typed: { state: true },
+    _active: { state: true },
+    _isOpen: { state: true },
+  };
 
   constructor() {
     super();
@@ -50,7 +62,11 @@ class CommandPalette extends View {
   connectedCallback() {
     super.connectedCallback();
     addEventListener("keydown", (event) => {
-      const isWanted = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k";
+      const isWanted =
+        (event.ctrlKey || event.metaKey) &&
+        !event.shiftKey &&
+        !event.altKey &&
+        event.key.toLowerCase() === "k";
       if (!isWanted) return;
       event.preventDefault();
       if (this._isOpen) this._dialog.close();
@@ -77,14 +93,48 @@ class CommandPalette extends View {
   }
 
   render() {
-    this._found = this._isOpen ? sorted(this._typed, this._choices(), ({ name }) => name).slice(0, SHOWN) : [];
-    return html`<dialog class="dialog palette" aria-label=${gettext("Commands and chats")} data-testid="palette" @close=${() => this._closed()} @click=${(/** @type {Event} */ event) => this._outside(event)}>
+    this._found = this._isOpen
+      ? sorted(this._typed, this._choices(), ({ name }) => name).slice(0, SHOWN)
+      : [];
+    return html`<dialog
+      class="dialog palette"
+      aria-label=${gettext("Commands and chats")}
+      data-testid="palette"
+      @close=${() => this._closed()}
+      @click=${(/** @type {Event} */ event) => this._outside(event)}
+    >
       <div class="palette-box">
-        <label class="palette-field">${glyph("search")}<input type="text" role="combobox" aria-label=${gettext("Jump to a chat or run a command")} placeholder=${gettext("Jump to a chat or run a command")} autocomplete="off" spellcheck="false"
-          maxlength="100" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${this._found.length ? `palette-${this._active}` : nothing}
-          data-testid="palette-text" @input=${() => this._written()} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}></label>
-        <ul class="palette-list" id="palette-list" role="listbox" aria-label=${gettext("Commands and chats")}>${this._found.map((choice, at) => this._option(choice, at))}</ul>
-        ${this._found.length ? nothing : html`<p class="palette-none" role="status">${gettext("No results. Try a shorter search.")}</p>`}
+        <label class="palette-field"
+          >${glyph("search")}<input
+            type="text"
+            role="combobox"
+            aria-label=${gettext("Jump to a chat or run a command")}
+            placeholder=${gettext("Jump to a chat or run a command")}
+            autocomplete="off"
+            spellcheck="false"
+            maxlength="100"
+            aria-expanded="true"
+            aria-controls="palette-list"
+            aria-activedescendant=${this._found.length ? `palette-${this._active}` : nothing}
+            data-testid="palette-text"
+            @input=${() => this._written()}
+            @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+        /></label>
+        <ul
+          class="palette-list"
+          id="palette-list"
+          role="listbox"
+          aria-label=${gettext("Commands and chats")}
+        >
+          ${this._found.map((choice, at) => this._option(choice, at))}
+        </ul>
+        ${
+          this._found.length
+            ? nothing
+            : html`<p class="palette-none" role="status">
+                ${gettext("No results. Try a shorter search.")}
+              </p>`
+        }
       </div>
     </dialog>`;
   }
@@ -95,36 +145,109 @@ class CommandPalette extends View {
 
   /** @param {Choice} choice @param {number} at */
   _option(choice, at) {
-    return html`<li role="option" id="palette-${at}" aria-selected=${String(at === this._active)} @click=${() => this._choose(choice)}>${choice.picture}<span dir="auto">${choice.name}</span><small>${choice.note}</small></li>`;
+    return html`<li
+      role="option"
+      id="palette-${at}"
+      aria-selected=${String(at === this._active)}
+      @click=${() => this._choose(choice)}
+    >
+      ${choice.picture}<span dir="auto">${choice.name}</span><small>${choice.note}</small>
+    </li>`;
   }
 
   /** @returns {Choice[]} */
   _choices() {
-    const fire = (/** @type {string} */ type) => () => this.dispatchEvent(new CustomEvent(type, { bubbles: true }));
+    const fire = (/** @type {string} */ type) => () =>
+      this.dispatchEvent(new CustomEvent(type, { bubbles: true }));
     const go = (/** @type {string} */ path) => () => location.assign(path);
-    const logout = /** @type {HTMLFormElement|null} */ (document.querySelector("form[action$='logout/'], form[action$=logout]"));
+    const logout = /** @type {HTMLFormElement|null} */ (
+      document.querySelector("form[action$='logout/'], form[action$=logout]")
+    );
     const isInChat = Boolean(document.querySelector("chat-view .members-button"));
     /** @type {(Choice|false)[]} */
     const commands = [
       { name: gettext("New chat"), note: "", picture: glyph("add"), run: fire("new-chat") },
-      { name: gettext("Search messages"), note: gettext("Ctrl+Shift+F"), picture: glyph("search"), run: fire("open-search") },
-      { name: gettext("Threads"), note: gettext("Ctrl+Shift+L"), picture: glyph("thread"), run: fire("open-threads") },
-      isInChat && { name: gettext("Show or hide the members"), note: "", picture: glyph("members"), run: fire("toggle-members") },
-      isInChat && { name: gettext("Share and download"), note: "", picture: glyph("link"), run: () => this.dispatchEvent(new CustomEvent("share-chat", { bubbles: true, detail: store.get(page.state.chatId) })) },
-      { name: gettext("Keyboard shortcuts"), note: "?", picture: glyph("code"), run: fire("show-shortcuts") },
-      ...Object.entries(THEMES).filter(([theme]) => theme !== settings.values.theme).map(([theme, label]) => ({ name: interpolate(gettext("Theme: %(name)s"), { name: label }), note: "", picture: glyph("spark"), run: () => setTheme(theme) })),
+      {
+        name: gettext("Search messages"),
+        note: gettext("Ctrl+Shift+F"),
+        picture: glyph("search"),
+        run: fire("open-search"),
+      },
+      {
+        name: gettext("Threads"),
+        note: gettext("Ctrl+Shift+L"),
+        picture: glyph("thread"),
+        run: fire("open-threads"),
+      },
+      isInChat && {
+        name: gettext("Show or hide the members"),
+        note: "",
+        picture: glyph("members"),
+        run: fire("toggle-members"),
+      },
+      isInChat && {
+        name: gettext("Share and download"),
+        note: "",
+        picture: glyph("link"),
+        run: () =>
+          this.dispatchEvent(
+            new CustomEvent("share-chat", { bubbles: true, detail: store.get(page.state.chatId) }),
+          ),
+      },
+      {
+        name: gettext("Keyboard shortcuts"),
+        note: "?",
+        picture: glyph("code"),
+        run: fire("show-shortcuts"),
+      },
+      ...Object.entries(THEMES)
+        .filter(([theme]) => theme !== settings.values.theme)
+        .map(([theme, label]) => ({
+          name: interpolate(gettext("Theme: %(name)s"), { name: label }),
+          note: "",
+          picture: glyph("spark"),
+          run: () => setTheme(theme),
+        })),
       { name: gettext("Settings"), note: "", picture: glyph("settings"), run: openSettings("") },
-      { name: gettext("Notifications"), note: gettext("Settings"), picture: glyph("settings"), run: openSettings("notifications") },
-      { name: gettext("Profile and picture"), note: gettext("Settings"), picture: glyph("settings"), run: openSettings("profile") },
-      { name: gettext("Account and API keys"), note: "", picture: glyph("file"), run: go("/account") },
+      {
+        name: gettext("Notifications"),
+        note: gettext("Settings"),
+        picture: glyph("settings"),
+        run: openSettings("notifications"),
+      },
+      {
+        name: gettext("Profile and picture"),
+        note: gettext("Settings"),
+        picture: glyph("settings"),
+        run: openSettings("profile"),
+      },
+      {
+        name: gettext("Account and API keys"),
+        note: "",
+        picture: glyph("file"),
+        run: go("/account"),
+      },
       { name: gettext("Money"), note: "", picture: glyph("wallet"), run: go("/money") },
       { name: gettext("Agents"), note: "", picture: glyph("spark"), run: go("/agents") },
-      logout !== null && { name: gettext("Sign out"), note: "", picture: glyph("back"), run: () => logout.requestSubmit() },
+      logout !== null && {
+        name: gettext("Sign out"),
+        note: "",
+        picture: glyph("back"),
+        run: () => logout.requestSubmit(),
+      },
     ];
     const chats = store.list.map((chat) => {
       const others = store.others(chat);
-      const run = () => this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
-      return { name: store.nameOf(chat), note: unreadOf(chat).counts ? interpolate(gettext("%(n)s unread"), { n: unreadOf(chat).shown }) : gettext("Chat"), picture: faceOfChat(chat, store.nameOf(chat), others), run };
+      const run = () =>
+        this.dispatchEvent(new CustomEvent("open-chat", { bubbles: true, detail: chat.id }));
+      return {
+        name: store.nameOf(chat),
+        note: unreadOf(chat).counts
+          ? interpolate(gettext("%(n)s unread"), { n: unreadOf(chat).shown })
+          : gettext("Chat"),
+        picture: faceOfChat(chat, store.nameOf(chat), others),
+        run,
+      };
     });
     return [...commands.filter((command) => command !== false), ...chats];
   }

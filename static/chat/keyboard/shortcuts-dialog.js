@@ -44,14 +44,24 @@ const KEYS = [
 ];
 
 /** @param {EventTarget|null} target */
-const isWriting = (target) => target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+const isWriting = (target) =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || target.matches("input, textarea, select"));
 
 class ShortcutsDialog extends View {
   connectedCallback() {
     super.connectedCallback();
     addEventListener("show-shortcuts", () => this.open());
     addEventListener("keydown", (event) => {
-      if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isWriting(event.target)) return;
+      if (
+        event.key !== "?" ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        event.isComposing ||
+        isWriting(event.target)
+      )
+        return;
       if (document.querySelector("dialog[open]")) return;
       event.preventDefault();
       this.open();
@@ -67,14 +77,52 @@ class ShortcutsDialog extends View {
   }
 
   render() {
-    return html`<dialog class="dialog" aria-labelledby="shortcuts-title" data-testid="shortcuts"><div class="dialog-form">
-      <header><h2 id="shortcuts-title">${gettext("Shortcuts and commands")}</h2>
-        <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
-      <div class="dialog-body shortcuts" tabindex="0" role="region" aria-labelledby="shortcuts-title">
-        ${KEYS.map(({ heading, keys }) => html`<h3>${heading}</h3><dl>${keys.map(([key, note]) => html`<div><dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd>`)}</dt><dd>${note}</dd></div>`)}</dl>`)}
-        <h3>${gettext("Commands in the message field")}</h3>
-        <dl>${COMMANDS.map(({ name, argument, note }) => html`<div><dt><kbd>/${name}${argument ? ` ${argument}` : ""}</kbd></dt><dd>${note}</dd></div>`)}</dl>
-      </div></div></dialog>`;
+    return html`<dialog class="dialog" aria-labelledby="shortcuts-title" data-testid="shortcuts">
+      <div class="dialog-form">
+        <header>
+          <h2 id="shortcuts-title">${gettext("Shortcuts and commands")}</h2>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label=${gettext("Close")}
+            title=${gettext("Close")}
+            @click=${() => this._dialog.close()}
+          >
+            ${glyph("close")}
+          </button>
+        </header>
+        <div
+          class="dialog-body shortcuts"
+          tabindex="0"
+          role="region"
+          aria-labelledby="shortcuts-title"
+        >
+          ${KEYS.map(
+            ({ heading, keys }) =>
+              html`<h3>${heading}</h3>
+                <dl>
+                  ${keys.map(
+                    ([key, note]) =>
+                      html`<div>
+                        <dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd>`)}</dt>
+                        <dd>${note}</dd>
+                      </div>`,
+                  )}
+                </dl>`,
+          )}
+          <h3>${gettext("Commands in the message field")}</h3>
+          <dl>
+            ${COMMANDS.map(
+              ({ name, argument, note }) =>
+                html`<div>
+                  <dt><kbd>/${name}${argument ? ` ${argument}` : ""}</kbd></dt>
+                  <dd>${note}</dd>
+                </div>`,
+            )}
+          </dl>
+        </div>
+      </div>
+    </dialog>`;
   }
 }
 customElements.define("shortcuts-dialog", ShortcutsDialog);

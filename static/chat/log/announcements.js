@@ -1,4 +1,7 @@
-/** What is announced to screen readers of the open chat: answers that begin and end, and what agents ask for. */
+/**
+ * What is announced to screen readers of the open chat: answers that begin and end, and what agents
+ * ask for.
+ */
 
 import { outcomeText } from "../cards/approval-card.js";
 import { announce } from "../dom.js";
@@ -16,7 +19,11 @@ const ENDS = {
   failed: gettext("%(agent)s: answer failed"),
 };
 /** @type {Record<string, string>} */
-const REASONED = { ...ENDS, cancelled: gettext("%(agent)s: answer stopped by %(reason)s"), failed: gettext("%(agent)s: answer failed. %(reason)s") };
+const REASONED = {
+  ...ENDS,
+  cancelled: gettext("%(agent)s: answer stopped by %(reason)s"),
+  failed: gettext("%(agent)s: answer failed. %(reason)s"),
+};
 
 /** Says each thing once. */
 export class Announcements {
@@ -26,7 +33,12 @@ export class Announcements {
 
   /** @param {import("../store/entry.js").Entry} entry a message that arrived from another person */
   message({ name, content }) {
-    announce(interpolate(gettext("%(name)s: %(text)s"), { name: people.nameOf(name), text: beginningOf(content, READ_CHARS) || gettext("sent a file") }));
+    announce(
+      interpolate(gettext("%(name)s: %(text)s"), {
+        name: people.nameOf(name),
+        text: beginningOf(content, READ_CHARS) || gettext("sent a file"),
+      }),
+    );
   }
 
   /** @param {{id: string, agent?: string}} response an answer that grows */
@@ -36,12 +48,21 @@ export class Announcements {
     announce(interpolate(gettext("%(name)s is answering"), { name: agent }));
   }
 
-  /** @param {import("../../uamp/live-response.js").LiveResponse} response that ended; its reason says who stopped it, or why it failed */
+  /**
+   * @param {import("../../uamp/live-response.js").LiveResponse} response that ended; its reason
+   *   says who stopped it, or why it failed
+   */
   ended({ id, agent, status, reason, parts }) {
     if (!this._said.has(id)) return;
     const written = parts.map((part) => (part.kind === "text" ? part.text : "")).join("\n");
     const text = beginningOf(written, READ_CHARS) || gettext("No text");
-    announce(interpolate((reason ? REASONED : ENDS)[status], { agent: agent || gettext("Agent"), reason: reason ?? "", text }));
+    announce(
+      interpolate((reason ? REASONED : ENDS)[status], {
+        agent: agent || gettext("Agent"),
+        reason: reason ?? "",
+        text,
+      }),
+    );
   }
 
   /**
@@ -54,6 +75,12 @@ export class Announcements {
       this._said.add(approval.key);
       announce(outcomeText(approval));
     }
-    if (asked) announce(interpolate(gettext("%(agent)s asks to use %(name)s. Allow or refuse it at the end of the chat."), { agent: asked.agent, name: asked.name }));
+    if (asked)
+      announce(
+        interpolate(
+          gettext("%(agent)s asks to use %(name)s. Allow or refuse it at the end of the chat."),
+          { agent: asked.agent, name: asked.name },
+        ),
+      );
   }
 }

@@ -25,15 +25,20 @@ class LiveResponseView extends View {
     this._hadFocus = false;
     this._name = "";
     /** Found before it is drawn. @type {import("../../uamp/live-response.js").LiveResponse} */
-    this._response = /** @type {import("../../uamp/live-response.js").LiveResponse} */ (/** @type {unknown} */ (undefined));
+    this._response = /** @type {import("../../uamp/live-response.js").LiveResponse} */ (
+      /** @type {unknown} */ (undefined)
+    );
     this._live = new Selected(this, pageAt, (state) => state.live.get(this.responseId));
     this._own = new Selected(this, pageAt, (state) => state.own.has(this.responseId));
-    this._isToPay = new Selected(this, pageAt, (state) => state.payments.some(({ responseId }) => responseId === this.responseId));
+    this._isToPay = new Selected(this, pageAt, (state) =>
+      state.payments.some(({ responseId }) => responseId === this.responseId),
+    );
   }
 
   /** Many deltas may come in one frame of the screen: one drawing is enough. */
   async scheduleUpdate() {
-    if (this.hasUpdated && this._response?.status === "running") await new Promise(requestAnimationFrame);
+    if (this.hasUpdated && this._response?.status === "running")
+      await new Promise(requestAnimationFrame);
     return super.scheduleUpdate();
   }
 
@@ -43,7 +48,12 @@ class LiveResponseView extends View {
     this._name = this._response.agent || gettext("Agent");
     this.className = "message from-agent is-live";
     this.setAttribute("role", "article");
-    this.setAttribute("aria-label", this._response.status === "running" ? interpolate(gettext("%(name)s is answering"), { name: this._name }) : interpolate(gettext("The answer of %(name)s"), { name: this._name }));
+    this.setAttribute(
+      "aria-label",
+      this._response.status === "running"
+        ? interpolate(gettext("%(name)s is answering"), { name: this._name })
+        : interpolate(gettext("The answer of %(name)s"), { name: this._name }),
+    );
     Object.assign(this.dataset, { testid: "live-response", status: this._response.status });
     this._hadFocus = this.contains(document.activeElement);
   }
@@ -51,19 +61,38 @@ class LiveResponseView extends View {
   render() {
     const { _response: response, _name: name } = this;
     const isRunning = response.status === "running";
-    const waitsFor = response.waitsFor || (this._isToPay.value ? gettext("Waiting for your payment") : "");
-    return html`
-      <div class="message-side">${face(name, "agent")}</div>
+    const waitsFor =
+      response.waitsFor || (this._isToPay.value ? gettext("Waiting for your payment") : "");
+    return html` <div class="message-side">${face(name, "agent")}</div>
       <div class="message-main">
         <div class="live-head">
           ${messageHead(name, "agent", null, response.transport)}
-          <button type="button" class="link stop-answer" data-testid="stop-answer" aria-label=${interpolate(gettext("Stop the answer of %(name)s"), { name })}
-            ?hidden=${!isRunning || pageAt(this).state.own.has(this.responseId)} ?disabled=${this._stopping} @click=${() => this._stop()}>${gettext("Stop")}</button>
+          <button
+            type="button"
+            class="link stop-answer"
+            data-testid="stop-answer"
+            aria-label=${interpolate(gettext("Stop the answer of %(name)s"), { name })}
+            ?hidden=${!isRunning || pageAt(this).state.own.has(this.responseId)}
+            ?disabled=${this._stopping}
+            @click=${() => this._stop()}
+          >
+            ${gettext("Stop")}
+          </button>
         </div>
         <div class="bubble">
-          <div class="parts">${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}</div>
-          <div class="dots" ?hidden=${!isRunning || Boolean(waitsFor) || response.parts.length > 0}>${dots}</div>
-          ${isRunning && waitsFor ? html`<p class="message-waiting" data-testid="waits-for">${glyph("wallet")}<span>${waitsFor}</span></p>` : ""}
+          <div class="parts">
+            ${partsTemplate(response.parts, { isLive: true, isRunning, agent: name })}
+          </div>
+          <div class="dots" ?hidden=${!isRunning || Boolean(waitsFor) || response.parts.length > 0}>
+            ${dots}
+          </div>
+          ${
+            isRunning && waitsFor
+              ? html`<p class="message-waiting" data-testid="waits-for">
+                  ${glyph("wallet")}<span>${waitsFor}</span>
+                </p>`
+              : ""
+          }
           ${isRunning ? "" : endingLine(response.status, response.reason, this.again)}
         </div>
         <div class="message-foot is-reserved"></div>
@@ -72,7 +101,12 @@ class LiveResponseView extends View {
 
   updated() {
     // The button goes away: the focus stays in the chat.
-    if (this._hadFocus && document.activeElement instanceof HTMLElement && document.activeElement.hidden) this._focusChat();
+    if (
+      this._hadFocus &&
+      document.activeElement instanceof HTMLElement &&
+      document.activeElement.hidden
+    )
+      this._focusChat();
   }
 
   _focusChat() {

@@ -25,7 +25,10 @@ const READER_MS = 1_000;
 /** @typedef {import("../../uamp/approvals.js").Approval} Approval */
 /** @typedef {import("./message.js").ChatMessage} ChatMessage */
 
-/** Fires `bottom` when the newest message is in view, `older`, `newer` and `newest` when these messages are wanted, `place` (detail: a place in the log) for others. */
+/**
+ * Fires `bottom` when the newest message is in view, `older`, `newer` and `newest` when these
+ * messages are wanted, `place` (detail: a place in the log) for others.
+ */
 export class MessageList extends View {
   static properties = {
     mayDecide: { attribute: false },
@@ -71,8 +74,13 @@ export class MessageList extends View {
   }
 
   firstUpdated() {
-    this._place = new ScrollPlace(this._log, /** @type {HTMLElement} */ (this.querySelector(".log-messages")));
-    const resizes = new ResizeObserver(() => (this._following ? this._toBottom() : this._place?.restore()));
+    this._place = new ScrollPlace(
+      this._log,
+      /** @type {HTMLElement} */ (this.querySelector(".log-messages")),
+    );
+    const resizes = new ResizeObserver(() =>
+      this._following ? this._toBottom() : this._place?.restore(),
+    );
     resizes.observe(this._log);
     resizes.observe(/** @type {Element} */ (this._log.firstElementChild));
   }
@@ -91,10 +99,17 @@ export class MessageList extends View {
     return pageAt(this);
   }
 
-  /** What is asked for here: in the open thread, or in the chat for all other places. @template {{thread?: string}} T @param {T[]} list @returns {T[]} */
+  /**
+   * What is asked for here: in the open thread, or in the chat for all other places.
+   * @template {{thread?: string}} T
+   * @param {T[]} list
+   * @returns {T[]}
+   */
   _here(list) {
     const open = this._thread.value;
-    return list.filter(({ thread }) => (this._page === threadPage ? thread === open : !thread || thread !== open));
+    return list.filter(({ thread }) =>
+      this._page === threadPage ? thread === open : !thread || thread !== open,
+    );
   }
 
   get atBottom() {
@@ -104,7 +119,8 @@ export class MessageList extends View {
   willUpdate() {
     const { entries, hasNewer } = this._state.value;
     const { activeElement } = document;
-    this._had = activeElement instanceof HTMLElement && this.contains(activeElement) ? activeElement : null;
+    this._had =
+      activeElement instanceof HTMLElement && this.contains(activeElement) ? activeElement : null;
     if (!this._following) this._place?.remember();
     // There is more below: its end is not the end of the chat.
     if (hasNewer) this._following = false;
@@ -115,30 +131,81 @@ export class MessageList extends View {
   render() {
     const state = this._state.value;
     const want = (/** @type {"older"|"newer"} */ end) => this._want(end);
+    // The place of loading is an element of its own: one that grew into the greeting of an empty
+    // chat would move up the page.
     const moves = { handleEvent: () => this._moves(), passive: true };
-    return html`
-      <div class="log" role="log" aria-live="off" aria-label=${state.thread ? gettext("Replies") : gettext("Messages")} aria-describedby="log-keys" tabindex="0"
-        @scroll=${{ handleEvent: () => this._scrolled(), passive: true }} @wheel=${moves} @touchmove=${moves} @pointerdown=${moves}
-        @keydown=${(/** @type {KeyboardEvent} */ event) => { this._moves(); rowKey(event); }}>
+    return html` <div
+        class="log"
+        role="log"
+        aria-live="off"
+        aria-label=${state.thread ? gettext("Replies") : gettext("Messages")}
+        aria-describedby="log-keys"
+        tabindex="0"
+        @scroll=${{ handleEvent: () => this._scrolled(), passive: true }}
+        @wheel=${moves}
+        @touchmove=${moves}
+        @pointerdown=${moves}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => {
+          this._moves();
+          rowKey(event);
+        }}
+      >
         <div class="log-column">
-          ${state.loaded
-            ? html`<div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${topTemplate(state, want)}</div>`
-            // An element of its own: one that grew into the greeting of an empty chat would move up the page.
-            : html`<div class="log-top" ?hidden=${state.entries.length === 0 && state.turns.length > 0}>${spinner(gettext("Loading"))}</div>`}
-          <div class="log-messages">${repeat(state.loaded ? rowsOf(state) : [], ({ key }) => key, (row) => rowTemplate(row, this._isDirect))}</div>
-          ${state.hasNewer ? html`<div class="log-bottom">${bottomTemplate(state, want)}</div>` : endTemplate(state, (list) => this._here(list), this.mayDecide)}
+          ${
+            state.loaded
+              ? html`<div
+                  class="log-top"
+                  ?hidden=${state.entries.length === 0 && state.turns.length > 0}
+                >
+                  ${topTemplate(state, want)}
+                </div>`
+              : html`<div
+                  class="log-top"
+                  ?hidden=${state.entries.length === 0 && state.turns.length > 0}
+                >
+                  ${spinner(gettext("Loading"))}
+                </div>`
+          }
+          <div class="log-messages">
+            ${repeat(
+              state.loaded ? rowsOf(state) : [],
+              ({ key }) => key,
+              (row) => rowTemplate(row, this._isDirect),
+            )}
+          </div>
+          ${
+            state.hasNewer
+              ? html`<div class="log-bottom">${bottomTemplate(state, want)}</div>`
+              : endTemplate(state, (list) => this._here(list), this.mayDecide)
+          }
         </div>
       </div>
-      ${state.thread ? nothing : html`<p class="visually-hidden" id="log-keys">${gettext("Use the arrow keys to move between messages. M opens the menu, T the thread.")}</p>`}
+      ${
+        state.thread
+          ? nothing
+          : html`<p class="visually-hidden" id="log-keys">
+              ${gettext(
+                "Use the arrow keys to move between messages. M opens the menu, T the thread.",
+              )}
+            </p>`
+      }
       ${this._unreadAbove(state)}
-      <button type="button" class="jump" ?hidden=${this._following} data-testid="jump" @click=${() => this._jumped()}>
+      <button
+        type="button"
+        class="jump"
+        ?hidden=${this._following}
+        data-testid="jump"
+        @click=${() => this._jumped()}
+      >
         ${glyph("down")}<span>${this._jumpLabel(state)}</span>
       </button>`;
   }
 
   async updated() {
-    // A row that moves loses the focus. A button that was pressed may go away: the focus stays in the chat.
-    if (this._had && !this.contains(document.activeElement)) (this._had.isConnected ? this._had : this._log).focus({ preventScroll: true });
+    // A row that moves loses the focus. A button that was pressed may go away: the focus stays in
+    // the chat.
+    if (this._had && !this.contains(document.activeElement))
+      (this._had.isConnected ? this._had : this._log).focus({ preventScroll: true });
     await Promise.all(this._rows.map((view) => view.updateComplete));
     if (this._following) this._toBottom();
     else this._place?.restore();
@@ -166,15 +233,23 @@ export class MessageList extends View {
     this._log.scrollTo({ top, behavior: smooth && !isFar ? "smooth" : "instant" });
     // Where the page went by itself must not look like a reader who scrolled up.
     this._remember();
-    if (!smooth && scrollHeight - this._scrollTop - clientHeight >= NEAR_BOTTOM_PX) this._following = false;
+    if (!smooth && scrollHeight - this._scrollTop - clientHeight >= NEAR_BOTTOM_PX)
+      this._following = false;
   }
 
-  /** How far the page goes by itself: to where one's question is at the top, for a person who wants to read its answer from there. */
+  /**
+   * How far the page goes by itself: to where one's question is at the top, for a person who wants
+   * to read its answer from there.
+   */
   _stayAt() {
     if (settings.values.follow_answers) return Infinity;
     const question = this._question;
     if (!question || question === this._leftQuestion) return Infinity;
-    return this._log.scrollTop + question.getBoundingClientRect().top - this._log.getBoundingClientRect().top;
+    return (
+      this._log.scrollTop +
+      question.getBoundingClientRect().top -
+      this._log.getBoundingClientRect().top
+    );
   }
 
   /** One's own message, behind which only agents wrote. @returns {Element|undefined} */
@@ -203,18 +278,29 @@ export class MessageList extends View {
     return true;
   }
 
-  /** A way to the first message that was not read, where it is farther up than what is here. @param {OpenChat} state */
+  /**
+   * A way to the first message that was not read, where it is farther up than what is here.
+   * @param {OpenChat} state
+   */
   _unreadAbove({ unreadAfter, entries, hasOlder }) {
-    if (unreadAfter === null || !hasOlder || !entries.length || unreadAfter >= entries[0].seq) return nothing;
-    return html`<button type="button" class="jump is-up" data-testid="first-unread"
-      @click=${() => this.dispatchEvent(new CustomEvent("place", { detail: unreadAfter }))}>${glyph("up")}<span>${gettext("First unread")}</span></button>`;
+    if (unreadAfter === null || !hasOlder || !entries.length || unreadAfter >= entries[0].seq)
+      return nothing;
+    return html`<button
+      type="button"
+      class="jump is-up"
+      data-testid="first-unread"
+      @click=${() => this.dispatchEvent(new CustomEvent("place", { detail: unreadAfter }))}
+    >
+      ${glyph("up")}<span>${gettext("First unread")}</span>
+    </button>`;
   }
 
   /** @param {OpenChat} state */
   _jumpLabel({ arrived }) {
     const unseen = arrived.filter((seq) => seq > (this._seen ?? 0)).length;
     if (!unseen) return gettext("Latest");
-    if (unseen === ARRIVED_KEPT) return interpolate(gettext("%(n)s or more new messages"), { n: unseen });
+    if (unseen === ARRIVED_KEPT)
+      return interpolate(gettext("%(n)s or more new messages"), { n: unseen });
     return interpolate(ngettext("%(n)s new message", "%(n)s new messages", unseen), { n: unseen });
   }
 
@@ -237,10 +323,13 @@ export class MessageList extends View {
   _scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     const wasFollowing = this._following;
-    const isNear = !this._page.state.hasNewer && scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
-    // What grows below (a picture that arrives) is not the reader who scrolls up, nor is the browser that
-    // scrolls because the log became shorter, where another message has come since.
-    const isReader = performance.now() - this._movedAt < READER_MS || this._sizes === `${scrollHeight} ${clientHeight}`;
+    const isNear =
+      !this._page.state.hasNewer && scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
+    // What grows below (a picture that arrives) is not the reader who scrolls up, nor is the
+    // browser that scrolls because the log became shorter, where another message has come since.
+    const isReader =
+      performance.now() - this._movedAt < READER_MS ||
+      this._sizes === `${scrollHeight} ${clientHeight}`;
     if (isNear || (scrollTop < this._scrollTop && isReader)) this._following = isNear;
     else if (wasFollowing && scrollTop < this._scrollTop) this._toBottom();
     this._remember();
@@ -252,7 +341,11 @@ export class MessageList extends View {
   _wantMore() {
     const { scrollTop, scrollHeight, clientHeight } = this._log;
     if (scrollTop < NEAR_END_PX && this._page.state.loadingOlder === "no") this._want("older");
-    if (scrollHeight - scrollTop - clientHeight < NEAR_END_PX && this._page.state.loadingNewer === "no") this._want("newer");
+    if (
+      scrollHeight - scrollTop - clientHeight < NEAR_END_PX &&
+      this._page.state.loadingNewer === "no"
+    )
+      this._want("newer");
   }
 
   /** @param {"older"|"newer"} end */

@@ -1,4 +1,7 @@
-/** The arrows at an answer that was made again: each reader sees the version that they choose, the newest at first. */
+/**
+ * The arrows at an answer that was made again: each reader sees the version that they choose, the
+ * newest at first.
+ */
 
 import { attempt, versionsOf } from "../actions/acts.js";
 import { pageAt } from "../context.js";
@@ -15,8 +18,8 @@ import { gettext, interpolate } from "../words.js";
  */
 
 /**
- * Fires (bubbling) `version` with the version to show, null for the newest. The versions are read when the
- * arrows come into view.
+ * Fires (bubbling) `version` with the version to show, null for the newest. The versions are read
+ * when the arrows come into view.
  */
 class MessageVersions extends View {
   static properties = {
@@ -32,7 +35,10 @@ class MessageVersions extends View {
     /** @type {Entry[]|null} those before the newest, the first one first */
     this._former = null;
     this._at = -1;
-    /** The acts that the former versions have. @type {import("../../uamp/types.js").Frame[]|null} */
+    /**
+     * The acts that the former versions have.
+     * @type {import("../../uamp/types.js").Frame[]|null}
+     */
     this._applied = null;
     /** @type {IntersectionObserver|null} */
     this._sight = null;
@@ -78,19 +84,44 @@ class MessageVersions extends View {
   }
 
   render() {
-    if (!this._former) return html`<span class="mark" data-testid="answered-again">${gettext("Regenerated")}</span>`;
+    if (!this._former)
+      return html`<span class="mark" data-testid="answered-again">${gettext("Regenerated")}</span>`;
     const count = this._former.length + 1;
     const at = this._at;
     const place = interpolate(gettext("%(n)s of %(count)s"), { n: at + 1, count });
-    return html`<span class="versions" role="group" aria-label=${gettext("Versions of the answer")} data-testid="versions">
-      ${this._arrow(gettext("Earlier version"), "is-back", "version-before", at - 1, at === 0)}<span data-testid="version">${place}</span
-      >${this._arrow(gettext("Later version"), "", "version-after", at + 1, at === count - 1)}</span>`;
+    return html`<span
+      class="versions"
+      role="group"
+      aria-label=${gettext("Versions of the answer")}
+      data-testid="versions"
+    >
+      ${this._arrow(gettext("Earlier version"), "is-back", "version-before", at - 1, at === 0)}<span
+        data-testid="version"
+        >${place}</span
+      >${this._arrow(gettext("Later version"), "", "version-after", at + 1, at === count - 1)}</span
+    >`;
   }
 
-  /** At an end an arrow keeps the focus and does nothing. @param {string} label @param {string} name @param {string} testId @param {number} to @param {boolean} isEnd */
+  /**
+   * At an end an arrow keeps the focus and does nothing.
+   * @param {string} label
+   * @param {string} name
+   * @param {string} testId
+   * @param {number} to
+   * @param {boolean} isEnd
+   */
   _arrow(label, name, testId, to, isEnd) {
-    return html`<button type="button" class="icon-button version-arrow ${name}" aria-label=${label} title=${label} aria-disabled=${isEnd ? "true" : nothing}
-      data-testid=${testId} @click=${() => (isEnd ? undefined : this._choose(to))}>${glyph("chevron")}</button>`;
+    return html`<button
+      type="button"
+      class="icon-button version-arrow ${name}"
+      aria-label=${label}
+      title=${label}
+      aria-disabled=${isEnd ? "true" : nothing}
+      data-testid=${testId}
+      @click=${() => (isEnd ? undefined : this._choose(to))}
+    >
+      ${glyph("chevron")}
+    </button>`;
   }
 
   /** @param {number} at */
@@ -98,7 +129,9 @@ class MessageVersions extends View {
     const former = this._former || [];
     this._at = at;
     this._show(former[at]);
-    announce(interpolate(gettext("Version %(n)s of %(count)s"), { n: at + 1, count: former.length + 1 }));
+    announce(
+      interpolate(gettext("Version %(n)s of %(count)s"), { n: at + 1, count: former.length + 1 }),
+    );
   }
 
   /** @param {Entry|undefined} former */

@@ -23,7 +23,9 @@ import "./message-versions.js";
 import { gettext, interpolate } from "../words.js";
 
 const READERS_SHOWN = 5;
-/** How many characters of a text are shown at first: people paste, agents write what one asked for. */
+/**
+ * How many characters of a text are shown at first: people paste, agents write what one asked for.
+ */
 const SHOWN = { user: 4_000, agent: 20_000 };
 const MARKED_MS = 2_500;
 /** How much of a text a screen reader reads when the message gets the focus. */
@@ -34,7 +36,8 @@ const READ_CHARS = 500;
  * @typedef {import("../store/open-chat.js").Reader} Reader
  */
 
-const namesOf = (/** @type {Reader[]} */ readers) => readers.map((reader) => people.nameOf(reader.username)).join(", ");
+const namesOf = (/** @type {Reader[]} */ readers) =>
+  readers.map((reader) => people.nameOf(reader.username)).join(", ");
 
 /** Fires (bubbling) `message-menu` with the message, and what its actions fire. */
 export class ChatMessage extends View {
@@ -44,7 +47,11 @@ export class ChatMessage extends View {
     follows: { attribute: false },
     error: { attribute: false },
     again: { attribute: false },
-    readers: { attribute: false, hasChanged: (/** @type {Reader[]} */ now, /** @type {Reader[]|undefined} */ before) => !before || namesOf(now) !== namesOf(before) },
+    readers: {
+      attribute: false,
+      hasChanged: (/** @type {Reader[]} */ now, /** @type {Reader[]|undefined} */ before) =>
+        !before || namesOf(now) !== namesOf(before),
+    },
     tick: { attribute: false },
     receipt: { attribute: false },
     isEditing: { attribute: false },
@@ -90,9 +97,18 @@ export class ChatMessage extends View {
     /** @type {Entry|null} the former version that the reader chose */
     this._former = null;
     // The buttons beside a message are made when the pointer or the focus comes.
-    for (const type of ["pointerenter", "focusin"]) this.addEventListener(type, () => { this._isNear = true; });
-    this.addEventListener("pointerleave", () => { this._isNear = this.contains(document.activeElement); });
-    this.addEventListener("focusout", (event) => { this._isNear = this.matches(":hover") || this.contains(/** @type {Node|null} */ (/** @type {FocusEvent} */ (event).relatedTarget)); });
+    for (const type of ["pointerenter", "focusin"])
+      this.addEventListener(type, () => {
+        this._isNear = true;
+      });
+    this.addEventListener("pointerleave", () => {
+      this._isNear = this.contains(document.activeElement);
+    });
+    this.addEventListener("focusout", (event) => {
+      this._isNear =
+        this.matches(":hover") ||
+        this.contains(/** @type {Node|null} */ (/** @type {FocusEvent} */ (event).relatedTarget));
+    });
     onLongPress(this, () => this.openMenu());
   }
 
@@ -107,13 +123,20 @@ export class ChatMessage extends View {
     this._isInThread = pageAt(this) !== page;
     if (entry.deletedAt) this.isRemoved = false;
     // What was taken from the newest version, and a newer one, is shown at once.
-    if (changed.has("entry") && (entry.deletedAt || changed.get("entry")?.id !== entry.id)) this._former = null;
+    if (changed.has("entry") && (entry.deletedAt || changed.get("entry")?.id !== entry.id))
+      this._former = null;
     if (changed.has("entry") || changed.has("_former")) this._parts = partsOf(this.shown);
     if (changed.has("target") && this.target) this._mark();
-    this._name = (entry.sender_kind === "user" && people.nameOf(entry.name)) || entry.name || (entry.sender_kind === "agent" ? gettext("Agent") : gettext("A former member"));
+    this._name =
+      (entry.sender_kind === "user" && people.nameOf(entry.name)) ||
+      entry.name ||
+      (entry.sender_kind === "agent" ? gettext("Agent") : gettext("A former member"));
     // A message that follows one of the same sender closely needs no head of its own.
-    this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${this.follows ? "is-following" : ""} ${
-      this._isMarked ? "is-marked" : ""} ${this._mentionsMe ? "is-for-me" : ""} ${this.isRemoved ? "is-removed" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
+    this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${
+      this.follows ? "is-following" : ""
+    } ${this._isMarked ? "is-marked" : ""} ${
+      this._mentionsMe ? "is-for-me" : ""
+    } ${this.isRemoved ? "is-removed" : ""} ${entry.deletedAt ? "is-deleted" : ""}`;
     this.tabIndex = -1;
     this.setAttribute("role", "article");
     this.setAttribute("aria-label", this._spoken());
@@ -129,20 +152,56 @@ export class ChatMessage extends View {
   /** What a screen reader reads when the message gets the focus: who wrote it, what, when. */
   _spoken() {
     const { content, content_items: items, deletedAt, at } = this.shown;
-    const text = deletedAt ? gettext("This message was deleted.") : [beginningOf(content, READ_CHARS), ...(items ?? []).map(({ filename }) => filename)].filter(Boolean).join(", ");
-    return [`${this.isMine ? gettext("You") : this._name}: ${text || gettext("Files")}`, fullTime(at)].join(", ");
+    const text = deletedAt
+      ? gettext("This message was deleted.")
+      : [beginningOf(content, READ_CHARS), ...(items ?? []).map(({ filename }) => filename)]
+          .filter(Boolean)
+          .join(", ");
+    return [
+      `${this.isMine ? gettext("You") : this._name}: ${text || gettext("Files")}`,
+      fullTime(at),
+    ].join(", ");
   }
 
   render() {
     const { entry, isMine, _name: name } = this;
-    return html`
-      <div class="message-side"><button type="button" class="face-button" tabindex="-1" aria-label=${interpolate(gettext("Profile of %(name)s"), { name })} ?disabled=${!entry.name} data-testid="open-profile"
-        @click=${() => this._openProfile()}>${face(entry.name || name, entry.sender_kind)}</button></div>
+    return html` <div class="message-side">
+        <button
+          type="button"
+          class="face-button"
+          tabindex="-1"
+          aria-label=${interpolate(gettext("Profile of %(name)s"), { name })}
+          ?disabled=${!entry.name}
+          data-testid="open-profile"
+          @click=${() => this._openProfile()}
+        >
+          ${face(entry.name || name, entry.sender_kind)}
+        </button>
+      </div>
       <div class="message-main">
-        ${messageHead(isMine ? gettext("You") : name, entry.sender_kind, this.shown.at, this.shown.transport)}
-        ${this.isEditing && !entry.deletedAt ? html`<message-editor .entry=${entry}></message-editor>` : this._bubbleRow()}
-        ${this._linkCards()}${this._former ? nothing : reactionsTemplate(entry)}${this._isInThread ? shownInChat(entry) : html`${fromThread(entry)}${replyStrip(entry)}`}
-        <div class="message-foot">${this._answerTools()}${this._marks()}${isSignable(this.shown) ? html`<signature-badge .entry=${this.shown}></signature-badge>` : nothing}${this._tick()}${this.receipt && !this._former ? receiptTemplate(this.receipt, this.shown) : ""}</div>
+        ${messageHead(
+          isMine ? gettext("You") : name,
+          entry.sender_kind,
+          this.shown.at,
+          this.shown.transport,
+        )}
+        ${
+          this.isEditing && !entry.deletedAt
+            ? html`<message-editor .entry=${entry}></message-editor>`
+            : this._bubbleRow()
+        }
+        ${this._linkCards()}${this._former ? nothing : reactionsTemplate(entry)}${
+          this._isInThread ? shownInChat(entry) : html`${fromThread(entry)}${replyStrip(entry)}`
+        }
+        <div class="message-foot">
+          ${this._answerTools()}${this._marks()}${
+            isSignable(this.shown)
+              ? html`<signature-badge .entry=${this.shown}></signature-badge>`
+              : nothing
+          }${this._tick()}${
+            this.receipt && !this._former ? receiptTemplate(this.receipt, this.shown) : ""
+          }
+        </div>
         ${this._readersTemplate()}
       </div>`;
   }
@@ -156,24 +215,60 @@ export class ChatMessage extends View {
   _bubbleRow() {
     const entry = this.shown;
     return html`<div class="bubble-row">
-      <div class="bubble">${entry.deletedAt ? html`<p class="deleted" data-testid="deleted">${gettext("This message was deleted.")}</p>`
-        : html`${quoteTemplate(entry.reply_to)}<div class="parts">${partsTemplate(this._parts, { most: SHOWN[entry.sender_kind], agent: entry.sender_kind === "agent" ? this._name : "" })}</div>`}${this._former ? endingLine(entry.status) : endingLine(entry.status, this.error, this.again)}</div>
-      <div class="message-tools ${this._isNear ? "is-near" : ""}">${this._isNear ? actionsFor(entry).filter(({ isQuick }) => isQuick).map((action) => this._quick(action)) : nothing}${this._isAnswer ? nothing : this._more()}</div>
+      <div class="bubble">
+        ${
+          entry.deletedAt
+            ? html`<p class="deleted" data-testid="deleted">
+                ${gettext("This message was deleted.")}
+              </p>`
+            : html`${quoteTemplate(entry.reply_to)}
+                <div class="parts">
+                  ${partsTemplate(this._parts, {
+                    most: SHOWN[entry.sender_kind],
+                    agent: entry.sender_kind === "agent" ? this._name : "",
+                  })}
+                </div>`
+        }${
+          this._former ? endingLine(entry.status) : endingLine(entry.status, this.error, this.again)
+        }
+      </div>
+      <div class="message-tools ${this._isNear ? "is-near" : ""}">
+        ${
+          this._isNear
+            ? actionsFor(entry)
+                .filter(({ isQuick }) => isQuick)
+                .map((action) => this._quick(action))
+            : nothing
+        }${this._isAnswer ? nothing : this._more()}
+      </div>
     </div>`;
   }
 
   /** @param {import("../actions/actions.js").MessageAction} action */
   _quick(action) {
     const label = action.label(this.shown).replace("…", "");
-    return html`<button type="button" class="icon-button message-quick" aria-label=${label} title=${label} data-testid="quick-${action.name}"
-      @click=${() => action.run(this.shown, /** @type {HTMLElement} */ (this.querySelector(".message-more")))}>${glyph(action.icon)}</button>`;
+    return html`<button
+      type="button"
+      class="icon-button message-quick"
+      aria-label=${label}
+      title=${label}
+      data-testid="quick-${action.name}"
+      @click=${() =>
+        action.run(this.shown, /** @type {HTMLElement} */ (this.querySelector(".message-more")))}
+    >
+      ${glyph(action.icon)}
+    </button>`;
   }
 
   /** What people do most with an answer, below its text. */
   _answerTools() {
     if (!this._isAnswer) return nothing;
-    const below = actionsFor(this.shown).filter(({ isBelow, name }) => isBelow && (name !== "answer-again" || this.isLatest));
-    return html`<span class="answer-tools" role="group" aria-label=${gettext("Actions")}>${below.map((action) => this._quick(action))}${this._more()}</span>`;
+    const below = actionsFor(this.shown).filter(
+      ({ isBelow, name }) => isBelow && (name !== "answer-again" || this.isLatest),
+    );
+    return html`<span class="answer-tools" role="group" aria-label=${gettext("Actions")}
+      >${below.map((action) => this._quick(action))}${this._more()}</span
+    >`;
   }
 
   /** Whether it is an answer that is there. */
@@ -183,25 +278,78 @@ export class ChatMessage extends View {
 
   /** The button that opens the menu. */
   _more() {
-    const label = this.isMine ? gettext("More actions for your message") : interpolate(gettext("More actions for the message of %(name)s"), { name: this._name });
-    return html`<button type="button" class="icon-button message-more" aria-label=${label} title=${label} aria-haspopup="menu" aria-expanded="false"
-      data-testid="message-more" @click=${() => this.openMenu()}>${glyph("more")}</button>`;
+    const label = this.isMine
+      ? gettext("More actions for your message")
+      : interpolate(gettext("More actions for the message of %(name)s"), { name: this._name });
+    return html`<button
+      type="button"
+      class="icon-button message-more"
+      aria-label=${label}
+      title=${label}
+      aria-haspopup="menu"
+      aria-expanded="false"
+      data-testid="message-more"
+      @click=${() => this.openMenu()}
+    >
+      ${glyph("more")}
+    </button>`;
   }
 
-  /** That it is pinned, that it was edited, which opens the earlier texts, and the way to its former versions. */
+  /**
+   * That it is pinned, that it was edited, which opens the earlier texts, and the way to its former
+   * versions.
+   */
   _marks() {
     const { entry } = this;
-    if ((entry.deletedAt && !entry.versionOf) || (!entry.pinned && !entry.revision && !entry.versionOf)) return nothing;
-    const fires = (/** @type {string} */ type) => (/** @type {MouseEvent} */ event) => event.currentTarget?.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
-    return html`${entry.pinned ? html`<span class="mark" data-testid="pinned">${glyph("pin")}${gettext("Pinned")}</span>` : nothing}${
-      entry.revision ? html`<button type="button" class="link mark" data-testid="edited" title=${fullTime(entry.editedAt ?? 0)} @click=${fires("show-revisions")}>${gettext("Edited")}</button>` : nothing}${
-      entry.versionOf ? html`<message-versions .entry=${entry} @version=${(/** @type {CustomEvent<Entry|null>} */ event) => { this._former = event.detail; }}></message-versions>` : nothing}`;
+    if (
+      (entry.deletedAt && !entry.versionOf) ||
+      (!entry.pinned && !entry.revision && !entry.versionOf)
+    )
+      return nothing;
+    const fires = (/** @type {string} */ type) => (/** @type {MouseEvent} */ event) =>
+      event.currentTarget?.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
+    return html`${
+      entry.pinned
+        ? html`<span class="mark" data-testid="pinned">${glyph("pin")}${gettext("Pinned")}</span>`
+        : nothing
+    }${
+      entry.revision
+        ? html`<button
+            type="button"
+            class="link mark"
+            data-testid="edited"
+            title=${fullTime(entry.editedAt ?? 0)}
+            @click=${fires("show-revisions")}
+          >
+            ${gettext("Edited")}
+          </button>`
+        : nothing
+    }${
+      entry.versionOf
+        ? html`<message-versions
+            .entry=${entry}
+            @version=${(/** @type {CustomEvent<Entry|null>} */ event) => {
+              this._former = event.detail;
+            }}
+          ></message-versions>`
+        : nothing
+    }`;
   }
 
-  /** What the pages say about themselves to which a person links; of agents the server reads none. */
+  /**
+   * What the pages say about themselves to which a person links; of agents the server reads none.
+   */
   _linkCards() {
     const { entry } = this;
-    if (!start.link_cards || this._former || this.isEditing || entry.deletedAt || entry.sender_kind !== "user" || !entry.content.includes("://")) return nothing;
+    if (
+      !start.link_cards ||
+      this._former ||
+      this.isEditing ||
+      entry.deletedAt ||
+      entry.sender_kind !== "user" ||
+      !entry.content.includes("://")
+    )
+      return nothing;
     return html`<link-cards .messageId=${entry.id} .revision=${entry.revision ?? 0}></link-cards>`;
   }
 
@@ -209,13 +357,24 @@ export class ChatMessage extends View {
     if (!this.tick) return nothing;
     const isRead = this.tick === "read";
     const text = isRead ? gettext("Read") : gettext("Sent");
-    return html`<span class="tick is-${this.tick}" title=${text} data-testid="tick">${glyph("check")}${isRead ? glyph("check") : nothing}<span class="visually-hidden">${text}</span></span>`;
+    return html`<span class="tick is-${this.tick}" title=${text} data-testid="tick"
+      >${glyph("check")}${isRead ? glyph("check") : nothing}<span class="visually-hidden"
+        >${text}</span
+      ></span
+    >`;
   }
 
   _readersTemplate() {
     const names = namesOf(this.readers);
-    return html`<div class="readers" title=${names}>${this.readers.slice(0, READERS_SHOWN).map((reader) => face(reader.username, "user"))}${
-      names ? html`<span class="visually-hidden">${interpolate(gettext("Read by %(names)s"), { names })}</span>` : ""}</div>`;
+    return html`<div class="readers" title=${names}>
+      ${this.readers.slice(0, READERS_SHOWN).map((reader) => face(reader.username, "user"))}${
+        names
+          ? html`<span class="visually-hidden"
+              >${interpolate(gettext("Read by %(names)s"), { names })}</span
+            >`
+          : ""
+      }
+    </div>`;
   }
 
   _openProfile() {
@@ -227,7 +386,9 @@ export class ChatMessage extends View {
   _mark() {
     this._isMarked = true;
     clearTimeout(this._marking);
-    this._marking = window.setTimeout(() => { this._isMarked = false; }, MARKED_MS);
+    this._marking = window.setTimeout(() => {
+      this._isMarked = false;
+    }, MARKED_MS);
   }
 }
 customElements.define("chat-message", ChatMessage);

@@ -10,7 +10,9 @@ const STATES = {
   sent: gettext("Sending…"),
   held: gettext("The server isn't accepting messages right now. This one will be retried"),
   failed: gettext("Not sent"),
-  unknown: gettext("This may or may not have been sent. Look for it in the chat before you send it again"),
+  unknown: gettext(
+    "This may or may not have been sent. Look for it in the chat before you send it again",
+  ),
 };
 
 /** @typedef {import("../../uamp/outbox.js").Turn} Turn */
@@ -38,17 +40,28 @@ class PendingTurn extends View {
   render() {
     const { turn, state } = this;
     const isFailed = state === "failed" || state === "unknown";
-    return html`
-      <div class="message-main">
-        <div class="bubble">${turn.text ? html`<stored-text .text=${turn.text} .most=${4_000}></stored-text>` : ""}${
-          turn.attachments.map((a) => html`<span class="file-chip">${glyph("file")}${a.filename}</span>`)}</div>
-        <div class="turn-state">${isFailed ? glyph("alert") : ""}${STATES[state]}${turn.error ? `: ${turn.error}` : ""}${isFailed ? this._choices() : ""}</div>
-      </div>`;
+    return html` <div class="message-main">
+      <div class="bubble">
+        ${
+          turn.text ? html`<stored-text .text=${turn.text} .most=${4_000}></stored-text>` : ""
+        }${turn.attachments.map(
+          (a) => html`<span class="file-chip">${glyph("file")}${a.filename}</span>`,
+        )}
+      </div>
+      <div class="turn-state">
+        ${isFailed ? glyph("alert") : ""}${STATES[state]}${
+          turn.error ? `: ${turn.error}` : ""
+        }${isFailed ? this._choices() : ""}
+      </div>
+    </div>`;
   }
 
   _choices() {
-    return html`<button type="button" class="link" @click=${() => this._fire("retry-turn")}>${gettext("Try again")}</button
-      ><button type="button" class="link" @click=${() => this._fire("discard-turn")}>${gettext("Discard")}</button>`;
+    return html`<button type="button" class="link" @click=${() => this._fire("retry-turn")}>
+        ${gettext("Try again")}</button
+      ><button type="button" class="link" @click=${() => this._fire("discard-turn")}>
+        ${gettext("Discard")}
+      </button>`;
   }
 
   /** @param {string} type */

@@ -5,13 +5,20 @@ import { page } from "../context.js";
 import { gettext } from "../words.js";
 
 export class Places {
-  /** @param {import("../store/history.js").History} history @param {(text: string) => void} say shows a text for a moment */
+  /**
+   * @param {import("../store/history.js").History} history
+   * @param {(text: string) => void} say shows a text for a moment
+   */
   constructor(history, say) {
     this._history = history;
     this._say = say;
   }
 
-  /** Show a message of the open chat. @param {string} id @returns {Promise<boolean>} whether the chat has the message */
+  /**
+   * Show a message of the open chat.
+   * @param {string} id
+   * @returns {Promise<boolean>} whether the chat has the message
+   */
   async isShown(id) {
     try {
       await this._history.loadAround(id);
@@ -24,7 +31,10 @@ export class Places {
     return true;
   }
 
-  /** Go to another place of the chat; where it cannot be loaded, the reader stays. @param {() => Promise<unknown>} load */
+  /**
+   * Go to another place of the chat; where it cannot be loaded, the reader stays.
+   * @param {() => Promise<unknown>} load
+   */
   async goTo(load) {
     try {
       await load();

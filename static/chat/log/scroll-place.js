@@ -1,4 +1,7 @@
-/** Where one reads in the messages, kept while what is around it changes, and what may be cut off far from it. */
+/**
+ * Where one reads in the messages, kept while what is around it changes, and what may be cut off
+ * far from it.
+ */
 
 /** What is nearer than this to what one sees stays on the page. */
 const FAR_PX = 1_000;
@@ -14,14 +17,19 @@ export class ScrollPlace {
   constructor(log, rows) {
     this._log = log;
     this._rows = rows;
-    /** @type {{row: Element, top: number}|null} the first row that one sees, and where it is on the screen */
+    /**
+     * @type {{row: Element, top: number}|null} the first row that one sees, and where it is on the
+     *   screen
+     */
     this._anchor = null;
   }
 
   /** Remember the row that one reads. */
   remember() {
     const top = this._log.getBoundingClientRect().top;
-    const row = Array.from(this._rows.children).find((one) => one.matches("chat-message") && one.getBoundingClientRect().bottom > top);
+    const row = Array.from(this._rows.children).find(
+      (one) => one.matches("chat-message") && one.getBoundingClientRect().bottom > top,
+    );
     this._anchor = row ? { row, top: row.getBoundingClientRect().top } : null;
   }
 
@@ -32,7 +40,10 @@ export class ScrollPlace {
     if (Math.abs(moved) >= 1) this._log.scrollTop += moved;
   }
 
-  /** Drop what Lit 3.3 leaves of each row that `repeat` removes: an empty comment, which stands beside no row. */
+  /**
+   * Drop what Lit 3.3 leaves of each row that `repeat` removes: an empty comment, which stands
+   * beside no row.
+   */
   sweep() {
     for (const node of Array.from(this._rows.childNodes)) {
       const isMark = node instanceof Comment && node.data === "";
@@ -45,7 +56,9 @@ export class ScrollPlace {
    * @returns {{first: number, last: number}|null}
    */
   cut() {
-    const rows = /** @type {(HTMLElement & {entry: import("../store/entry.js").Entry})[]} */ (Array.from(this._rows.querySelectorAll(":scope > chat-message")));
+    const rows = /** @type {(HTMLElement & {entry: import("../store/entry.js").Entry})[]} */ (
+      Array.from(this._rows.querySelectorAll(":scope > chat-message"))
+    );
     const sizes = rows.map((row) => row.getElementsByTagName("*").length);
     let elements = sizes.reduce((sum, size) => sum + size, 0);
     const view = this._log.getBoundingClientRect();

@@ -1,4 +1,7 @@
-/** The badge that says whether an answer is what its agent signed. This browser verifies it (docs/signatures.md). */
+/**
+ * The badge that says whether an answer is what its agent signed. This browser verifies it
+ * (docs/signatures.md).
+ */
 
 import { pageAt } from "../context.js";
 import { publishedKeys } from "../signature-keys.js";
@@ -14,20 +17,57 @@ import { gettext, interpolate } from "../words.js";
  * @typedef {import("../../uamp/types.js").SignedMessage} SignedMessage
  */
 
-/** @type {Record<string, {text: string, about: string, icon: "seal"|"alert", isBad?: boolean, isQuiet?: boolean}>} */
+/**
+ * @type {Record<string, {text: string, about: string, icon: "seal"|"alert", isBad?: boolean,
+ *   isQuiet?: boolean}>}
+ */
 const STATES = {
-  valid: { text: gettext("Signed"), about: gettext("This is exactly what the agent signed."), icon: "seal", isQuiet: true },
-  rotated: { text: gettext("Signed, key rotated"), about: gettext("This is what the agent signed. It has since switched to a newer key."), icon: "seal" },
-  changed: { text: gettext("Changed"), about: gettext("This isn't what the agent signed: it was changed afterwards."), icon: "alert", isBad: true },
-  unsigned: { text: gettext("Unsigned"), about: gettext("This answer has no signature."), icon: "seal" },
-  unknown_key: { text: gettext("Key unknown"), about: gettext("This answer was signed with a key that this server does not publish."), icon: "alert", isBad: true },
-  erased: { text: gettext("Signed, deleted"), about: gettext("This answer was signed. Its text has since been deleted."), icon: "seal" },
-  unsupported: { text: gettext("Not verified"), about: gettext("This browser can't verify this kind of signature."), icon: "seal" },
+  valid: {
+    text: gettext("Signed"),
+    about: gettext("This is exactly what the agent signed."),
+    icon: "seal",
+    isQuiet: true,
+  },
+  rotated: {
+    text: gettext("Signed, key rotated"),
+    about: gettext("This is what the agent signed. It has since switched to a newer key."),
+    icon: "seal",
+  },
+  changed: {
+    text: gettext("Changed"),
+    about: gettext("This isn't what the agent signed: it was changed afterwards."),
+    icon: "alert",
+    isBad: true,
+  },
+  unsigned: {
+    text: gettext("Unsigned"),
+    about: gettext("This answer has no signature."),
+    icon: "seal",
+  },
+  unknown_key: {
+    text: gettext("Key unknown"),
+    about: gettext("This answer was signed with a key that this server does not publish."),
+    icon: "alert",
+    isBad: true,
+  },
+  erased: {
+    text: gettext("Signed, deleted"),
+    about: gettext("This answer was signed. Its text has since been deleted."),
+    icon: "seal",
+  },
+  unsupported: {
+    text: gettext("Not verified"),
+    about: gettext("This browser can't verify this kind of signature."),
+    icon: "seal",
+  },
 };
 
 const STORED_CHANGED = {
-  ...STATES.changed, text: gettext("Record changed"),
-  about: gettext("The message is exactly what the agent signed, but the stored answer that other programs read was changed."),
+  ...STATES.changed,
+  text: gettext("Record changed"),
+  about: gettext(
+    "The message is exactly what the agent signed, but the stored answer that other programs read was changed.",
+  ),
 };
 
 /** @param {Verdict} verdict */
@@ -36,27 +76,65 @@ const lookOf = ({ state, part }) => (part === "response" ? STORED_CHANGED : STAT
 /** @param {Verdict} verdict */
 function aboutOf(verdict) {
   const { request, claims, kid } = verdict;
-  const signed = claims ? interpolate(gettext("Signed by %(agent)s, %(time)s, key %(key)s."), { agent: claims.agent, time: fullTime(claims.iat * 1000), key: kid ?? "" }) : "";
-  const question = request === "changed" ? gettext("The question isn't the one that was answered.") : request === "edited" ? gettext("The question was edited afterwards.") : "";
+  const signed = claims
+    ? interpolate(gettext("Signed by %(agent)s, %(time)s, key %(key)s."), {
+        agent: claims.agent,
+        time: fullTime(claims.iat * 1000),
+        key: kid ?? "",
+      })
+    : "";
+  const question =
+    request === "changed"
+      ? gettext("The question isn't the one that was answered.")
+      : request === "edited"
+        ? gettext("The question was edited afterwards.")
+        : "";
   return [lookOf(verdict).about, question, signed].filter(Boolean).join(" ");
 }
 
 /** The badge of a verdict. @param {Verdict} verdict */
 export function signatureMark(verdict) {
-  const isAskedOther = verdict.request === "changed" && (verdict.state === "valid" || verdict.state === "rotated");
-  const { text, icon, isBad, isQuiet } = isAskedOther ? { ...STATES.changed, text: gettext("Question changed"), isQuiet: false } : lookOf(verdict);
-  return html`<span class="mark signature ${isBad ? "is-bad" : ""}" title=${aboutOf(verdict)} data-testid="signature" data-state=${verdict.state} data-request=${verdict.request}>${glyph(icon)}<span class=${isQuiet ? "visually-hidden" : ""}>${text}</span></span>`;
+  const isAskedOther =
+    verdict.request === "changed" && (verdict.state === "valid" || verdict.state === "rotated");
+  const { text, icon, isBad, isQuiet } = isAskedOther
+    ? { ...STATES.changed, text: gettext("Question changed"), isQuiet: false }
+    : lookOf(verdict);
+  return html`<span
+    class="mark signature ${isBad ? "is-bad" : ""}"
+    title=${aboutOf(verdict)}
+    data-testid="signature"
+    data-state=${verdict.state}
+    data-request=${verdict.request}
+    >${glyph(icon)}<span class=${isQuiet ? "visually-hidden" : ""}>${text}</span></span
+  >`;
 }
 
 /** @param {Entry} entry @returns {SignedMessage} */
 export const signedMessage = (entry) => ({
-  id: entry.id, role: entry.role, name: entry.name, content: entry.content, content_items: entry.content_items, response_id: entry.response_id, status: entry.status, signature: entry.signature,
+  id: entry.id,
+  role: entry.role,
+  name: entry.name,
+  content: entry.content,
+  content_items: entry.content_items,
+  response_id: entry.response_id,
+  status: entry.status,
+  signature: entry.signature,
   stored_output_hash: entry.stored_output_hash,
-  deleted_at: entry.deletedAt, edited_at: entry.editedAt,
+  deleted_at: entry.deletedAt,
+  edited_at: entry.editedAt,
 });
 
-/** Whether it is an answer that its agent would have signed here, and of which it is known whether it did; one that is not whole is signed where it was paid. @param {Entry} entry */
-export const isSignable = (entry) => entry.sender_kind === "agent" && (entry.status === "completed" || Boolean(entry.signature)) && Boolean(entry.response_id) && !entry.copied_from && entry.signature !== undefined;
+/**
+ * Whether it is an answer that its agent would have signed here, and of which it is known whether
+ * it did; one that is not whole is signed where it was paid.
+ * @param {Entry} entry
+ */
+export const isSignable = (entry) =>
+  entry.sender_kind === "agent" &&
+  (entry.status === "completed" || Boolean(entry.signature)) &&
+  Boolean(entry.response_id) &&
+  !entry.copied_from &&
+  entry.signature !== undefined;
 
 class SignatureBadge extends View {
   static properties = { entry: { attribute: false }, _verdict: { state: true } };
@@ -82,7 +160,11 @@ class SignatureBadge extends View {
       const found = entry.signature ? await publishedKeys.of(kidOf(entry.signature)) : [];
       let verdict = await checkAnswer(signedMessage(entry), found, { chatId });
       const question = entries.find(({ id }) => id === verdict.claims?.request_id);
-      if (question) verdict = await checkAnswer(signedMessage(entry), found, { chatId, question: signedMessage(question) });
+      if (question)
+        verdict = await checkAnswer(signedMessage(entry), found, {
+          chatId,
+          question: signedMessage(question),
+        });
       if (this.entry === entry) this._verdict = verdict;
     } catch (error) {
       // The keys were not reached: nothing is said about the answer.

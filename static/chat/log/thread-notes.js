@@ -6,11 +6,27 @@ import { gettext } from "../words.js";
 /** @typedef {import("../store/entry.js").Entry} Entry */
 
 /** In the thread: that the reply is shown in the chat too. @param {Entry} entry */
-export const shownInChat = ({ thread, alsoInChat }) => (thread && alsoInChat ? html`<p class="thread-note">${gettext("Also sent to the chat")}</p>` : nothing);
+export const shownInChat = ({ thread, alsoInChat }) =>
+  thread && alsoInChat
+    ? html`<p class="thread-note">${gettext("Also sent to the chat")}</p>`
+    : nothing;
 
-/** In the chat: the way to the thread. Fires (bubbling) `open-thread` with the reply. @param {Entry} entry */
+/**
+ * In the chat: the way to the thread. Fires (bubbling) `open-thread` with the reply.
+ * @param {Entry} entry
+ */
 export function fromThread(entry) {
   if (!entry.thread) return nothing;
-  const open = (/** @type {MouseEvent} */ event) => event.currentTarget?.dispatchEvent(new CustomEvent("open-thread", { bubbles: true, detail: entry }));
-  return html`<button type="button" class="link thread-note" data-testid="from-thread" @click=${open}>${gettext("Replied in a thread")}</button>`;
+  const open = (/** @type {MouseEvent} */ event) =>
+    event.currentTarget?.dispatchEvent(
+      new CustomEvent("open-thread", { bubbles: true, detail: entry }),
+    );
+  return html`<button
+    type="button"
+    class="link thread-note"
+    data-testid="from-thread"
+    @click=${open}
+  >
+    ${gettext("Replied in a thread")}
+  </button>`;
 }

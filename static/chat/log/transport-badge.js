@@ -1,12 +1,15 @@
 /**
- * The badge that names the protocol by which a message, or the question of an answer, came. What came
- * the way of this page, over a WebSocket, has none.
+ * The badge that names the protocol by which a message, or the question of an answer, came. What
+ * came the way of this page, over a WebSocket, has none.
  */
 
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
-/** Names of transports on the wire (`transport` of a message): what the badge says, and its whole name. */
+/**
+ * Names of transports on the wire (`transport` of a message): what the badge says, and its whole
+ * name.
+ */
 const TRANSPORTS = /** @type {Record<string, {label: string, name: string}>} */ ({
   sse: { label: "UAMP", name: "UAMP over HTTP with server-sent events" },
   batch: { label: "UAMP", name: "UAMP over HTTP, in one batch" },
@@ -21,7 +24,8 @@ const TRANSPORTS = /** @type {Record<string, {label: string, name: string}>} */ 
 });
 
 const OWN = "websocket";
-const known = (/** @type {string} */ transport) => TRANSPORTS[transport] || { label: transport, name: transport };
+const known = (/** @type {string} */ transport) =>
+  TRANSPORTS[transport] || { label: transport, name: transport };
 
 /**
  * @param {string} [transport] empty for messages that are older than the column
@@ -30,6 +34,16 @@ const known = (/** @type {string} */ transport) => TRANSPORTS[transport] || { la
 export function transportBadge(transport, isAnswer = false) {
   if (!transport || transport === OWN) return "";
   const { label, name } = known(transport);
-  return html` <span class="badge transport" title=${interpolate(isAnswer ? gettext("Asked through %(name)s") : gettext("Sent through %(name)s"), { name })} data-testid="transport"
-    data-transport=${transport}><span class="visually-hidden">${isAnswer ? gettext("asked through") : gettext("sent through")} </span>${label}</span>`;
+  return html` <span
+    class="badge transport"
+    title=${interpolate(
+      isAnswer ? gettext("Asked through %(name)s") : gettext("Sent through %(name)s"),
+      { name },
+    )}
+    data-testid="transport"
+    data-transport=${transport}
+    ><span class="visually-hidden"
+      >${isAnswer ? gettext("asked through") : gettext("sent through")} </span
+    >${label}</span
+  >`;
 }

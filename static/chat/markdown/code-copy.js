@@ -7,13 +7,18 @@ import { gettext } from "../words.js";
 const CONFIRM_MS = 1_600;
 
 document.addEventListener("click", async ({ target }) => {
-  const button = target instanceof Element ? target.closest(".code-copy:not(.diagram-button)") : null;
+  const button =
+    target instanceof Element ? target.closest(".code-copy:not(.diagram-button)") : null;
   const code = button?.closest(".code-block")?.querySelector("code");
   if (!button || !code) return;
   const copied = await copyText(code.textContent ?? "");
   const label = button.querySelector("span");
   if (label) label.textContent = copied ? gettext("Copied") : gettext("Press Ctrl+C");
-  announce(copied ? gettext("Code copied.") : gettext("Copying is blocked. Select the code and press Ctrl+C."));
+  announce(
+    copied
+      ? gettext("Code copied.")
+      : gettext("Copying is blocked. Select the code and press Ctrl+C."),
+  );
   setTimeout(() => {
     if (label) label.textContent = gettext("Copy");
   }, CONFIRM_MS);

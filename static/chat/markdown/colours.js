@@ -1,6 +1,7 @@
 /**
- * Colours of code, made by a worker: a language's grammar may take long for a code that was written for that, and the
- * page goes on meanwhile. The worker is loaded with the first code that has a language.
+ * Colours of code, made by a worker: a language's grammar may take long for a code that was written
+ * for that, and the page goes on meanwhile. The worker is loaded with the first code that has a
+ * language.
  */
 
 const CHARS = 20_000;
@@ -9,7 +10,9 @@ const KEPT = 200;
 
 /** @type {Worker|null} */
 let worker = null;
-/** Whether the worker said that it is loaded: over a slow network that takes longer than a code may. */
+/**
+ * Whether the worker said that it is loaded: over a slow network that takes longer than a code may.
+ */
 let isReady = false;
 /**
  * @typedef {[string, string][]} Pieces texts, each with its class
@@ -21,7 +24,10 @@ let running = null;
 let timer = 0;
 /** @type {Job[]} */
 const waiting = [];
-/** @type {Map<string, Pieces|null>} pieces with their classes by code and language; null while they are made, and for none */
+/**
+ * @type {Map<string, Pieces|null>} pieces with their classes by code and language; null while they
+ *   are made, and for none
+ */
 const known = new Map();
 /** @type {Map<string, Set<WeakRef<Element>>>} */
 const places = new Map();
@@ -49,13 +55,15 @@ export function colour(place, language) {
 
 /** @param {Element} place @param {Pieces} pieces */
 function paint(place, pieces) {
-  place.replaceChildren(...pieces.map(([text, kind]) => {
-    if (!kind) return text;
-    const span = document.createElement("span");
-    span.className = kind;
-    span.textContent = text;
-    return span;
-  }));
+  place.replaceChildren(
+    ...pieces.map(([text, kind]) => {
+      if (!kind) return text;
+      const span = document.createElement("span");
+      span.className = kind;
+      span.textContent = text;
+      return span;
+    }),
+  );
 }
 
 function next() {

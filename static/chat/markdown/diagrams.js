@@ -1,6 +1,7 @@
 /**
- * Blocks of Mermaid code as diagrams, behind a button. What draws them reads untrusted text and is large: it is loaded at
- * the first click, into a frame that has no origin and can load nothing (docs/adr/0031-diagrams-in-a-frame.md).
+ * Blocks of Mermaid code as diagrams, behind a button. What draws them reads untrusted text and is
+ * large: it is loaded at the first click, into a frame that has no origin and can load nothing
+ * (docs/adr/0031-diagrams-in-a-frame.md).
  */
 
 import { announce, h, icon } from "../dom.js";
@@ -11,11 +12,18 @@ const DRAWN_WITHIN_MS = 15_000;
 const [LEAST_PX, HIGHEST_PX, WIDEST_PX] = [80, 1_200, 2_400];
 const PROBLEM_CHARS = 300;
 
-/** Give a finished block of Mermaid code its button. @param {Element} block with the bar of a code block */
+/**
+ * Give a finished block of Mermaid code its button.
+ * @param {Element} block with the bar of a code block
+ */
 export function offerDiagram(block) {
   const code = block.querySelector("code")?.textContent ?? "";
   if (!code.trim() || code.length > MAX_CHARS || block.querySelector(".diagram-button")) return;
-  const button = h("button", { type: "button", class: "code-copy diagram-button", "data-testid": "diagram-button" });
+  const button = h("button", {
+    type: "button",
+    class: "code-copy diagram-button",
+    "data-testid": "diagram-button",
+  });
   button.append(icon("image"), h("span", {}, gettext("Show as diagram")));
   block.querySelector(".code-copy")?.before(button);
 }
@@ -33,12 +41,18 @@ function name(button, text) {
   if (label) label.textContent = text;
 }
 
-/** What went wrong, below the bar; the code stays. @param {Element} block @param {string} problem */
+/**
+ * What went wrong, below the bar; the code stays.
+ * @param {Element} block
+ * @param {string} problem
+ */
 function say(block, problem) {
   block.querySelector(".diagram-problem")?.remove();
   if (!problem) return;
   const text = interpolate(gettext("Couldn't draw the diagram: %(problem)s"), { problem });
-  block.querySelector(".code-bar")?.after(h("p", { class: "diagram-problem", "data-testid": "diagram-problem" }, text));
+  block
+    .querySelector(".code-bar")
+    ?.after(h("p", { class: "diagram-problem", "data-testid": "diagram-problem" }, text));
   announce(text);
 }
 
@@ -52,13 +66,24 @@ function showCode(block) {
 
 /** Draw the code of a block in a frame. @param {Element} block */
 function showDiagram(block) {
-  const [pre, button, code] = [block.querySelector("pre"), block.querySelector(".diagram-button"), block.querySelector("code")];
+  const [pre, button, code] = [
+    block.querySelector("pre"),
+    block.querySelector(".diagram-button"),
+    block.querySelector("code"),
+  ];
   if (!pre || !button || !code) return;
   say(block, "");
   name(button, gettext("Show code"));
-  const frame = /** @type {HTMLIFrameElement} */ (h("iframe", {
-    class: "diagram", sandbox: "allow-scripts", src: "/diagram/", title: gettext("Diagram"), referrerpolicy: "no-referrer", "data-testid": "diagram",
-  }));
+  const frame = /** @type {HTMLIFrameElement} */ (
+    h("iframe", {
+      class: "diagram",
+      sandbox: "allow-scripts",
+      src: "/diagram/",
+      title: gettext("Diagram"),
+      referrerpolicy: "no-referrer",
+      "data-testid": "diagram",
+    })
+  );
   const listening = new AbortController();
   const end = () => {
     clearTimeout(timer);
@@ -70,20 +95,31 @@ function showDiagram(block) {
     say(block, problem);
   };
   const timer = setTimeout(() => fail(gettext("it takes too long.")), DRAWN_WITHIN_MS);
-  addEventListener("message", ({ source, origin, data }) => {
-    // A frame without an origin; another frame of the page is another source.
-    if (source !== frame.contentWindow || origin !== "null" || typeof data !== "object" || data === null) return;
-    if (data.ready) frame.contentWindow?.postMessage({ code: code.textContent, theme: theme() }, "*");
-    else if (typeof data.problem === "string") fail(data.problem.slice(0, PROBLEM_CHARS));
-    else if (Number.isFinite(data.height) && Number.isFinite(data.width)) {
-      end();
-      frame.style.width = `${Math.min(Math.max(data.width, LEAST_PX), WIDEST_PX)}px`;
-      frame.style.height = `${Math.min(Math.max(data.height, LEAST_PX), HIGHEST_PX)}px`;
-      frame.classList.add("is-drawn");
-      pre.hidden = true;
-      announce(gettext("The diagram is shown."));
-    }
-  }, { signal: listening.signal });
+  addEventListener(
+    "message",
+    ({ source, origin, data }) => {
+      // A frame without an origin; another frame of the page is another source.
+      if (
+        source !== frame.contentWindow ||
+        origin !== "null" ||
+        typeof data !== "object" ||
+        data === null
+      )
+        return;
+      if (data.ready)
+        frame.contentWindow?.postMessage({ code: code.textContent, theme: theme() }, "*");
+      else if (typeof data.problem === "string") fail(data.problem.slice(0, PROBLEM_CHARS));
+      else if (Number.isFinite(data.height) && Number.isFinite(data.width)) {
+        end();
+        frame.style.width = `${Math.min(Math.max(data.width, LEAST_PX), WIDEST_PX)}px`;
+        frame.style.height = `${Math.min(Math.max(data.height, LEAST_PX), HIGHEST_PX)}px`;
+        frame.classList.add("is-drawn");
+        pre.hidden = true;
+        announce(gettext("The diagram is shown."));
+      }
+    },
+    { signal: listening.signal },
+  );
   pre.after(frame);
 }
 

@@ -1,4 +1,7 @@
-/** Markdown as nodes that are safe to insert, made usable: code has a bar, formulas are drawn, tables scroll. */
+/**
+ * Markdown as nodes that are safe to insert, made usable: code has a bar, formulas are drawn,
+ * tables scroll.
+ */
 
 import { DOMPurify } from "../../vendor/markdown/markdown.js";
 import { me } from "../context.js";
@@ -10,17 +13,68 @@ import { blocksOf } from "./parser.js";
 import { gettext, interpolate } from "../words.js";
 
 const TAGS = [
-  "a", "bdi", "blockquote", "br", "code", "del", "details", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "kbd", "li", "mark", "ol", "p", "pre", "s", "span",
-  "strong", "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  "a",
+  "bdi",
+  "blockquote",
+  "br",
+  "code",
+  "del",
+  "details",
+  "div",
+  "em",
+  "h1",
+  "h2",
+  "h3",
+  "h4",
+  "h5",
+  "h6",
+  "hr",
+  "img",
+  "kbd",
+  "li",
+  "mark",
+  "ol",
+  "p",
+  "pre",
+  "s",
+  "span",
+  "strong",
+  "sub",
+  "summary",
+  "sup",
+  "table",
+  "tbody",
+  "td",
+  "th",
+  "thead",
+  "tr",
+  "ul",
 ];
 const ADDRESSES = ["href", "src", "data-src"];
-const WORDS = ["title", "target", "rel", "data-language", "alt", "loading", "start", "data-alt", "class", "role", "aria-label"];
+const WORDS = [
+  "title",
+  "target",
+  "rel",
+  "data-language",
+  "alt",
+  "loading",
+  "start",
+  "data-alt",
+  "class",
+  "role",
+  "aria-label",
+];
 
 /** @param {string} html @returns {DocumentFragment} */
 export function sanitised(html) {
   return DOMPurify.sanitize(html, {
-    ALLOWED_TAGS: TAGS, ALLOWED_ATTR: [...ADDRESSES, ...WORDS], ADD_URI_SAFE_ATTR: WORDS, ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false,
-    ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|tel:|sms:|\/(?!\/))/i, RETURN_DOM_FRAGMENT: true,
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: [...ADDRESSES, ...WORDS],
+    ADD_URI_SAFE_ATTR: WORDS,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|tel:|sms:|\/(?!\/))/i,
+    RETURN_DOM_FRAGMENT: true,
   });
 }
 
@@ -37,8 +91,10 @@ export function prepared(content) {
   }
   for (const table of all(content, ".table-scroll")) table.tabIndex = 0;
   const own = me.username.toLowerCase();
-  for (const mention of all(content, ".mention")) mention.classList.toggle("is-me", mention.textContent?.slice(1).toLowerCase() === own);
-  for (const box of all(content, ".task-box")) box.setAttribute("aria-label", box.matches(".is-done") ? gettext("Done") : gettext("Not done"));
+  for (const mention of all(content, ".mention"))
+    mention.classList.toggle("is-me", mention.textContent?.slice(1).toLowerCase() === own);
+  for (const box of all(content, ".task-box"))
+    box.setAttribute("aria-label", box.matches(".is-done") ? gettext("Done") : gettext("Not done"));
   for (const formula of content.querySelectorAll(".math")) drawKnownFormula(formula);
   for (const image of all(content, ".remote-image")) {
     const { src = "", alt = "" } = image.dataset;
@@ -48,12 +104,16 @@ export function prepared(content) {
   return content;
 }
 
-/** Colour the code and draw the formulas of a block that does not change any more. @param {Element} block */
+/**
+ * Colour the code and draw the formulas of a block that does not change any more.
+ * @param {Element} block
+ */
 export function finish(block) {
   for (const code of block.querySelectorAll("pre > code")) {
     const { language } = /** @type {HTMLElement} */ (code.closest(".code-block")).dataset;
     if (language) colour(code, language);
-    if (language?.toLowerCase() === "mermaid") offerDiagram(/** @type {Element} */ (code.closest(".code-block")));
+    if (language?.toLowerCase() === "mermaid")
+      offerDiagram(/** @type {Element} */ (code.closest(".code-block")));
   }
   const formulas = block.matches(".math") ? [block] : block.querySelectorAll(".math");
   for (const formula of formulas) drawFormula(formula);
@@ -61,14 +121,25 @@ export function finish(block) {
 
 /** A whole text as nodes. @param {string} text @returns {DocumentFragment} */
 export function drawn(text) {
-  const content = prepared(sanitised(blocksOf(text).map(({ html }) => html).join("").trimEnd()));
+  const content = prepared(
+    sanitised(
+      blocksOf(text)
+        .map(({ html }) => html)
+        .join("")
+        .trimEnd(),
+    ),
+  );
   for (const block of content.children) finish(block);
   return content;
 }
 
 /** The bar above a code block; `code-copy.js` copies. @param {string} language */
 function codeBar(language) {
-  const button = h("button", { type: "button", class: "code-copy", "aria-label": gettext("Copy code") });
+  const button = h("button", {
+    type: "button",
+    class: "code-copy",
+    "aria-label": gettext("Copy code"),
+  });
   button.append(icon("copy"), h("span", {}, gettext("Copy")));
   return h("div", { class: "code-bar" }, h("span", {}, language || "text"), button);
 }
@@ -83,10 +154,18 @@ function remoteImage(source, alt) {
   return h(
     "a",
     {
-      class: "remote-image", href: source, target: "_blank", rel: "noopener nofollow noreferrer",
+      class: "remote-image",
+      href: source,
+      target: "_blank",
+      rel: "noopener nofollow noreferrer",
       title: source,
     },
     icon("image"),
-    h("span", { class: "remote-image-text" }, alt || gettext("Image"), h("small", {}, interpolate(gettext("Open image from %(host)s"), { host }))),
+    h(
+      "span",
+      { class: "remote-image-text" },
+      alt || gettext("Image"),
+      h("small", {}, interpolate(gettext("Open image from %(host)s"), { host })),
+    ),
   );
 }

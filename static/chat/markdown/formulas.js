@@ -1,10 +1,22 @@
-/** Formulas as KaTeX draws them. It is loaded when the page has nothing else to do, or with the first formula. */
+/**
+ * Formulas as KaTeX draws them. It is loaded when the page has nothing else to do, or with the
+ * first formula.
+ */
 
 const KEPT = 300;
 const CHARS = 5_000;
 const IDLE_MS = 3_000;
-/** What most formulas are written with. A font that comes after its formula would move what is below it. */
-const FONTS = ["16px KaTeX_Main", "italic 16px KaTeX_Math", "16px KaTeX_Size1", "16px KaTeX_Size2", "16px KaTeX_AMS"];
+/**
+ * What most formulas are written with. A font that comes after its formula would move what is below
+ * it.
+ */
+const FONTS = [
+  "16px KaTeX_Main",
+  "italic 16px KaTeX_Math",
+  "16px KaTeX_Size1",
+  "16px KaTeX_Size2",
+  "16px KaTeX_AMS",
+];
 const OPTIONS = { throwOnError: true, trust: false, strict: false, maxSize: 40, maxExpand: 500 };
 
 /** @type {typeof import("../../vendor/katex/katex.js").katex|null} */
@@ -26,21 +38,30 @@ async function load() {
   return true;
 }
 
-/** Load KaTeX once; without a connection it is loaded with the next formula. @returns {Promise<boolean>} whether it is here */
+/**
+ * Load KaTeX once; without a connection it is loaded with the next formula.
+ * @returns {Promise<boolean>} whether it is here
+ */
 function loaded() {
   loading ||= load().catch((error) => {
     loading = null;
     // A sheet that does not come says so by an event, a module and a font by these.
-    if (!(error instanceof Event || error instanceof TypeError || error instanceof DOMException)) throw error;
+    if (!(error instanceof Event || error instanceof TypeError || error instanceof DOMException))
+      throw error;
     return false;
   });
   return loading;
 }
 
-/** Load KaTeX ahead of the first formula, so that it is drawn at once and moves nothing; not where people save data. */
+/**
+ * Load KaTeX ahead of the first formula, so that it is drawn at once and moves nothing; not where
+ * people save data.
+ */
 export function loadFormulasWhenIdle() {
   if (/** @type {any} */ (navigator).connection?.saveData) return;
-  const begin = () => { loaded(); };
+  const begin = () => {
+    loaded();
+  };
   if ("requestIdleCallback" in globalThis) requestIdleCallback(begin, { timeout: IDLE_MS });
   else setTimeout(begin, IDLE_MS);
 }

@@ -1,6 +1,7 @@
 /**
- * A text that grows: each finished block is drawn once, the last one with each change. What does not change stays on the
- * page as it is, so that nothing jumps, and what one selects or copies stays.
+ * A text that grows: each finished block is drawn once, the last one with each change. What does
+ * not change stays on the page as it is, so that nothing jumps, and what one selects or copies
+ * stays.
  */
 
 import { finish, prepared, sanitised } from "./drawing.js";
@@ -39,7 +40,10 @@ export class GrowingText {
     const count = nodes.childNodes.length;
     nodes.append(prepared(sanitised(htmlOf(last).trimEnd())));
     morph(this._box, nodes, this._count);
-    const settled = Array.from(this._box.childNodes).slice(this._count, grows ? this._count + count : undefined);
+    const settled = Array.from(this._box.childNodes).slice(
+      this._count,
+      grows ? this._count + count : undefined,
+    );
     for (const node of settled) if (node instanceof Element) finish(node);
     this._from += length;
     this._count += count;

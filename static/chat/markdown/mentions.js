@@ -1,8 +1,15 @@
-/** Mentions in markdown: `@name` stands by itself in texts of the other direction. `chat_app/markdown_rules.py` has the same rule. Knows no DOM. */
+/**
+ * Mentions in markdown: `@name` stands by itself in texts of the other direction.
+ * `chat_app/markdown_rules.py` has the same rule. Knows no DOM.
+ */
 
 import { MENTION } from "../store/mentions.js";
 
-/** The pieces of a text as tokens. @param {import("./types.js").CoreState} state @param {import("./types.js").Token} token */
+/**
+ * The pieces of a text as tokens.
+ * @param {import("./types.js").CoreState} state
+ * @param {import("./types.js").Token} token
+ */
 function pieces(state, token) {
   const { content } = token;
   /** @type {import("./types.js").Token[]} */
@@ -10,7 +17,8 @@ function pieces(state, token) {
   let from = 0;
   /** @param {string} type @param {string} text */
   const add = (type, text) => {
-    if (text) made.push(Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }));
+    if (text)
+      made.push(Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }));
   };
   for (const { index, 0: mention } of content.matchAll(MENTION)) {
     // A full stop behind the name ends the sentence.
@@ -27,7 +35,9 @@ function pieces(state, token) {
 function mentions(state) {
   for (const token of state.tokens) {
     if (token.type !== "inline" || !/[@\uff20]/.test(token.content)) continue;
-    token.children = (token.children ?? []).flatMap((child) => (child.type === "text" && /[@\uff20]/.test(child.content) ? pieces(state, child) : [child]));
+    token.children = (token.children ?? []).flatMap((child) =>
+      child.type === "text" && /[@\uff20]/.test(child.content) ? pieces(state, child) : [child],
+    );
   }
 }
 
@@ -35,5 +45,8 @@ function mentions(state) {
 export function addMentions(parser) {
   const { escapeHtml } = parser.utils;
   parser.core.ruler.push("mentions", mentions);
-  parser.renderer.rules.mention = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => `<bdi class="mention">${escapeHtml(tokens[at].content)}</bdi>`;
+  parser.renderer.rules.mention = (
+    /** @type {import("./types.js").Token[]} */ tokens,
+    /** @type {number} */ at,
+  ) => `<bdi class="mention">${escapeHtml(tokens[at].content)}</bdi>`;
 }

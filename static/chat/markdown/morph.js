@@ -1,9 +1,14 @@
-/** Nodes of the page made equal to others: what is the same already stays, with its place and what is selected in it. */
+/**
+ * Nodes of the page made equal to others: what is the same already stays, with its place and what
+ * is selected in it.
+ */
 
 /** @param {Element} old @param {Element} fresh */
 function copyAttributes(old, fresh) {
-  for (const { name } of Array.from(old.attributes)) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
-  for (const { name, value } of Array.from(fresh.attributes)) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const { name } of Array.from(old.attributes))
+    if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of Array.from(fresh.attributes))
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
 }
 
 /** @param {Text} old @param {string} text */
@@ -25,7 +30,11 @@ export function morph(place, fresh, from = 0) {
     if (!old) place.appendChild(node);
     else if (old.isEqualNode(node)) return;
     else if (old instanceof Text && node instanceof Text) copyText(old, node.data);
-    else if (old instanceof HTMLElement && node instanceof HTMLElement && old.localName === node.localName) {
+    else if (
+      old instanceof HTMLElement &&
+      node instanceof HTMLElement &&
+      old.localName === node.localName
+    ) {
       copyAttributes(old, node);
       morph(old, node);
     } else old.replaceWith(node);

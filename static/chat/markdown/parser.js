@@ -1,6 +1,7 @@
 /**
- * Markdown as HTML, in the browser. `chat_app/markdown.py` makes the same of a text on the server, for pages and
- * programs without this module: both have one parser, its options and rules. Knows no DOM.
+ * Markdown as HTML, in the browser. `chat_app/markdown.py` makes the same of a text on the server,
+ * for pages and programs without this module: both have one parser, its options and rules. Knows no
+ * DOM.
  */
 
 import { MarkdownIt } from "../../vendor/markdown/markdown.js";
@@ -28,7 +29,9 @@ const { escapeHtml } = parser.utils;
 /** @param {string} code @param {string} info of the fence */
 function codeBlock(code, info) {
   const language = LANGUAGE.exec(info.trim())?.[0] || "";
-  return `<div class="code-block" data-language="${escapeHtml(language)}"><pre><code>${escapeHtml(code)}</code></pre></div>\n`;
+  return `<div class="code-block" data-language="${escapeHtml(
+    language,
+  )}"><pre><code>${escapeHtml(code)}</code></pre></div>\n`;
 }
 
 /** @param {string} source */
@@ -41,7 +44,9 @@ function image(tokens, at, options, env, renderer) {
   const source = String(tokens[at].attrGet("src") || "");
   const alt = escapeHtml(renderer.renderInlineAsText(tokens[at].children || [], options, env));
   if (CONTENT_URL.test(source)) return `<img src="${source}" alt="${alt}" loading="lazy">`;
-  return isRemote(source) ? `<span class="remote-image" data-src="${escapeHtml(source)}" data-alt="${alt}">${alt}</span>` : alt;
+  return isRemote(source)
+    ? `<span class="remote-image" data-src="${escapeHtml(source)}" data-alt="${alt}">${alt}</span>`
+    : alt;
 }
 
 /** A rule of the renderer. @type {import("./types.js").RenderRule} */
@@ -51,8 +56,9 @@ function cellOpen(tokens, at) {
 }
 
 /** A rule of the renderer. @type {import("./types.js").RenderRule} */
-function linkOpen(tokens, at, options, env, renderer) {
-  if (!tokens[at].attrGet("href")) tokens[at].attrs = (tokens[at].attrs || []).filter(([name]) => name !== "href");
+function linkOpen(tokens, at, options, _env, renderer) {
+  if (!tokens[at].attrGet("href"))
+    tokens[at].attrs = (tokens[at].attrs || []).filter(([name]) => name !== "href");
   tokens[at].attrSet("target", "_blank");
   tokens[at].attrSet("rel", "noopener nofollow noreferrer");
   return renderer.renderToken(tokens, at, options);
@@ -65,8 +71,10 @@ addMath(parser);
 addTasks(parser);
 addMentions(parser);
 Object.assign(parser.renderer.rules, {
-  fence: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => codeBlock(tokens[at].content, tokens[at].info),
-  code_block: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => codeBlock(tokens[at].content, ""),
+  fence: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) =>
+    codeBlock(tokens[at].content, tokens[at].info),
+  code_block: (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) =>
+    codeBlock(tokens[at].content, ""),
   image,
   table_open: () => '<div class="table-scroll"><table>\n',
   table_close: () => "</table></div>\n",
@@ -78,7 +86,8 @@ Object.assign(parser.renderer.rules, {
 /**
  * The blocks of a text, in their order: what stands between two of them belongs to neither.
  * @param {string} text
- * @param {{references?: object}} [env] keeps the link definitions that were read; the same for all pieces of one text
+ * @param {{references?: object}} [env] keeps the link definitions that were read; the same for all
+ *   pieces of one text
  * @returns {Block[]}
  */
 export function blocksOf(text, env = {}) {

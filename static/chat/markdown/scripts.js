@@ -1,14 +1,17 @@
 /**
- * What Markdown leaves out: emphasis beside letters of scripts that are written without spaces, where a bare address ends,
- * and a few tags that models write. `chat_app/markdown_scripts.py` has the same rules. Knows no DOM.
+ * What Markdown leaves out: emphasis beside letters of scripts that are written without spaces,
+ * where a bare address ends, and a few tags that models write. `chat_app/markdown_scripts.py` has
+ * the same rules. Knows no DOM.
  */
 
-const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{scx=Tibetan}\u3000-\u303f\uff00-\uffef]/u;
+const UNSPACED =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{scx=Tibetan}\u3000-\u303f\uff00-\uffef]/u;
 /** Punctuation after which no writer of a heading in bold puts a space: `**Note:**text`. */
 const CLOSING_SIGN = /[:;.,!?%)\]}"']|(?![\0-\x7f])[\p{Pe}\p{Pf}\p{Po}]/u;
 const LETTER = /[\p{L}\p{N}]/u;
 /** Punctuation of any script that ends a sentence and is no part of an address. */
-const AFTER_ADDRESS = /[\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff61-\uff64\u2014\u2018-\u201f\u2026\u2039\u203a\u203c\u2047-\u2049\u00ab\u00bb\u200b\u2060\u055d\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u0f0d-\u0f11\u104a\u104b\u1361-\u1368\u17d4\u17d5]/;
+const AFTER_ADDRESS =
+  /[\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff61-\uff64\u2014\u2018-\u201f\u2026\u2039\u203a\u203c\u2047-\u2049\u00ab\u00bb\u200b\u2060\u055d\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u0f0d-\u0f11\u104a\u104b\u1361-\u1368\u17d4\u17d5]/;
 const LAST_SIGN = /^(?::|(?![\0-\x7f])\p{P})$/u;
 const TAG = /^<(?:br {0,3}\/?|\/?(?:sub|sup|kbd|mark))>/i;
 const TAG_CHARS = 9;
@@ -18,14 +21,18 @@ const SUMMARY_LINES = 8;
 const END_OF_DETAILS = "</details>";
 const CODE_INDENT = 4;
 /** Addresses that lead somewhere, and pictures, whose description is shown. */
-const LINK = /^(?:https?:\/\/[^\s/?#[\]\\:%]|(?:mailto|tel|sms):\S|data:image\/(?:gif|png|jpeg|webp);|\/(?!\/))/i;
+const LINK =
+  /^(?:https?:\/\/[^\s/?#[\]\\:%]|(?:mailto|tel|sms):\S|data:image\/(?:gif|png|jpeg|webp);|\/(?!\/))/i;
 
 /** @param {string} text @param {number} at @param {boolean} isBefore */
-const characterAt = (text, at, isBefore) => (isBefore ? Array.from(text.slice(Math.max(0, at - 2), at)).at(-1) : Array.from(text.slice(at, at + 2))[0]) ?? " ";
+const characterAt = (text, at, isBefore) =>
+  (isBefore
+    ? Array.from(text.slice(Math.max(0, at - 2), at)).at(-1)
+    : Array.from(text.slice(at, at + 2))[0]) ?? " ";
 
 /**
- * The rule of CommonMark for delimiters, with two additions: a letter of a script without spaces is like a space beside
- * punctuation, and `**` also closes between punctuation and a letter.
+ * The rule of CommonMark for delimiters, with two additions: a letter of a script without spaces is
+ * like a space beside punctuation, and `**` also closes between punctuation and a letter.
  * @param {any} parser
  */
 function addEmphasis(parser) {
@@ -39,12 +46,19 @@ function addEmphasis(parser) {
       const before = characterAt(this.src, start, true);
       const after = end < this.posMax ? characterAt(this.src, end, false) : " ";
       const isSpace = (/** @type {string} */ one) => isWhiteSpace(one.codePointAt(0));
-      const isSign = (/** @type {string} */ one) => !UNSPACED.test(one) && (isMdAsciiPunct(one.codePointAt(0)) || isPunctChar(one));
-      const isOpen = !isSpace(after) && (!isSign(after) || isSpace(before) || isSign(before) || UNSPACED.test(before));
-      const isClosed = !isSpace(before) && (!isSign(before) || isSpace(after) || isSign(after) || UNSPACED.test(after));
+      const isSign = (/** @type {string} */ one) =>
+        !UNSPACED.test(one) && (isMdAsciiPunct(one.codePointAt(0)) || isPunctChar(one));
+      const isOpen =
+        !isSpace(after) &&
+        (!isSign(after) || isSpace(before) || isSign(before) || UNSPACED.test(before));
+      const isClosed =
+        !isSpace(before) &&
+        (!isSign(before) || isSpace(after) || isSign(after) || UNSPACED.test(after));
       return {
         can_open: isOpen && (canSplitWord || !isClosed || isSign(before)),
-        can_close: (isClosed && (canSplitWord || !isOpen || isSign(after))) || (marker === "*" && end - start > 1 && LETTER.test(after) && CLOSING_SIGN.test(before)),
+        can_close:
+          (isClosed && (canSplitWord || !isOpen || isSign(after))) ||
+          (marker === "*" && end - start > 1 && LETTER.test(after) && CLOSING_SIGN.test(before)),
         length: end - start,
       };
     }
@@ -59,13 +73,17 @@ function endAddresses(linkify) {
     let address = text.slice(position, position + whole(text, position, self));
     const end = address.search(AFTER_ADDRESS);
     if (end >= 0) address = address.slice(0, end);
-    while (address && LAST_SIGN.test(characterAt(address, address.length, true))) address = address.slice(0, -characterAt(address, address.length, true).length);
+    while (address && LAST_SIGN.test(characterAt(address, address.length, true)))
+      address = address.slice(0, -characterAt(address, address.length, true).length);
     return /[^/]/.test(address) ? address.length : 0;
   };
   linkify.add("http:", { validate });
 }
 
-/** A rule for the tokens of a whole text: links without an address are shown as they were written. @param {any} state */
+/**
+ * A rule for the tokens of a whole text: links without an address are shown as they were written.
+ * @param {any} state
+ */
 function deadLinks(state) {
   for (const { children } of state.tokens) {
     let level = 0;
@@ -81,9 +99,15 @@ function deadLinks(state) {
   }
 }
 
-/** A rule for what is in a line: the few tags that models write, which are sanitised with the rest. @param {any} state @param {boolean} silent */
+/**
+ * A rule for what is in a line: the few tags that models write, which are sanitised with the rest.
+ * @param {any} state
+ * @param {boolean} silent
+ */
 function tags(state, silent) {
-  const tag = TAG.exec(state.src.slice(state.pos, Math.min(state.posMax, state.pos + TAG_CHARS)))?.[0];
+  const tag = TAG.exec(
+    state.src.slice(state.pos, Math.min(state.posMax, state.pos + TAG_CHARS)),
+  )?.[0];
   if (!tag) return false;
   if (!silent) state.push("tag", "", 0).content = /^<br/i.test(tag) ? "<br>" : tag.toLowerCase();
   state.pos += tag.length;
@@ -91,9 +115,16 @@ function tags(state, silent) {
 }
 
 /** @param {any} state @param {number} line */
-const lineOf = ({ src, bMarks, tShift, eMarks }, line) => src.slice(bMarks[line] + tShift[line], eMarks[line]).trim();
+const lineOf = ({ src, bMarks, tShift, eMarks }, line) =>
+  src.slice(bMarks[line] + tShift[line], eMarks[line]).trim();
 
-/** The line behind the content, and where the last line of it ends: before a closing tag that is on the same line. @param {any} state @param {number} line @param {number} endLine */
+/**
+ * The line behind the content, and where the last line of it ends: before a closing tag that is on
+ * the same line.
+ * @param {any} state
+ * @param {number} line
+ * @param {number} endLine
+ */
 function endOfDetails(state, line, endLine) {
   let depth = 1;
   for (; line < endLine; line += 1) {
@@ -109,7 +140,13 @@ function endOfDetails(state, line, endLine) {
   return [line, state.eMarks[line - 1]];
 }
 
-/** The line behind a summary on lines of its own, and its text. @param {any} state @param {number} line @param {number} endLine @returns {[number, string|undefined]} */
+/**
+ * The line behind a summary on lines of its own, and its text.
+ * @param {any} state
+ * @param {number} line
+ * @param {number} endLine
+ * @returns {[number, string|undefined]}
+ */
 function summaryAt(state, line, endLine) {
   let first = line;
   while (first < endLine && !lineOf(state, first)) first += 1;
@@ -122,7 +159,13 @@ function summaryAt(state, line, endLine) {
   return [line, undefined];
 }
 
-/** A rule for blocks: `<details>` at the start of a line, up to its end or that of the text. @param {any} state @param {number} startLine @param {number} endLine @param {boolean} silent */
+/**
+ * A rule for blocks: `<details>` at the start of a line, up to its end or that of the text.
+ * @param {any} state
+ * @param {number} startLine
+ * @param {number} endLine
+ * @param {boolean} silent
+ */
 function details(state, startLine, endLine, silent) {
   const opening = DETAILS.exec(lineOf(state, startLine));
   if (!opening || state.sCount[startLine] - state.blkIndent >= CODE_INDENT) return false;
@@ -135,13 +178,18 @@ function details(state, startLine, endLine, silent) {
   let [first, summary] = [startLine, opening[1]];
   if (!lineOf(state, startLine)) {
     first += 1;
-    if (summary === undefined) [first, summary] = /** @type {[number, string]} */ (summaryAt(state, first, endLine));
+    if (summary === undefined)
+      [first, summary] = /** @type {[number, string]} */ (summaryAt(state, first, endLine));
   }
   const [last, endOfText] = endOfDetails(state, first, endLine);
   const isClosed = last < endLine && lineOf(state, last).toLowerCase() === END_OF_DETAILS;
   state.push("details_open", "details", 1).map = [startLine, last];
   state.push("summary_open", "summary", 1);
-  Object.assign(state.push("inline", "", 0), { content: (summary ?? "").trim() || "…", map: [startLine, first], children: [] });
+  Object.assign(state.push("inline", "", 0), {
+    content: (summary ?? "").trim() || "…",
+    map: [startLine, first],
+    children: [],
+  });
   state.push("summary_close", "summary", -1);
   const { parentType, lineMax } = state;
   const lineEnd = eMarks[last - 1];
@@ -159,8 +207,13 @@ function details(state, startLine, endLine, silent) {
 /** @param {any} parser of markdown-it */
 export function addScripts(parser) {
   parser.inline.ruler.before("autolink", "tags", tags);
-  parser.block.ruler.before("fence", "details", details, { alt: ["paragraph", "reference", "blockquote", "list"] });
-  parser.renderer.rules.tag = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) => tokens[at].content;
+  parser.block.ruler.before("fence", "details", details, {
+    alt: ["paragraph", "reference", "blockquote", "list"],
+  });
+  parser.renderer.rules.tag = (
+    /** @type {import("./types.js").Token[]} */ tokens,
+    /** @type {number} */ at,
+  ) => tokens[at].content;
   addEmphasis(parser);
   endAddresses(parser.linkify);
   parser.core.ruler.after("linkify", "dead_links", deadLinks);

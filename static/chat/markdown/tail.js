@@ -1,28 +1,40 @@
 /**
- * The end of a text that grows, so that it can be drawn: a mark whose other half has not come yet counts as closed, and
- * what may still become a mark is left out until it is one. Knows no DOM.
+ * The end of a text that grows, so that it can be drawn: a mark whose other half has not come yet
+ * counts as closed, and what may still become a mark is left out until it is one. Knows no DOM.
  */
 
 import { remend } from "../../vendor/markdown/markdown.js";
 import { blocksOf } from "./parser.js";
 
-/** Of the last line, what may be the beginning of a list, a heading, a quote, a fence, a rule or an underline. */
-const MARK_LINE = /(^|\n)([ \t]*(?:>[ \t]?)*)(?:[-*+_=][ \t]*(?:\[[ xX]?\]?[ \t]*)?|[-=_*][-=_* \t]+|\d{1,9}[.)]?[ \t]*|#{1,6}[ \t]*|`{1,}|~{1,}|\\[[(]?|\$\$?|>)$/;
+/**
+ * Of the last line, what may be the beginning of a list, a heading, a quote, a fence, a rule or an
+ * underline.
+ */
+const MARK_LINE =
+  /(^|\n)([ \t]*(?:>[ \t]?)*)(?:[-*+_=][ \t]*(?:\[[ xX]?\]?[ \t]*)?|[-=_*][-=_* \t]+|\d{1,9}[.)]?[ \t]*|#{1,6}[ \t]*|`{1,}|~{1,}|\\[[(]?|\$\$?|>)$/;
 /** Rows of a table before its second line is complete: they may be a paragraph still. */
 const TABLE_HEAD = /(^|\n)[ \t]*\|[^\n]*(?:\n[ \t]*[|:\- \t]*)?$/;
-/** In a line: a formula, an address in angle brackets, an entity, an escape or an emphasis without its end. */
-const OPEN_INLINE = /(?:\\\((?:(?!\\\))[^\n])*|<(?:https?:[^\s>]*|mailto:[^\s>]*|h|ht|htt|http|https)?|&#?\w{0,10}|\\|`{1,2}|[*_~]{1,3}|(?<!\S)!)$/;
+/**
+ * In a line: a formula, an address in angle brackets, an entity, an escape or an emphasis without
+ * its end.
+ */
+const OPEN_INLINE =
+  /(?:\\\((?:(?!\\\))[^\n])*|<(?:https?:[^\s>]*|mailto:[^\s>]*|h|ht|htt|http|https)?|&#?\w{0,10}|\\|`{1,2}|[*_~]{1,3}|(?<!\S)!)$/;
 const OPEN_DOLLAR = /(?<![\w$])\$\$?(?:(?=[^\s\d$])[^\n$]{0,60})?$/;
 const IMAGE_TEXT = /!\[[^\]\n]*\]$/;
 /** What stands in brackets at the end may be the text of a link. */
 const LINK_TEXT = /\[([^[\]\n]*)\]$/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const FENCE_END = /\n {0,3}(?:`{1,}|~{1,})$/;
-/** A line that begins a formula of several lines and has some of it: a line without text ends the search for its end. */
+/**
+ * A line that begins a formula of several lines and has some of it: a line without text ends the
+ * search for its end.
+ */
 const FORMULA_LINE = /^ {0,3}(?:\$\$|\\\[)[ \t]*\S/;
 
 /** @param {string} text */
-const isTable = (text) => blocksOf(text).some(({ html }) => html.includes('<div class="table-scroll">'));
+const isTable = (text) =>
+  blocksOf(text).some(({ html }) => html.includes('<div class="table-scroll">'));
 
 /**
  * The last block of a growing text with its marks closed.
@@ -37,7 +49,8 @@ export function completed(text) {
   said = said.replace(MARK_LINE, "$1$2");
   const isInCode = (said.replace(/`+$/, "").match(/`/g) || []).length % 2 === 1;
   if (!isInCode && (said.match(/\$/g) || []).length % 2 === 1) said = said.replace(OPEN_DOLLAR, "");
-  if (!isInCode) said = said.replace(OPEN_INLINE, "").replace(IMAGE_TEXT, "").replace(LINK_TEXT, "$1");
+  if (!isInCode)
+    said = said.replace(OPEN_INLINE, "").replace(IMAGE_TEXT, "").replace(LINK_TEXT, "$1");
   return remend(said, { linkMode: "text-only", katex: false });
 }
 
@@ -46,16 +59,21 @@ export function completed(text) {
  * @param {string} text
  * @param {boolean} grows
  * @param {{references?: object}} [env] as for `blocksOf`
- * @returns {{finished: import("./parser.js").Block[], length: number, last: import("./parser.js").Block[]}} the blocks that
- *   do not change any more, their length in the text, and what is drawn of the rest
+ * @returns {{finished: import("./parser.js").Block[], length: number, last:
+ *   import("./parser.js").Block[]}} the blocks that do not change any more, their length in the
+ *   text, and what is drawn of the rest
  */
 export function grown(text, grows, env = {}) {
   // A line without its end may become anything: it finishes no block.
   const lines = text.slice(0, text.lastIndexOf("\n") + 1);
   const blocks = blocksOf(lines, env);
   const formula = formulaLine(lines);
-  // What stands after the beginning of a formula may be of it still, and so may the block that it stands in.
-  const count = Math.min(blocks.length - 1, formula === -1 ? Infinity : blocks.findLastIndex(({ line }) => line <= formula));
+  // What stands after the beginning of a formula may be of it still, and so may the block that it
+  // stands in.
+  const count = Math.min(
+    blocks.length - 1,
+    formula === -1 ? Infinity : blocks.findLastIndex(({ line }) => line <= formula),
+  );
   const finished = blocks.slice(0, Math.max(count, 0));
   const length = finished.length ? lineStart(text, blocks[finished.length].line) : 0;
   const rest = text.slice(length);
@@ -65,7 +83,10 @@ export function grown(text, grows, env = {}) {
   return { finished, length, last: [...last.slice(0, -1), ...blocksOf(completed(end), env)] };
 }
 
-/** The line at which a formula begins whose end may still come, or -1. @param {string} text whole lines */
+/**
+ * The line at which a formula begins whose end may still come, or -1.
+ * @param {string} text whole lines
+ */
 function formulaLine(text) {
   const lines = text.split("\n").slice(0, -1);
   const last = lines.findLastIndex((line) => !line.trim());

@@ -1,4 +1,6 @@
-/** Items of a list that begin with `[ ]` or `[x]`, as in `chat_app/markdown_rules.py`. Knows no DOM. */
+/**
+ * Items of a list that begin with `[ ]` or `[x]`, as in `chat_app/markdown_rules.py`. Knows no DOM.
+ */
 
 const BOX = /^\[([ xX])\](?=[ \t])/;
 
@@ -21,7 +23,10 @@ function tasks(state) {
 /** @param {any} parser of markdown-it */
 export function addTasks(parser) {
   parser.core.ruler.push("tasks", tasks);
-  parser.renderer.rules.task_box = (/** @type {import("./types.js").Token[]} */ tokens, /** @type {number} */ at) =>
+  parser.renderer.rules.task_box = (
+    /** @type {import("./types.js").Token[]} */ tokens,
+    /** @type {number} */ at,
+  ) =>
     tokens[at].meta?.isDone
       ? '<span class="task-box is-done" role="img" aria-label="Done"></span>'
       : '<span class="task-box" role="img" aria-label="Not done"></span>';

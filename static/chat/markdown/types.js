@@ -21,7 +21,8 @@
  * @property {(tokens: Token[], at: number, options: object) => string} renderToken
  * @property {Record<string, RenderRule>} rules
  *
- * @typedef {(tokens: Token[], at: number, options: object, env: object, renderer: Renderer) => string} RenderRule
+ * @typedef {(tokens: Token[], at: number, options: object, env: object, renderer: Renderer) =>
+ *   string} RenderRule
  *
  * @typedef {object} InlineState
  * @property {string} src

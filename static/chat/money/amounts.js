@@ -1,4 +1,6 @@
-/** Amounts of money as decimal strings: never a float, which would show cents that are not there. */
+/**
+ * Amounts of money as decimal strings: never a float, which would show cents that are not there.
+ */
 
 import { locale } from "../words.js";
 
@@ -8,7 +10,8 @@ const CENT = 10n ** BigInt(PLACES - 2);
 /** @param {string} text a decimal string @returns {bigint} its smallest units */
 export function units(text) {
   const [whole, places = ""] = String(text).replace("-", "").split(".");
-  const value = BigInt(whole || "0") * 10n ** BigInt(PLACES) + BigInt(places.padEnd(PLACES, "0") || "0");
+  const value =
+    BigInt(whole || "0") * 10n ** BigInt(PLACES) + BigInt(places.padEnd(PLACES, "0") || "0");
   return String(text).startsWith("-") ? -value : value;
 }
 
@@ -20,36 +23,57 @@ export function decimal(value) {
 }
 
 /** Between whole numbers and cents in the language of the page. */
-const POINT = new Intl.NumberFormat(locale).formatToParts(1.5).find(({ type }) => type === "decimal")?.value === "," ? "," : ".";
+const POINT =
+  new Intl.NumberFormat(locale).formatToParts(1.5).find(({ type }) => type === "decimal")?.value ===
+  ","
+    ? ","
+    : ".";
 
-/** An amount with at least two places and no sign, as one would write it into a field: "1.00", in German "1,00". @param {string} amount */
+/**
+ * An amount with at least two places and no sign, as one would write it into a field: "1.00", in
+ * German "1,00".
+ * @param {string} amount
+ */
 export function padded(amount) {
   const [whole, places = ""] = decimal(units(amount)).replace("-", "").split(".");
   return `${whole}${POINT}${places.padEnd(2, "0")}`;
 }
 
 /**
- * The decimal string of what was written into a field: some keyboards have a comma only. "1,000", which may be a thousand, stays and is refused.
+ * The decimal string of what was written into a field: some keyboards have a comma only. "1,000",
+ * which may be a thousand, stays and is refused.
  * @param {string} text
  */
-export const amountFromInput = (text) => text.trim().replace(/^(\d+),(\d{1,2})$/, "$1.$2").replace(/^(0+),(\d+)$/, "$1.$2");
+export const amountFromInput = (text) =>
+  text
+    .trim()
+    .replace(/^(\d+),(\d{1,2})$/, "$1.$2")
+    .replace(/^(0+),(\d+)$/, "$1.$2");
 
-/** A decimal string in the language of the page: "$5.00", "5,00 €", "3.00 CREDITS". @param {string} amount @param {string} currency */
+/**
+ * A decimal string in the language of the page: "$5.00", "5,00 €", "3.00 CREDITS".
+ * @param {string} amount
+ * @param {string} currency
+ */
 function localized(amount, currency) {
   const places = { minimumFractionDigits: 2, maximumFractionDigits: PLACES };
   const isKnown = /^[A-Z]{3}$/.test(currency);
   /** @type {Intl.NumberFormatOptions} */
   const style = isKnown ? { style: "currency", currency, currencyDisplay: "narrowSymbol" } : {};
-  const text = new Intl.NumberFormat(locale, { ...style, ...places }).format(/** @type {Intl.StringNumericLiteral} */ (amount)).replace("-", "−");
+  const text = new Intl.NumberFormat(locale, { ...style, ...places })
+    .format(/** @type {Intl.StringNumericLiteral} */ (amount))
+    .replace("-", "−");
   return isKnown ? text : `${text} ${currency}`;
 }
 
 /** An amount to its last digit: a price, an entry of the statement. @param {string} amount */
-export const formatExact = (amount, currency = "USD") => localized(decimal(units(amount)), currency);
+export const formatExact = (amount, currency = "USD") =>
+  localized(decimal(units(amount)), currency);
 
 /**
  * Rounded to what people pay with: cents, and below a cent two digits.
- * @param {string} amount @param {(value: bigint, step: bigint) => bigint} toSteps how many steps a positive value is
+ * @param {string} amount
+ * @param {(value: bigint, step: bigint) => bigint} toSteps how many steps a positive value is
  */
 function rounded(amount, toSteps) {
   const value = units(amount);
@@ -59,14 +83,27 @@ function rounded(amount, toSteps) {
   return decimal(value < 0n ? -result : result);
 }
 
-/** An amount that was paid or is there, to the nearest cent: "$0.02", "$5.12". @param {string} amount */
-export const formatAmount = (amount, currency = "USD") => localized(rounded(amount, (value, step) => (2n * value + step) / (2n * step)), currency);
+/**
+ * An amount that was paid or is there, to the nearest cent: "$0.02", "$5.12".
+ * @param {string} amount
+ */
+export const formatAmount = (amount, currency = "USD") =>
+  localized(
+    rounded(amount, (value, step) => (2n * value + step) / (2n * step)),
+    currency,
+  );
 
-/** The decimal string of an amount that is asked for, rounded up: no one pays more than they read. @param {string} amount */
+/**
+ * The decimal string of an amount that is asked for, rounded up: no one pays more than they read.
+ * @param {string} amount
+ */
 export const atMost = (amount) => rounded(amount, (value, step) => (value + step - 1n) / step);
 
 /** An amount that is asked for, as people read it. @param {string} amount */
 export const formatDue = (amount, currency = "USD") => localized(atMost(amount), currency);
 
 /** A number that the wire has as a float (UAMP §8.7) as a decimal string. @param {number} number */
-export const fromFloat = (number) => Number(number).toFixed(PLACES).replace(/\.?0+$/, "");
+export const fromFloat = (number) =>
+  Number(number)
+    .toFixed(PLACES)
+    .replace(/\.?0+$/, "");

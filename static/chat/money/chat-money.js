@@ -31,15 +31,26 @@ export class ChatMoney {
   listen(session, chat, signal) {
     this._session = session;
     const since = Date.now();
-    const priced = (/** @type {import("../store/entry.js").Entry} */ { sender_id: id }) => chat()?.participants.some((p) => p.kind === "agent" && p.id === id && p.pricing) ?? false;
+    const priced = (/** @type {import("../store/entry.js").Entry} */ { sender_id: id }) =>
+      chat()?.participants.some((p) => p.kind === "agent" && p.id === id && p.pricing) ?? false;
     // Answers of before may be of an agent that was dearer then; new ones have their cost.
     const receipts = new Receipts((entry) => entry.at < since || priced(entry), this._page);
-    session.addEventListener("payments", (event) => this._changed(/** @type {CustomEvent<Payment|null>} */ (event).detail), { signal });
-    session.addEventListener("response-end", (event) => {
-      const response = /** @type {CustomEvent<LiveResponse>} */ (event).detail;
-      if (response.thread === this._page.state.thread) receipts.ended(response);
-    }, { signal });
-    document.addEventListener("visibilitychange", () => document.hidden || receipts.refresh(), { signal });
+    session.addEventListener(
+      "payments",
+      (event) => this._changed(/** @type {CustomEvent<Payment|null>} */ (event).detail),
+      { signal },
+    );
+    session.addEventListener(
+      "response-end",
+      (event) => {
+        const response = /** @type {CustomEvent<LiveResponse>} */ (event).detail;
+        if (response.thread === this._page.state.thread) receipts.ended(response);
+      },
+      { signal },
+    );
+    document.addEventListener("visibilitychange", () => document.hidden || receipts.refresh(), {
+      signal,
+    });
     addEventListener("focus", () => receipts.refresh(), { signal });
     signal.addEventListener("abort", () => receipts.close());
     this._changed(null);
@@ -49,16 +60,29 @@ export class ChatMoney {
   _changed(asked) {
     const session = this._session;
     if (!session) return;
-    const threadOf = (/** @type {Payment} */ { responseId }) => session.responses.get(responseId)?.thread || "";
+    const threadOf = (/** @type {Payment} */ { responseId }) =>
+      session.responses.get(responseId)?.thread || "";
     // The panel of the call shows what an answer in it costs.
-    const isInCall = (/** @type {Payment} */ { responseId }) => calls.active?.agents.isAnswer(responseId);
-    this._page.dispatch({ type: "payments", list: session.payments.list.filter((one) => !isInCall(one)).map((one) => ({ ...one, thread: threadOf(one) })) });
+    const isInCall = (/** @type {Payment} */ { responseId }) =>
+      calls.active?.agents.isAnswer(responseId);
+    this._page.dispatch({
+      type: "payments",
+      list: session.payments.list
+        .filter((one) => !isInCall(one))
+        .map((one) => ({ ...one, thread: threadOf(one) })),
+    });
     if (!asked || isInCall(asked) || threadOf(asked) !== this._page.state.thread) return;
-    announce(interpolate(
-      asked.isTopUp
-        ? gettext("%(agent)s asks for %(amount)s to continue. Pay or cancel at the end of the chat.")
-        : gettext("%(agent)s asks for %(amount)s for an answer. Pay or cancel at the end of the chat."),
-      { agent: asked.agent, amount: formatDue(asked.amount, asked.currency) },
-    ));
+    announce(
+      interpolate(
+        asked.isTopUp
+          ? gettext(
+              "%(agent)s asks for %(amount)s to continue. Pay or cancel at the end of the chat.",
+            )
+          : gettext(
+              "%(agent)s asks for %(amount)s for an answer. Pay or cancel at the end of the chat.",
+            ),
+        { agent: asked.agent, amount: formatDue(asked.amount, asked.currency) },
+      ),
+    );
   }
 }

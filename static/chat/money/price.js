@@ -20,35 +20,88 @@ import { gettext, interpolate } from "../words.js";
 /** @param {string|null|undefined} price */
 const isSomething = (price) => Boolean(price) && units(price ?? "") > 0n;
 
-/** @param {Pricing|null|undefined} pricing @returns {string[]} one entry for each thing that has a price */
+/**
+ * @param {Pricing|null|undefined} pricing
+ * @returns {string[]} one entry for each thing that has a price
+ */
 function priceParts(pricing) {
   if (!pricing) return [];
-  const { currency, per_answer: answer, input_per_1k: input, output_per_1k: output, tools = {} } = pricing;
+  const {
+    currency,
+    per_answer: answer,
+    input_per_1k: input,
+    output_per_1k: output,
+    tools = {},
+  } = pricing;
   const parts = [];
-  if (isSomething(answer)) parts.push(interpolate(gettext("%(price)s per answer"), { price: formatExact(answer, currency) }));
-  if (isSomething(input) && input === output) parts.push(interpolate(gettext("%(price)s per 1,000 tokens"), { price: formatExact(input, currency) }));
+  if (isSomething(answer))
+    parts.push(
+      interpolate(gettext("%(price)s per answer"), { price: formatExact(answer, currency) }),
+    );
+  if (isSomething(input) && input === output)
+    parts.push(
+      interpolate(gettext("%(price)s per 1,000 tokens"), { price: formatExact(input, currency) }),
+    );
   else {
-    if (isSomething(input)) parts.push(interpolate(gettext("%(price)s per 1,000 input tokens"), { price: formatExact(input, currency) }));
-    if (isSomething(output)) parts.push(interpolate(gettext("%(price)s per 1,000 output tokens"), { price: formatExact(output, currency) }));
+    if (isSomething(input))
+      parts.push(
+        interpolate(gettext("%(price)s per 1,000 input tokens"), {
+          price: formatExact(input, currency),
+        }),
+      );
+    if (isSomething(output))
+      parts.push(
+        interpolate(gettext("%(price)s per 1,000 output tokens"), {
+          price: formatExact(output, currency),
+        }),
+      );
   }
-  if (isSomething(pricing.audio_input_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio input tokens"), { price: formatExact(pricing.audio_input_per_1k ?? "", currency) }));
-  if (isSomething(pricing.audio_output_per_1k)) parts.push(interpolate(gettext("%(price)s per 1,000 audio output tokens"), { price: formatExact(pricing.audio_output_per_1k ?? "", currency) }));
+  if (isSomething(pricing.audio_input_per_1k))
+    parts.push(
+      interpolate(gettext("%(price)s per 1,000 audio input tokens"), {
+        price: formatExact(pricing.audio_input_per_1k ?? "", currency),
+      }),
+    );
+  if (isSomething(pricing.audio_output_per_1k))
+    parts.push(
+      interpolate(gettext("%(price)s per 1,000 audio output tokens"), {
+        price: formatExact(pricing.audio_output_per_1k ?? "", currency),
+      }),
+    );
   for (const [tool, price] of Object.entries(tools)) {
-    if (isSomething(price)) parts.push(interpolate(gettext("%(price)s per %(tool)s call"), { price: formatExact(price, currency), tool }));
+    if (isSomething(price))
+      parts.push(
+        interpolate(gettext("%(price)s per %(tool)s call"), {
+          price: formatExact(price, currency),
+          tool,
+        }),
+      );
   }
   return parts;
 }
 
-/** What an answer costs that is stopped once it has begun; "" where only tokens and tools cost. @param {Pricing|null|undefined} pricing */
+/**
+ * What an answer costs that is stopped once it has begun; "" where only tokens and tools cost.
+ * @param {Pricing|null|undefined} pricing
+ */
 function stoppedText(pricing) {
   if (!pricing || !isSomething(pricing.per_answer)) return "";
-  return pricing.unfinished === "share" ? `, ${gettext("charged in part if stopped")}` : `, ${gettext("charged in full even if stopped")}`;
+  return pricing.unfinished === "share"
+    ? `, ${gettext("charged in part if stopped")}`
+    : `, ${gettext("charged in full even if stopped")}`;
 }
 
-/** "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free. @param {Pricing|null|undefined} pricing */
+/**
+ * "$0.02 an answer + $0.10 per 1,000 tokens, by share if stopped", or "" for an agent that is free.
+ * @param {Pricing|null|undefined} pricing
+ */
 export const priceText = (pricing) => priceParts(pricing).join(" + ") + stoppedText(pricing);
 
-/** What one call of a tool costs, in words; "" for one without a price. @param {Pricing|null|undefined} pricing @param {string} tool */
+/**
+ * What one call of a tool costs, in words; "" for one without a price.
+ * @param {Pricing|null|undefined} pricing
+ * @param {string} tool
+ */
 export function toolPriceText(pricing, tool) {
   const price = pricing?.tools?.[tool];
   return pricing && price && isSomething(price) ? formatExact(price, pricing.currency) : "";
@@ -70,20 +123,38 @@ export const PAYERS = {
 
 /** The payer of a question in a chat, in words: "you pay". @param {Chat} chat */
 export function payerText(chat) {
-  if (chat.payer === "owner") return ownsChat(chat) ? gettext("you pay, as the chat’s owner") : gettext("the chat’s owner pays");
+  if (chat.payer === "owner")
+    return ownsChat(chat)
+      ? gettext("you pay, as the chat’s owner")
+      : gettext("the chat’s owner pays");
   if (chat.payer === "pool") return gettext("the chat’s pool pays");
   return chat.payer === "sponsor" ? gettext("the agent’s owner pays") : gettext("you pay");
 }
 
-/** The agents with a price that a text would make answer. @param {Chat} chat @param {string} text */
+/**
+ * The agents with a price that a text would make answer.
+ * @param {Chat} chat
+ * @param {string} text
+ */
 function pricedFor(chat, text) {
-  const named = new Set(Array.from(text.matchAll(/@([\w.-]+)/g), ([, name]) => name.toLowerCase().replace(/[.-]+$/, "")));
+  const named = new Set(
+    Array.from(text.matchAll(/@([\w.-]+)/g), ([, name]) =>
+      name.toLowerCase().replace(/[.-]+$/, ""),
+    ),
+  );
   return chat.participants.filter(
-    (p) => p.kind === "agent" && p.pricing && (named.has(p.name.toLowerCase()) || p.trigger === "always"),
+    (p) =>
+      p.kind === "agent" &&
+      p.pricing &&
+      (named.has(p.name.toLowerCase()) || p.trigger === "always"),
   );
 }
 
-/** What a text will cost, and who pays it: the line below the composer, "" where it costs nothing. @param {Chat} chat @param {string} text that is written */
+/**
+ * What a text will cost, and who pays it: the line below the composer, "" where it costs nothing.
+ * @param {Chat} chat
+ * @param {string} text that is written
+ */
 export function costLine(chat, text) {
   const costs = pricedFor(chat, text).map((agent) => `${agent.name}: ${priceText(agent.pricing)}`);
   return costs.length ? `${costs.join("; ")} — ${payerText(chat)}.` : "";

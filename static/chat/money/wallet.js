@@ -1,4 +1,6 @@
-/** What one has: read from the server, and again whenever a payment was asked for, made or refused. */
+/**
+ * What one has: read from the server, and again whenever a payment was asked for, made or refused.
+ */
 
 import { isApiError } from "../api.js";
 import { units } from "./amounts.js";
@@ -17,14 +19,21 @@ class Wallet extends EventTarget {
     this.asOf = 0;
     client.addEventListener("payment", (/** @type {any} */ { detail }) => this._onPayment(detail));
     client.addEventListener("watched", () => this.refresh());
-    client.addEventListener("person", (/** @type {any} */ { detail }) => detail.subject === "balance" && this.refresh());
+    client.addEventListener(
+      "person",
+      (/** @type {any} */ { detail }) => detail.subject === "balance" && this.refresh(),
+    );
     this.refresh();
   }
 
   /** Whether less is there than a few more answers would cost. */
   get isLow() {
     const threshold = localStorage.getItem(KEPT);
-    return this.balance !== null && Boolean(threshold) && units(this.balance.available) < units(threshold ?? "");
+    return (
+      this.balance !== null &&
+      Boolean(threshold) &&
+      units(this.balance.available) < units(threshold ?? "")
+    );
   }
 
   /** Read the balance again, soon: several causes make one request. */
@@ -46,8 +55,10 @@ class Wallet extends EventTarget {
 
   /** @param {import("../../uamp/types.js").Frame} event */
   _onPayment(event) {
-    if (event.type === "payment.balance" && event.threshold) localStorage.setItem(KEPT, event.threshold);
-    if (event.type === "payment.error" && event.balance_required) localStorage.setItem(KEPT, event.balance_required);
+    if (event.type === "payment.balance" && event.threshold)
+      localStorage.setItem(KEPT, event.threshold);
+    if (event.type === "payment.error" && event.balance_required)
+      localStorage.setItem(KEPT, event.balance_required);
     this.refresh();
   }
 }

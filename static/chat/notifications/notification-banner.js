@@ -1,4 +1,7 @@
-/** The question, asked once the person has sent a message, whether this browser may notify. It floats: nothing moves. */
+/**
+ * The question, asked once the person has sent a message, whether this browser may notify. It
+ * floats: nothing moves.
+ */
 
 import { announce } from "../dom.js";
 import { View } from "../view.js";
@@ -31,16 +34,31 @@ class NotificationBanner extends View {
 
   render() {
     if (!this._hasSent || !mayAsk()) return nothing;
-    return html`<div class="notice-card" role="group" aria-label=${gettext("Notifications")} data-testid="notification-banner">
+    return html`<div
+      class="notice-card"
+      role="group"
+      aria-label=${gettext("Notifications")}
+      data-testid="notification-banner"
+    >
       <p>${gettext("Get notified about mentions and direct messages?")}</p>
-      <div><button type="button" class="button button-primary" @click=${() => this._ask()}>${gettext("Turn on")}</button>
-        <button type="button" class="button button-quiet" @click=${() => this._close()}>${gettext("Not now")}</button></div>
+      <div>
+        <button type="button" class="button button-primary" @click=${() => this._ask()}>
+          ${gettext("Turn on")}
+        </button>
+        <button type="button" class="button button-quiet" @click=${() => this._close()}>
+          ${gettext("Not now")}
+        </button>
+      </div>
     </div>`;
   }
 
   async _ask() {
     const answer = await askPermission();
-    announce(answer === "granted" ? gettext("Notifications are on.") : gettext("Notifications stay off. You can change this in Settings."));
+    announce(
+      answer === "granted"
+        ? gettext("Notifications are on.")
+        : gettext("Notifications stay off. You can change this in Settings."),
+    );
   }
 
   _close() {

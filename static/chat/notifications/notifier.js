@@ -1,9 +1,10 @@
 /**
- * Notifications of this browser: of messages in chats that the person does not look at, by one tab of all that are open.
+ * Notifications of this browser: of messages in chats that the person does not look at, by one tab
+ * of all that are open.
  *
- * Tabs agree by locks of the browser (Web Locks): the tab that holds the notifier's lock notifies, and a
- * tab that shows a chat holds the lock of that chat meanwhile. Where there are no locks there are no
- * notifications either: both need a secure address (https, or this machine).
+ * Tabs agree by locks of the browser (Web Locks): the tab that holds the notifier's lock notifies,
+ * and a tab that shows a chat holds the lock of that chat meanwhile. Where there are no locks there
+ * are no notifications either: both need a secure address (https, or this machine).
  */
 
 import { notifies } from "./rules.js";
@@ -23,7 +24,10 @@ export function permission() {
   return Notification.permission;
 }
 
-/** Ask the person, who has just clicked. @returns {Promise<"unsupported"|"default"|"denied"|"granted">} */
+/**
+ * Ask the person, who has just clicked.
+ * @returns {Promise<"unsupported"|"default"|"denied"|"granted">}
+ */
 export async function askPermission() {
   if (permission() === "default") await Notification.requestPermission();
   forgetQuestion();
@@ -57,19 +61,28 @@ export class Notifier {
     /** @type {{messageId: string, shown: Notification}|null} the last one */
     this._last = null;
     if (!navigator.locks) return;
-    pushes.addEventListener("message", ({ data }) => { if (this._last?.messageId === data) this._last?.shown.close(); });
+    pushes.addEventListener("message", ({ data }) => {
+      if (this._last?.messageId === data) this._last?.shown.close();
+    });
     navigator.serviceWorker?.addEventListener("message", ({ data }) => {
-      if (data?.type === "open-message") dispatchEvent(new CustomEvent("open-message", { detail: data }));
+      if (data?.type === "open-message")
+        dispatchEvent(new CustomEvent("open-message", { detail: data }));
     });
     // Held until the tab closes: then another one has it.
     navigator.locks.request(`uamp.notifier.${me.id}`, () => {
       this._isLeader = true;
       return new Promise(() => {});
     });
-    for (const [target, type] of /** @type {[EventTarget, string][]} */ ([[document, "visibilitychange"], [window, "focus"], [window, "blur"]])) {
+    for (const [target, type] of /** @type {[EventTarget, string][]} */ ([
+      [document, "visibilitychange"],
+      [window, "focus"],
+      [window, "blur"],
+    ])) {
       target.addEventListener(type, () => this._look());
     }
-    store.addEventListener("arrived", (/** @type {CustomEvent} */ { detail }) => this._arrived(detail));
+    store.addEventListener("arrived", (/** @type {CustomEvent} */ { detail }) =>
+      this._arrived(detail),
+    );
   }
 
   /** @param {string} chatId of the chat that is open; "" for none */
@@ -90,17 +103,26 @@ export class Notifier {
     this._viewing = new AbortController();
     const { signal } = this._viewing;
     if (!this._chatId || document.hidden || !document.hasFocus()) return;
-    const held = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-    navigator.locks.request(this._lockOf(this._chatId), { mode: "shared", signal }, () => held).catch(() => {
-      // It was not granted before the person went on.
-    });
+    const held = new Promise((resolve) =>
+      signal.addEventListener("abort", resolve, { once: true }),
+    );
+    navigator.locks
+      .request(this._lockOf(this._chatId), { mode: "shared", signal }, () => held)
+      .catch(() => {
+        // It was not granted before the person went on.
+      });
   }
 
   /** @param {{chat: any, message: any}} news */
   async _arrived({ chat, message }) {
     if (!this._isLeader || permission() !== "granted") return;
     const others = this._store.others(chat);
-    const news = { isMention: this._isMention(message), at: message.created_at, isDirect: others.length === 1, isFollowed: Boolean(message.is_followed) };
+    const news = {
+      isMention: this._isMention(message),
+      at: message.created_at,
+      isDirect: others.length === 1,
+      isFollowed: Boolean(message.is_followed),
+    };
     if (!notifies(chat, this._settings.values, news, new Date())) return;
     const { held = [] } = await navigator.locks.query();
     if (held.some(({ name }) => name === this._lockOf(chat.id))) return;
@@ -116,21 +138,51 @@ export class Notifier {
   _notify(chat, message) {
     const { notification_text: hasText, notification_sound: hasSound } = this._settings.values;
     const name = this._store.nameOf(chat);
-    const author = message.sender_kind === "agent" ? message.name : this._people.nameOf(message.name);
+    const author =
+      message.sender_kind === "agent" ? message.name : this._people.nameOf(message.name);
     const isDirect = this._store.others(chat).length === 1;
     const isReply = Boolean(message.thread && !message.also_in_chat);
-    const title = !hasText ? gettext("New message") : isReply ? interpolate(gettext("%(name)s replied in a thread of %(chat)s"), { name: author, chat: name }) : isDirect ? author : interpolate("%(author)s · %(name)s", { author, name });
-    const mention = this._isMention(message) ? gettext("You were mentioned") : isReply ? gettext("New reply in a thread") : "";
-    const body = hasText ? beginningOf(message.content, BODY_CHARS) || gettext("sent a file") : mention;
+    const title = !hasText
+      ? gettext("New message")
+      : isReply
+        ? interpolate(gettext("%(name)s replied in a thread of %(chat)s"), {
+            name: author,
+            chat: name,
+          })
+        : isDirect
+          ? author
+          : interpolate("%(author)s · %(name)s", { author, name });
+    const mention = this._isMention(message)
+      ? gettext("You were mentioned")
+      : isReply
+        ? gettext("New reply in a thread")
+        : "";
+    const body = hasText
+      ? beginningOf(message.content, BODY_CHARS) || gettext("sent a file")
+      : mention;
     // One of a chat, or of a thread, takes the place of the one before it.
-    const options = { body, tag: isReply ? `thread ${message.thread}` : `chat ${chat.id}`, renotify: true, silent: !hasSound, icon: pageIcon() };
+    const options = {
+      body,
+      tag: isReply ? `thread ${message.thread}` : `chat ${chat.id}`,
+      renotify: true,
+      silent: !hasSound,
+      icon: pageIcon(),
+    };
     try {
       const shown = new Notification(title, options);
       this._last = { messageId: message.id, shown };
       shown.onclick = () => {
         window.focus();
         shown.close();
-        dispatchEvent(new CustomEvent("open-message", { detail: { chatId: chat.id, messageId: message.id, threadId: isReply ? message.thread : "" } }));
+        dispatchEvent(
+          new CustomEvent("open-message", {
+            detail: {
+              chatId: chat.id,
+              messageId: message.id,
+              threadId: isReply ? message.thread : "",
+            },
+          }),
+        );
       };
     } catch (error) {
       // Some phones show notifications of service workers only.

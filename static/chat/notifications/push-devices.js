@@ -35,14 +35,39 @@ class PushDevices extends View {
   render() {
     const mayTurnOn = canPush() && (isOff() || !this._devices.some(({ id }) => id === ownId()));
     if (this._devices.length === 0 && !mayTurnOn && !this._error) return nothing;
-    return html`<section class="setting-choice" aria-labelledby="push-devices-title" data-testid="push-devices">
+    return html`<section
+      class="setting-choice"
+      aria-labelledby="push-devices-title"
+      data-testid="push-devices"
+    >
       <h3 id="push-devices-title">${gettext("When no chat is open")}</h3>
       <p class="quiet">${gettext("These browsers get notifications until you sign out there.")}</p>
       ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}
-      <ul class="setting-links">${this._devices.map((device) => html`<li><span>${this._name(device)}</span>
-        <button type="button" class="button button-quiet" aria-label=${interpolate(gettext("Remove %(device)s"), { device: this._name(device) })}
-          @click=${() => this._remove(device)}>${gettext("Remove")}</button></li>`)}</ul>
-      ${mayTurnOn ? html`<button type="button" class="button" @click=${() => this._do(() => turnOn(api))}>${gettext("Turn on for this browser")}</button>` : nothing}
+      <ul class="setting-links">
+        ${this._devices.map(
+          (device) =>
+            html`<li>
+              <span>${this._name(device)}</span>
+              <button
+                type="button"
+                class="button button-quiet"
+                aria-label=${interpolate(gettext("Remove %(device)s"), {
+                  device: this._name(device),
+                })}
+                @click=${() => this._remove(device)}
+              >
+                ${gettext("Remove")}
+              </button>
+            </li>`,
+        )}
+      </ul>
+      ${
+        mayTurnOn
+          ? html`<button type="button" class="button" @click=${() => this._do(() => turnOn(api))}>
+              ${gettext("Turn on for this browser")}
+            </button>`
+          : nothing
+      }
     </section>`;
   }
 
@@ -54,7 +79,9 @@ class PushDevices extends View {
   /** @param {Device} device */
   async _remove(device) {
     await this._do(() => remove(api, device.id));
-    announce(interpolate(gettext("%(device)s gets no more notifications."), { device: device.device }));
+    announce(
+      interpolate(gettext("%(device)s gets no more notifications."), { device: device.device }),
+    );
   }
 
   /** Do something, then read the list anew. @param {() => Promise<unknown>} act */

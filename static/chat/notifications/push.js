@@ -1,6 +1,6 @@
 /**
- * Notifications of this browser while no page is open (Web Push): the server sends them, and the service worker
- * (`static/offline/service-worker.js`) shows them.
+ * Notifications of this browser while no page is open (Web Push): the server sends them, and the
+ * service worker (`static/offline/service-worker.js`) shows them.
  */
 
 import { isApiError } from "../api.js";
@@ -9,10 +9,16 @@ import { permission } from "./notifier.js";
 const OFF = "uamp.push.off";
 const ID = "uamp.push.id";
 
-/** @typedef {{id: string, device: string, created_at: string, sent_at: string|null, failures: number}} Device */
+/**
+ * @typedef {{id: string, device: string, created_at: string, sent_at: string|null, failures:
+ *   number}} Device
+ */
 
-/** Whether this browser can be sent notifications: it lacks that on addresses that are not secure. */
-export const canPush = () => "PushManager" in window && Boolean(navigator.serviceWorker) && permission() === "granted";
+/**
+ * Whether this browser can be sent notifications: it lacks that on addresses that are not secure.
+ */
+export const canPush = () =>
+  "PushManager" in window && Boolean(navigator.serviceWorker) && permission() === "granted";
 
 /** Whether the person took this browser off the list. */
 export const isOff = () => localStorage.getItem(OFF) === "1";
@@ -49,7 +55,11 @@ export async function keepSubscribed(api) {
   const { key } = await api.get("/me/push-key");
   try {
     const { endpoint, keys } = (await subscriptionWith(registration.pushManager, key)).toJSON();
-    const { id } = await api.post("/me/push-subscriptions", { endpoint, p256dh: keys?.p256dh, auth: keys?.auth });
+    const { id } = await api.post("/me/push-subscriptions", {
+      endpoint,
+      p256dh: keys?.p256dh,
+      auth: keys?.auth,
+    });
     localStorage.setItem(ID, id);
     return true;
   } catch (error) {
@@ -70,7 +80,11 @@ export async function devices(api) {
   return (await api.get("/me/push-subscriptions")).data;
 }
 
-/** Stop sending notifications to a browser; this one stays off until `turnOn`. @param {import("../api.js").Api} api @param {string} id */
+/**
+ * Stop sending notifications to a browser; this one stays off until `turnOn`.
+ * @param {import("../api.js").Api} api
+ * @param {string} id
+ */
 export async function remove(api, id) {
   await api.send("DELETE", `/me/push-subscriptions/${id}`);
   if (id !== ownId()) return;
@@ -80,7 +94,11 @@ export async function remove(api, id) {
   await (await registration?.pushManager?.getSubscription())?.unsubscribe();
 }
 
-/** @param {PushManager} manager @param {string} key of the server @returns {Promise<PushSubscription>} */
+/**
+ * @param {PushManager} manager
+ * @param {string} key of the server
+ * @returns {Promise<PushSubscription>}
+ */
 async function subscriptionWith(manager, key) {
   const current = await manager.getSubscription();
   if (current && base64url(current.options.applicationServerKey) === key) return current;
@@ -90,4 +108,8 @@ async function subscriptionWith(manager, key) {
 }
 
 /** @param {ArrayBuffer|null} buffer */
-const base64url = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer ?? new ArrayBuffer(0)))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const base64url = (buffer) =>
+  btoa(String.fromCharCode(...new Uint8Array(buffer ?? new ArrayBuffer(0))))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "");

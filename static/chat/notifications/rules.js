@@ -1,4 +1,6 @@
-/** Which messages notify a person, which count as unread, and when it is quiet. Knows no document. */
+/**
+ * Which messages notify a person, which count as unread, and when it is quiet. Knows no document.
+ */
 
 /** A message that is older when it arrives is no news: the connection was lost for long. */
 const NEWS_MS = 10 * 60_000;
@@ -27,8 +29,14 @@ export function isQuiet({ quiet_from: from, quiet_until: until, time_zone: zone 
   if (!from || !until) return false;
   let time;
   try {
-    const parts = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone }).formatToParts(now);
-    const part = (/** @type {string} */ type) => parts.find((one) => one.type === type)?.value ?? "00";
+    const parts = new Intl.DateTimeFormat("en-GB", {
+      hour: "2-digit",
+      minute: "2-digit",
+      hourCycle: "h23",
+      timeZone: zone,
+    }).formatToParts(now);
+    const part = (/** @type {string} */ type) =>
+      parts.find((one) => one.type === type)?.value ?? "00";
     time = `${part("hour")}:${part("minute")}`;
   } catch {
     // A zone that this browser does not know.
@@ -52,7 +60,8 @@ export function notifies(chat, settings, { isMention, at, isDirect, isFollowed =
  * How the unread messages of a chat count: a muted chat counts only where the person is mentioned,
  * and not at all where they want no notifications of it.
  * @param {ChatLevel & {unread: number, unread_mentions?: number}} chat
- * @returns {{shown: number, counts: boolean, mentions: number}} `mentions` of the person, shown beside the number
+ * @returns {{shown: number, counts: boolean, mentions: number}} `mentions` of the person, shown
+ *   beside the number
  */
 export function unreadOf({ muted, notifications, unread, unread_mentions: all = 0 }) {
   const mentions = notifications === "none" ? 0 : Math.min(all, unread);

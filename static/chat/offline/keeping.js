@@ -1,4 +1,7 @@
-/** Has the device keep the list of chats and what is shown of the open one, a little after each change. */
+/**
+ * Has the device keep the list of chats and what is shown of the open one, a little after each
+ * change.
+ */
 
 /** @typedef {import("../store/open-chat.js").OpenChat} OpenChat */
 
@@ -28,13 +31,16 @@ export function keepWhatIsRead(kept, store, page) {
     kept.keepChat({ chat, entries: open.entries, hasOlder: open.hasOlder });
     open = null;
   };
-  const later = () => { timer ||= window.setTimeout(write, LATER_MS); };
+  const later = () => {
+    timer ||= window.setTimeout(write, LATER_MS);
+  };
 
   page.subscribe(() => {
     const { state } = page;
     // What is open next must not take the place of what was not written yet.
     if (open && open.chatId !== state.chatId) write();
-    // Most changes are those of growing answers. Messages that came live are complete only once their page is loaded.
+    // Most changes are those of growing answers. Messages that came live are complete only once
+    // their page is loaded.
     if (state.entries === entries || !state.loaded || state.hasNewer) return;
     entries = state.entries;
     open = state;
@@ -50,5 +56,7 @@ export function keepWhatIsRead(kept, store, page) {
     if (open?.chatId === id) open = null;
     kept.drop(id);
   });
-  document.addEventListener("visibilitychange", () => { if (document.hidden && timer) write(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden && timer) write();
+  });
 }

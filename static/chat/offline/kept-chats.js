@@ -1,8 +1,10 @@
 /**
- * What this device keeps of the chats that a person has read, so that the page shows it while the server cannot be reached.
+ * What this device keeps of the chats that a person has read, so that the page shows it while the
+ * server cannot be reached.
  *
- * It is in a cache of its own for each person. The service worker deletes it when they sign out and when another person
- * signs in: a page that is still open writes to a cache that nothing reads any more.
+ * It is in a cache of its own for each person. The service worker deletes it when they sign out and
+ * when another person signs in: a page that is still open writes to a cache that nothing reads any
+ * more.
  */
 
 /** As in `static/offline/service-worker.js`. */
@@ -24,7 +26,10 @@ const WRITTEN = /^uamp\.(?:outbox|drafts|last-chat)\.(\d+)(?:\.|$)/;
 const placeOf = (id) => `${LIST}/${encodeURIComponent(id)}`;
 
 export class KeptChats {
-  /** @param {string} owner whose chats @param {CacheStorage} [caches] missing where the address is not secure */
+  /**
+   * @param {string} owner whose chats
+   * @param {CacheStorage} [caches] missing where the address is not secure
+   */
   constructor(owner, caches = globalThis.caches) {
     this._cache = caches?.open(READ + owner).catch(() => undefined);
   }
@@ -53,7 +58,8 @@ export class KeptChats {
   keepChat({ chat, entries, hasOlder }) {
     return this._use(async (cache) => {
       let last = entries.slice(-ENTRIES);
-      const write = () => JSON.stringify({ chat, entries: last, hasOlder: hasOlder || last.length < entries.length });
+      const write = () =>
+        JSON.stringify({ chat, entries: last, hasOlder: hasOlder || last.length < entries.length });
       let text = write();
       while (text.length > CHARS && last.length > 1) {
         last = last.slice(Math.ceil(last.length / 2));
@@ -77,7 +83,8 @@ export class KeptChats {
   }
 
   /**
-   * Use the cache, if there is one: the disk may be full, and a sign-out in another tab may delete it at any time.
+   * Use the cache, if there is one: the disk may be full, and a sign-out in another tab may delete
+   * it at any time.
    * @template T
    * @param {(cache: Cache) => Promise<T>} act
    * @returns {Promise<T|undefined>}
@@ -100,11 +107,19 @@ const asJson = (text) => new Response(text, { headers: { "Content-Type": "applic
  * @param {string} owner who is signed in
  * @param {{caches?: CacheStorage, storages?: Storage[]}} [places]
  */
-export async function forgetOthers(owner, { caches = globalThis.caches, storages = [localStorage, sessionStorage] } = {}) {
+export async function forgetOthers(
+  owner,
+  { caches = globalThis.caches, storages = [localStorage, sessionStorage] } = {},
+) {
   for (const storage of storages) {
     const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index) || "");
-    for (const key of keys) if ((WRITTEN.exec(key)?.[1] ?? owner) !== owner) storage.removeItem(key);
+    for (const key of keys)
+      if ((WRITTEN.exec(key)?.[1] ?? owner) !== owner) storage.removeItem(key);
   }
   const names = (await caches?.keys()) ?? [];
-  await Promise.all(names.filter((name) => name.startsWith(READ) && name !== READ + owner).map((name) => caches.delete(name)));
+  await Promise.all(
+    names
+      .filter((name) => name.startsWith(READ) && name !== READ + owner)
+      .map((name) => caches.delete(name)),
+  );
 }

@@ -29,13 +29,29 @@ class BalanceChip extends View {
     const { balance, isLow } = wallet;
     if (!balance) return nothing;
     const amount = formatAmount(balance.available, balance.currency);
-    return html`<a href="/money" class="balance ${isLow ? "is-low" : ""}" data-testid="balance" aria-label=${interpolate(isLow ? gettext("Balance %(amount)s, low. Top up") : gettext("Balance %(amount)s"), { amount })}
-      title=${isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and spending")}>${glyph(isLow ? "alert" : "wallet")}<span>${amount}</span></a>`;
+    return html`<a
+      href="/money"
+      class="balance ${isLow ? "is-low" : ""}"
+      data-testid="balance"
+      aria-label=${interpolate(
+        isLow ? gettext("Balance %(amount)s, low. Top up") : gettext("Balance %(amount)s"),
+        { amount },
+      )}
+      title=${
+        isLow ? gettext("Your balance is low: top it up") : gettext("Your balance and spending")
+      }
+      >${glyph(isLow ? "alert" : "wallet")}<span>${amount}</span></a
+    >`;
   }
 
   updated() {
     const { balance, isLow } = wallet;
-    if (balance && isLow && !isWarned) announce(interpolate(gettext("Your balance is low: %(amount)s left."), { amount: formatAmount(balance.available, balance.currency) }));
+    if (balance && isLow && !isWarned)
+      announce(
+        interpolate(gettext("Your balance is low: %(amount)s left."), {
+          amount: formatAmount(balance.available, balance.currency),
+        }),
+      );
     isWarned = Boolean(balance && isLow);
   }
 }

@@ -1,4 +1,6 @@
-/** What a person does with a chat in their list: pin, mute, archive, mark as unread, leave, delete. */
+/**
+ * What a person does with a chat in their list: pin, mute, archive, mark as unread, leave, delete.
+ */
 
 import { isApiError } from "../api.js";
 import { api, me, store } from "../context.js";
@@ -13,7 +15,11 @@ import { gettext, interpolate } from "../words.js";
 /** @param {Chat} chat */
 const pathOf = ({ id }) => `/chats/${encodeURIComponent(id)}`;
 
-/** Do what the server may refuse, and say what came of it. @param {string} done @param {() => Promise<unknown>} work */
+/**
+ * Do what the server may refuse, and say what came of it.
+ * @param {string} done
+ * @param {() => Promise<unknown>} work
+ */
 async function attempt(done, work) {
   try {
     await work();
@@ -24,8 +30,12 @@ async function attempt(done, work) {
   }
 }
 
-/** @param {Chat} chat @param {{pinned?: boolean, archived?: boolean, marked_unread?: boolean}} values */
-const place = (chat, values) => api.send("PUT", `${pathOf(chat)}/place`, values).then((read) => store.take(read));
+/**
+ * @param {Chat} chat
+ * @param {{pinned?: boolean, archived?: boolean, marked_unread?: boolean}} values
+ */
+const place = (chat, values) =>
+  api.send("PUT", `${pathOf(chat)}/place`, values).then((read) => store.take(read));
 
 /** Forget that a chat was marked as unread, when it is opened. @param {string} chatId */
 export function seen(chatId) {
@@ -34,12 +44,21 @@ export function seen(chatId) {
 }
 
 /** @param {Chat} chat */
-const membership = (chat) => chat.participants.find(({ kind, id }) => kind === "user" && String(id) === me.id);
+const membership = (chat) =>
+  chat.participants.find(({ kind, id }) => kind === "user" && String(id) === me.id);
 
 /** @param {Chat} chat */
 async function leave(chat) {
   const own = membership(chat);
-  if (!own || !confirm(interpolate(gettext("Leave %(name)s? You will no longer see its messages."), { name: store.nameOf(chat) }))) return;
+  if (
+    !own ||
+    !confirm(
+      interpolate(gettext("Leave %(name)s? You will no longer see its messages."), {
+        name: store.nameOf(chat),
+      }),
+    )
+  )
+    return;
   await attempt(gettext("You left the chat."), async () => {
     await api.send("DELETE", `${pathOf(chat)}/participants/${own.participant_id}`);
     dispatchEvent(new CustomEvent("left-chat", { detail: chat.id }));
@@ -49,7 +68,15 @@ async function leave(chat) {
 
 /** @param {Chat} chat */
 async function remove(chat) {
-  if (!confirm(interpolate(gettext("Delete %(name)s for everyone? Its messages and files cannot be recovered."), { name: store.nameOf(chat) }))) return;
+  if (
+    !confirm(
+      interpolate(
+        gettext("Delete %(name)s for everyone? Its messages and files cannot be recovered."),
+        { name: store.nameOf(chat) },
+      ),
+    )
+  )
+    return;
   await attempt(gettext("Chat deleted."), async () => {
     await api.send("DELETE", pathOf(chat));
     dispatchEvent(new CustomEvent("left-chat", { detail: chat.id }));
@@ -59,15 +86,58 @@ async function remove(chat) {
 
 /** @type {ChatAction[]} in their order in the menu */
 export const CHAT_ACTIONS = [
-  { name: "pin-chat", icon: "pin", label: ({ pinned }) => (pinned ? gettext("Unpin") : gettext("Pin")), run: (chat) => attempt(chat.pinned ? gettext("Unpinned.") : gettext("Pinned."), () => place(chat, { pinned: !chat.pinned })) },
   {
-    name: "mute-chat", icon: "muted", label: ({ muted }) => (muted ? gettext("Unmute") : gettext("Mute")),
-    run: (chat) => attempt(chat.muted ? gettext("Unmuted.") : gettext("Muted."), () => api.send("PUT", `${pathOf(chat)}/mute`, { muted: !chat.muted }).then((read) => store.take(read))),
+    name: "pin-chat",
+    icon: "pin",
+    label: ({ pinned }) => (pinned ? gettext("Unpin") : gettext("Pin")),
+    run: (chat) =>
+      attempt(chat.pinned ? gettext("Unpinned.") : gettext("Pinned."), () =>
+        place(chat, { pinned: !chat.pinned }),
+      ),
   },
-  { name: "mark-unread", icon: "message", label: () => gettext("Mark as unread"), isOffered: ({ unread, marked_unread: marked }) => !unread && !marked, run: (chat) => attempt(gettext("Marked as unread."), () => place(chat, { marked_unread: true })) },
-  { name: "archive-chat", icon: "down", label: ({ archived }) => (archived ? gettext("Move to the chats") : gettext("Archive")), run: (chat) => attempt(chat.archived ? gettext("Moved to the chats.") : gettext("Archived."), () => place(chat, { archived: !chat.archived })) },
-  { name: "leave-chat", icon: "back", label: () => gettext("Leave…"), isDangerous: true, run: leave },
-  { name: "delete-chat", icon: "bin", label: () => gettext("Delete for everyone…"), isDangerous: true, isOffered: (chat) => membership(chat)?.role === "owner", run: remove },
+  {
+    name: "mute-chat",
+    icon: "muted",
+    label: ({ muted }) => (muted ? gettext("Unmute") : gettext("Mute")),
+    run: (chat) =>
+      attempt(chat.muted ? gettext("Unmuted.") : gettext("Muted."), () =>
+        api
+          .send("PUT", `${pathOf(chat)}/mute`, { muted: !chat.muted })
+          .then((read) => store.take(read)),
+      ),
+  },
+  {
+    name: "mark-unread",
+    icon: "message",
+    label: () => gettext("Mark as unread"),
+    isOffered: ({ unread, marked_unread: marked }) => !unread && !marked,
+    run: (chat) =>
+      attempt(gettext("Marked as unread."), () => place(chat, { marked_unread: true })),
+  },
+  {
+    name: "archive-chat",
+    icon: "down",
+    label: ({ archived }) => (archived ? gettext("Move to the chats") : gettext("Archive")),
+    run: (chat) =>
+      attempt(chat.archived ? gettext("Moved to the chats.") : gettext("Archived."), () =>
+        place(chat, { archived: !chat.archived }),
+      ),
+  },
+  {
+    name: "leave-chat",
+    icon: "back",
+    label: () => gettext("Leave…"),
+    isDangerous: true,
+    run: leave,
+  },
+  {
+    name: "delete-chat",
+    icon: "bin",
+    label: () => gettext("Delete for everyone…"),
+    isDangerous: true,
+    isOffered: (chat) => membership(chat)?.role === "owner",
+    run: remove,
+  },
 ];
 
 /**

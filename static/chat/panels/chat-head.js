@@ -1,4 +1,7 @@
-/** The head of the open chat: its name, who is in it, and the ways to search, pins, money and members. */
+/**
+ * The head of the open chat: its name, who is in it, and the ways to search, pins, money and
+ * members.
+ */
 
 import { calls, me, store } from "../context.js";
 import { inCallText } from "../calls/in-call.js";
@@ -11,7 +14,10 @@ import { gettext, interpolate, ngettext } from "../words.js";
 
 const FACES = 4;
 
-/** Fires (bubbling) `open-sidebar`, `open-search`, `toggle-members`, and `ask-to-call` with the chat. */
+/**
+ * Fires (bubbling) `open-sidebar`, `open-search`, `toggle-members`, and `ask-to-call` with the
+ * chat.
+ */
 class ChatHead extends View {
   static properties = {
     chatId: { attribute: false },
@@ -40,10 +46,38 @@ class ChatHead extends View {
   render() {
     const chat = this.chatId ? store.get(this.chatId) : undefined;
     return html`<header class="chat-head ${this.chatId ? "" : "is-bare"}">
-      <button type="button" class="icon-button menu-button" aria-label=${gettext("Show chats")} title=${gettext("Show chats")} @click=${() => this._fire("open-sidebar")}>${glyph("back")}</button>
-      <div class="chat-title">${chat ? html`<h1 dir="auto">${store.nameOf(chat)}</h1><p>${this._inCall(chat)}${this._facts(chat)}</p>` : nothing}</div>
-      ${chat ? html`<button type="button" class="icon-button search-button" aria-label=${gettext("Search")} title=${gettext("Search (Ctrl+Shift+F)")} aria-keyshortcuts="Control+Shift+F" data-testid="search"
-        @click=${() => this._fire("open-search")}>${glyph("search")}</button><pinned-list></pinned-list>` : nothing}
+      <button
+        type="button"
+        class="icon-button menu-button"
+        aria-label=${gettext("Show chats")}
+        title=${gettext("Show chats")}
+        @click=${() => this._fire("open-sidebar")}
+      >
+        ${glyph("back")}
+      </button>
+      <div class="chat-title">
+        ${
+          chat
+            ? html`<h1 dir="auto">${store.nameOf(chat)}</h1>
+                <p>${this._inCall(chat)}${this._facts(chat)}</p>`
+            : nothing
+        }
+      </div>
+      ${
+        chat
+          ? html`<button
+                type="button"
+                class="icon-button search-button"
+                aria-label=${gettext("Search")}
+                title=${gettext("Search (Ctrl+Shift+F)")}
+                aria-keyshortcuts="Control+Shift+F"
+                data-testid="search"
+                @click=${() => this._fire("open-search")}
+              >
+                ${glyph("search")}</button
+              ><pinned-list></pinned-list>`
+          : nothing
+      }
       ${chat ? this._call(chat) : nothing}
       <balance-chip></balance-chip>
       ${chat ? this._members(chat) : nothing}
@@ -60,45 +94,98 @@ class ChatHead extends View {
       interpolate(ngettext("%(n)s person", "%(n)s people", people.length), { n: people.length }),
       agents && interpolate(ngettext("%(n)s agent", "%(n)s agents", agents), { n: agents }),
       online && interpolate(ngettext("%(n)s online", "%(n)s online", online), { n: online }),
-    ].filter(Boolean).join(" · ");
+    ]
+      .filter(Boolean)
+      .join(" · ");
   }
 
   /** Who is in the call of the chat. @param {import("../store/chat.js").Chat} chat */
   _inCall({ id }) {
     const call = calls.of(id);
-    return call ? html`<span class="call-fact" data-testid="in-call">${glyph("phone")}${inCallText(call)}</span> · ` : nothing;
+    return call
+      ? html`<span class="call-fact" data-testid="in-call"
+            >${glyph("phone")}${inCallText(call)}</span
+          >
+          · `
+      : nothing;
   }
 
-  /** Begins a call, or joins the one that goes on; where one can speak and another person, or an agent that takes calls, is there. @param {import("../store/chat.js").Chat} chat */
+  /**
+   * Begins a call, or joins the one that goes on; where one can speak and another person, or an
+   * agent that takes calls, is there.
+   * @param {import("../store/chat.js").Chat} chat
+   */
   _call(chat) {
     const isIn = calls.active?.chatId === chat.id;
     const others = store.others(chat);
     if (isIn || !canCall()) return nothing;
-    if (chat.home || !others.some(({ kind, takes_calls: takes }) => takes ?? kind === "user")) return this._noCall(chat, others);
+    if (chat.home || !others.some(({ kind, takes_calls: takes }) => takes ?? kind === "user"))
+      return this._noCall(chat, others);
     const label = calls.of(chat.id) ? gettext("Join the call") : gettext("Call");
-    return html`<button type="button" class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}" aria-label=${label} title=${label} data-testid="call"
-      @click=${() => this._startCall(chat)}>${glyph("phone")}</button>`;
+    return html`<button
+      type="button"
+      class="icon-button call-button ${calls.of(chat.id) ? "is-live" : ""}"
+      aria-label=${label}
+      title=${label}
+      data-testid="call"
+      @click=${() => this._startCall(chat)}
+    >
+      ${glyph("phone")}
+    </button>`;
   }
 
-  /** Says why a call is not possible where another server has the chat, or all other people. @param {import("../store/chat.js").Chat} chat @param {import("../store/chat.js").Participant[]} others */
+  /**
+   * Says why a call is not possible where another server has the chat, or all other people.
+   * @param {import("../store/chat.js").Chat} chat
+   * @param {import("../store/chat.js").Participant[]} others
+   */
   _noCall({ home }, others) {
     if (!home && !others.some(({ kind }) => kind === "user")) return nothing;
-    const reason = home ? interpolate(gettext("No calls here: this chat belongs to %(server)s."), { server: home }) : gettext("No calls here: they do not reach people of other servers.");
-    return html`<button type="button" class="icon-button call-button" aria-disabled="true" aria-label=${reason} title=${reason} data-testid="no-call">${glyph("phone")}</button>`;
+    const reason = home
+      ? interpolate(gettext("No calls here: this chat belongs to %(server)s."), { server: home })
+      : gettext("No calls here: they do not reach people of other servers.");
+    return html`<button
+      type="button"
+      class="icon-button call-button"
+      aria-disabled="true"
+      aria-label=${reason}
+      title=${reason}
+      data-testid="no-call"
+    >
+      ${glyph("phone")}
+    </button>`;
   }
 
-  /** Asks first where it would ring for several people. @param {import("../store/chat.js").Chat} chat */
+  /**
+   * Asks first where it would ring for several people.
+   * @param {import("../store/chat.js").Chat} chat
+   */
   _startCall(chat) {
-    const isAsked = !calls.of(chat.id) && store.others(chat).filter(({ kind }) => kind === "user").length > 1;
-    if (isAsked) this.dispatchEvent(new CustomEvent("ask-to-call", { bubbles: true, detail: chat }));
+    const isAsked =
+      !calls.of(chat.id) && store.others(chat).filter(({ kind }) => kind === "user").length > 1;
+    if (isAsked)
+      this.dispatchEvent(new CustomEvent("ask-to-call", { bubbles: true, detail: chat }));
     else calls.start(chat.id);
   }
 
   /** @param {import("../store/chat.js").Chat} chat */
   _members(chat) {
-    return html`<button type="button" class="members-button" data-testid="members" aria-controls="members" aria-expanded=${String(this.membersShown)}
-      aria-label=${interpolate(gettext("Members: %(facts)s"), { facts: this._facts(chat) })} @click=${() => this._fire("toggle-members")}><span class="avatar-stack">${
-        store.others(chat).slice(0, FACES).map((member) => face(member.name, member.kind, member.online))}</span>${glyph("members")}</button>`;
+    return html`<button
+      type="button"
+      class="members-button"
+      data-testid="members"
+      aria-controls="members"
+      aria-expanded=${String(this.membersShown)}
+      aria-label=${interpolate(gettext("Members: %(facts)s"), { facts: this._facts(chat) })}
+      @click=${() => this._fire("toggle-members")}
+    >
+      <span class="avatar-stack"
+        >${store
+          .others(chat)
+          .slice(0, FACES)
+          .map((member) => face(member.name, member.kind, member.online))}</span
+      >${glyph("members")}
+    </button>`;
   }
 
   /** @param {string} type */

@@ -10,10 +10,15 @@ import { gettext, interpolate } from "../words.js";
 /** A connection that comes back this fast is not worth a line that moves the page. */
 const QUIET_MS = 700;
 
-/** Since when there is no connection. @param {import("../../uamp/client.js").ConnectionState} state */
+/**
+ * Since when there is no connection.
+ * @param {import("../../uamp/client.js").ConnectionState} state
+ */
 function sinceOf({ phase, lostAt = 0 }) {
   if (!lostAt || !["connecting", "waiting", "offline"].includes(phase)) return "";
-  return ` ${interpolate(gettext("Disconnected since %(time)s."), { time: daysAgo(lostAt) === 0 ? clockTime(lostAt) : fullTime(lostAt) })}`;
+  return ` ${interpolate(gettext("Disconnected since %(time)s."), {
+    time: daysAgo(lostAt) === 0 ? clockTime(lostAt) : fullTime(lostAt),
+  })}`;
 }
 
 /** @param {import("../../uamp/client.js").ConnectionState} state */
@@ -23,23 +28,43 @@ function textOf({ phase, attempt, retryAt, isRestart }) {
   return {
     open: "",
     connecting: gettext("Connecting…") + tries,
-    waiting: isRestart ? interpolate(gettext("The server is restarting. Reconnecting in %(seconds)s s%(tries)s. Your messages will be sent automatically."), { seconds, tries })
-      : interpolate(gettext("Connection lost. Reconnecting in %(seconds)s s%(tries)s. Your messages are kept."), { seconds, tries }),
+    waiting: isRestart
+      ? interpolate(
+          gettext(
+            "The server is restarting. Reconnecting in %(seconds)s s%(tries)s. Your messages will be sent automatically.",
+          ),
+          { seconds, tries },
+        )
+      : interpolate(
+          gettext(
+            "Connection lost. Reconnecting in %(seconds)s s%(tries)s. Your messages are kept.",
+          ),
+          { seconds, tries },
+        ),
     offline: gettext("You're offline. Your messages will be sent when you're back online."),
     refused: gettext("You're signed out."),
     closed: gettext("Not connected."),
   }[phase];
 }
 
-/** Where the page shows what this device kept. @param {import("../../uamp/client.js").ConnectionState} state */
-const keptOf = ({ phase }) => (store.hasList && !store.loaded && ["connecting", "waiting", "offline"].includes(phase) ? ` ${gettext("This is what you last read here.")}` : "");
+/**
+ * Where the page shows what this device kept.
+ * @param {import("../../uamp/client.js").ConnectionState} state
+ */
+const keptOf = ({ phase }) =>
+  store.hasList && !store.loaded && ["connecting", "waiting", "offline"].includes(phase)
+    ? ` ${gettext("This is what you last read here.")}`
+    : "";
 
 class ConnectionBanner extends View {
   static properties = { state: { attribute: false } };
 
   constructor() {
     super();
-    /** What is shown, instead of the state of the connection. @type {import("../../uamp/client.js").ConnectionState|null} */
+    /**
+     * What is shown, instead of the state of the connection.
+     * @type {import("../../uamp/client.js").ConnectionState|null}
+     */
     this.state = null;
     this._timer = 0;
     this._ticks = 0;
@@ -59,12 +84,20 @@ class ConnectionBanner extends View {
   render() {
     const state = this.state ?? client.state;
     const isRefused = state.phase === "refused";
-    return html`<span>${textOf(state)}${sinceOf(state)}${keptOf(state)}</span><button type="button" class="button" ?hidden=${state.phase === "connecting"} @click=${() => this._try()}>${
-      isRefused ? gettext("Sign in") : gettext("Try now")}</button>`;
+    return html`<span>${textOf(state)}${sinceOf(state)}${keptOf(state)}</span
+      ><button
+        type="button"
+        class="button"
+        ?hidden=${state.phase === "connecting"}
+        @click=${() => this._try()}
+      >
+        ${isRefused ? gettext("Sign in") : gettext("Try now")}
+      </button>`;
   }
 
   _try() {
-    if (client.state.phase === "refused") location.reload(); // Leads to the login page.
+    if (client.state.phase === "refused")
+      location.reload(); // Leads to the login page.
     else client.retryNow();
   }
 
@@ -76,7 +109,12 @@ class ConnectionBanner extends View {
     clearTimeout(this._timer);
     clearInterval(this._ticks);
     if (phase === "open") {
-      if (transport === "sse") announce(gettext("Your network blocks WebSockets. Connected without one; the chat list may lag by a few seconds."));
+      if (transport === "sse")
+        announce(
+          gettext(
+            "Your network blocks WebSockets. Connected without one; the chat list may lag by a few seconds.",
+          ),
+        );
       else if (!this.hidden) announce(gettext("Connected again."));
       this.hidden = true;
     } else if (phase === "refused") this._appear();

@@ -28,29 +28,55 @@ export class InvitationList extends View {
     super.connectedCallback();
     this._read();
     client.addEventListener("person", (event) => {
-      if (/** @type {CustomEvent<{subject: string}>} */ (event).detail.subject === "invitations") this._read();
+      if (/** @type {CustomEvent<{subject: string}>} */ (event).detail.subject === "invitations")
+        this._read();
     });
   }
 
   render() {
     if (!this._open.length) return nothing;
-    return html`<section class="invitations" aria-label=${gettext("Invitations")}><h3 class="chat-section">${gettext("Invitations")}</h3>
-      <ul>${repeat(this._open, ({ id }) => id, (one) => this._item(one))}</ul>${this._error ? html`<p role="alert">${this._error}</p>` : nothing}</section>`;
+    return html`<section class="invitations" aria-label=${gettext("Invitations")}>
+      <h3 class="chat-section">${gettext("Invitations")}</h3>
+      <ul>
+        ${repeat(
+          this._open,
+          ({ id }) => id,
+          (one) => this._item(one),
+        )}
+      </ul>
+      ${this._error ? html`<p role="alert">${this._error}</p>` : nothing}
+    </section>`;
   }
 
   /** @param {Invitation} one */
   _item(one) {
     const values = { person: one.person, title: one.title || gettext("a chat") };
     if (one.direction === "sent")
-      return html`<li data-testid="invitation"><p>${interpolate(gettext("You invited %(person)s to %(title)s."), values)}</p>
-        <div>${this._button(one, "withdraw", gettext("Withdraw"))}</div></li>`;
-    return html`<li data-testid="invitation"><p>${interpolate(gettext("%(person)s invites you to %(title)s."), values)}</p>
-      <div>${this._button(one, "accept", gettext("Accept"))}${this._button(one, "decline", gettext("Decline"))}${this._button(one, "block", gettext("Block"))}</div></li>`;
+      return html`<li data-testid="invitation">
+        <p>${interpolate(gettext("You invited %(person)s to %(title)s."), values)}</p>
+        <div>${this._button(one, "withdraw", gettext("Withdraw"))}</div>
+      </li>`;
+    return html`<li data-testid="invitation">
+      <p>${interpolate(gettext("%(person)s invites you to %(title)s."), values)}</p>
+      <div>
+        ${this._button(one, "accept", gettext("Accept"))}${this._button(
+          one,
+          "decline",
+          gettext("Decline"),
+        )}${this._button(one, "block", gettext("Block"))}
+      </div>
+    </li>`;
   }
 
   /** @param {Invitation} one @param {string} answer @param {string} label */
   _button(one, answer, label) {
-    return html`<button type="button" class="button ${answer === "accept" ? "button-primary" : "button-quiet"}" @click=${() => this._answer(one, answer)}>${label}</button>`;
+    return html`<button
+      type="button"
+      class="button ${answer === "accept" ? "button-primary" : "button-quiet"}"
+      @click=${() => this._answer(one, answer)}
+    >
+      ${label}
+    </button>`;
   }
 
   /** @param {Invitation} one @param {string} answer */

@@ -1,4 +1,7 @@
-/** The members of the open chat: people with their presence, agents with what they do and when they answer. */
+/**
+ * The members of the open chat: people with their presence, agents with what they do and when they
+ * answer.
+ */
 
 import { isApiError } from "../api.js";
 import { api, me, page, store } from "../context.js";
@@ -26,8 +29,9 @@ const ROLES = { owner: gettext("owner"), admin: gettext("admin") };
 /** @typedef {import("../store/chat.js").Participant} Participant */
 
 /**
- * Fires (bubbling) `add-members`, `set-payer`, `share-chat` and `chat-settings` (detail: the chat), `open-member`
- * (detail: the chat and the member), `open-profile` (detail: its kind and name), and `toggle-members`.
+ * Fires (bubbling) `add-members`, `set-payer`, `share-chat` and `chat-settings` (detail: the chat),
+ * `open-member` (detail: the chat and the member), `open-profile` (detail: its kind and name), and
+ * `toggle-members`.
  */
 export class MembersPanel extends View {
   static properties = { chatId: { attribute: false } };
@@ -54,61 +58,204 @@ export class MembersPanel extends View {
   render() {
     const chat = store.get(this.chatId);
     if (!chat) return "";
-    const of = (/** @type {Participant["kind"]} */ kind) => chat.participants.filter((participant) => participant.kind === kind);
-    return html`
-      <div class="panel-head">
+    const of = (/** @type {Participant["kind"]} */ kind) =>
+      chat.participants.filter((participant) => participant.kind === kind);
+    return html` <div class="panel-head">
         <h2>${gettext("Members")}</h2>
-        <button type="button" class="icon-button" aria-label=${gettext("Close members")} title=${gettext("Close members")} @click=${() => this._fire("toggle-members")}>${glyph("close")}</button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label=${gettext("Close members")}
+          title=${gettext("Close members")}
+          @click=${() => this._fire("toggle-members")}
+        >
+          ${glyph("close")}
+        </button>
       </div>
       <div class="panel-body">
         ${chat.description ? html`<p dir="auto">${chat.description}</p>` : ""}
-        ${chat.home ? html`<p class="quiet" data-testid="chat-home">${interpolate(gettext("This chat belongs to %(server)s. Members, agents and settings are managed there; threads and calls stay there."), { server: chat.home })}</p>` : ""}
-        ${chat.agents_quiet ? html`<p class="quiet" data-testid="agents-quiet">${gettext("Agents paused.")} ${chat.home ? "" : html`<button type="button" class="link" @click=${() => this._quiet(chat, false)}>${gettext("Resume agents")}</button>`}</p>` : ""}
-        ${this._group(gettext("People"), of("user"))}${this._group(gettext("Agents"), of("agent"))}${this._payer(chat)}
-        ${chat.home ? "" : html`<button type="button" class="button" @click=${() => this._fire("add-members", chat)}>${glyph("add")}${gettext("Add people or agents")}</button>`}
-        <button type="button" class="button" data-testid="share-button" @click=${() => this._fire("share-chat", chat)}>${glyph("link")}${gettext("Share and download")}</button>
-        ${!chat.home && !chat.agents_quiet && of("agent").length ? html`<button type="button" class="button" data-testid="quiet-agents" title=${gettext("No agent answers until a member resumes them")} @click=${() => this._quiet(chat, true)}>${glyph("stop")}${gettext("Pause all agents")}</button>` : ""}
-        <button type="button" class="button" data-testid="chat-settings-button" @click=${() => this._fire("chat-settings", chat)}>${glyph("edit")}${gettext("Chat settings")}</button>
+        ${
+          chat.home
+            ? html`<p class="quiet" data-testid="chat-home">
+                ${interpolate(
+                  gettext(
+                    "This chat belongs to %(server)s. Members, agents and settings are managed there; threads and calls stay there.",
+                  ),
+                  { server: chat.home },
+                )}
+              </p>`
+            : ""
+        }
+        ${
+          chat.agents_quiet
+            ? html`<p class="quiet" data-testid="agents-quiet">
+                ${gettext("Agents paused.")}
+                ${
+                  chat.home
+                    ? ""
+                    : html`<button
+                        type="button"
+                        class="link"
+                        @click=${() => this._quiet(chat, false)}
+                      >
+                        ${gettext("Resume agents")}
+                      </button>`
+                }
+              </p>`
+            : ""
+        }
+        ${this._group(gettext("People"), of("user"))}${this._group(
+          gettext("Agents"),
+          of("agent"),
+        )}${this._payer(chat)}
+        ${
+          chat.home
+            ? ""
+            : html`<button
+                type="button"
+                class="button"
+                @click=${() => this._fire("add-members", chat)}
+              >
+                ${glyph("add")}${gettext("Add people or agents")}
+              </button>`
+        }
+        <button
+          type="button"
+          class="button"
+          data-testid="share-button"
+          @click=${() => this._fire("share-chat", chat)}
+        >
+          ${glyph("link")}${gettext("Share and download")}
+        </button>
+        ${
+          !chat.home && !chat.agents_quiet && of("agent").length
+            ? html`<button
+                type="button"
+                class="button"
+                data-testid="quiet-agents"
+                title=${gettext("No agent answers until a member resumes them")}
+                @click=${() => this._quiet(chat, true)}
+              >
+                ${glyph("stop")}${gettext("Pause all agents")}
+              </button>`
+            : ""
+        }
+        <button
+          type="button"
+          class="button"
+          data-testid="chat-settings-button"
+          @click=${() => this._fire("chat-settings", chat)}
+        >
+          ${glyph("edit")}${gettext("Chat settings")}
+        </button>
       </div>`;
   }
 
   /** @param {string} name @param {Participant[]} members */
   _group(name, members) {
     if (members.length === 0) return "";
-    return html`<section><h3>${name}</h3><ul class="member-list">${repeat(members, ({ kind, id }) => `${kind} ${id}`, (member) => this._member(member))}</ul></section>`;
+    return html`<section>
+      <h3>${name}</h3>
+      <ul class="member-list">
+        ${repeat(
+          members,
+          ({ kind, id }) => `${kind} ${id}`,
+          (member) => this._member(member),
+        )}
+      </ul>
+    </section>`;
   }
 
   /** The payer, where an agent has a price; an owner may change it. @param {Chat} chat */
   _payer(chat) {
     if (!chat.participants.some((member) => member.pricing)) return "";
-    const change = html`<button type="button" class="button payer-button" @click=${() => this._fire("set-payer", chat)}>${glyph("wallet")}${gettext("Payment settings")}</button>`;
-    return html`<section data-testid="payer"><h3>${gettext("Who pays")}</h3><p>${PAYERS[chat.payer ?? ""]}</p>${ownsChat(chat) ? change : ""}</section>`;
+    const change = html`<button
+      type="button"
+      class="button payer-button"
+      @click=${() => this._fire("set-payer", chat)}
+    >
+      ${glyph("wallet")}${gettext("Payment settings")}
+    </button>`;
+    return html`<section data-testid="payer">
+      <h3>${gettext("Who pays")}</h3>
+      <p>${PAYERS[chat.payer ?? ""]}</p>
+      ${ownsChat(chat) ? change : ""}
+    </section>`;
   }
 
   /** @param {Participant} member */
   _member(member) {
     const isMe = member.kind === "user" && String(member.id) === me.id;
-    const facts = member.kind === "agent"
-      ? [TRIGGERS[member.trigger ?? ""], priceText(member.pricing), member.budget && interpolate(member.budget_period === "total" ? gettext("budget $%(amount)s in total") : gettext("budget $%(amount)s a day"), { amount: member.budget })]
-      : [member.display_name && `@${member.name}`, member.online || isMe ? gettext("Online") : gettext("Offline"), ROLES[member.role], member.status_text];
-    return html`<li>${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"><b dir="auto"><button type="button" class="name-button" data-testid="open-profile" @click=${() => this._profile(member)}>${member.kind === "user" ? people.nameOf(member.name) : member.name}${isMe ? ` ${gettext("(you)")}` : ""}</button></b>${
-      member.kind === "agent" ? this._work(member) : nothing}<small>${facts.filter(Boolean).join(" · ")}</small></span>
-      <button type="button" class="icon-button" aria-label=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} title=${interpolate(gettext("Settings of %(name)s"), { name: member.name })} @click=${() => this._fire("open-member", { chat: store.get(this.chatId), member })}>${glyph("more")}</button></li>`;
+    const facts =
+      member.kind === "agent"
+        ? [
+            TRIGGERS[member.trigger ?? ""],
+            priceText(member.pricing),
+            member.budget &&
+              interpolate(
+                member.budget_period === "total"
+                  ? gettext("budget $%(amount)s in total")
+                  : gettext("budget $%(amount)s a day"),
+                { amount: member.budget },
+              ),
+          ]
+        : [
+            member.display_name && `@${member.name}`,
+            member.online || isMe ? gettext("Online") : gettext("Offline"),
+            ROLES[member.role],
+            member.status_text,
+          ];
+    return html`<li>
+      ${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"
+        ><b dir="auto"
+          ><button
+            type="button"
+            class="name-button"
+            data-testid="open-profile"
+            @click=${() => this._profile(member)}
+          >
+            ${
+              member.kind === "user" ? people.nameOf(member.name) : member.name
+            }${isMe ? ` ${gettext("(you)")}` : ""}
+          </button></b
+        >${member.kind === "agent" ? this._work(member) : nothing}<small
+          >${facts.filter(Boolean).join(" · ")}</small
+        ></span
+      >
+      <button
+        type="button"
+        class="icon-button"
+        aria-label=${interpolate(gettext("Settings of %(name)s"), { name: member.name })}
+        title=${interpolate(gettext("Settings of %(name)s"), { name: member.name })}
+        @click=${() => this._fire("open-member", { chat: store.get(this.chatId), member })}
+      >
+        ${glyph("more")}
+      </button>
+    </li>`;
   }
 
   /** What an agent does now. @param {Participant} agent */
   _work({ name, online }) {
     const work = this._works.value.find(({ agent }) => agent === name);
-    if (!work) return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}>${online ? gettext("Ready") : gettext("Offline: can't answer right now")}</small>`;
+    if (!work)
+      return html`<small data-testid="agent-state" data-state=${online ? "ready" : "offline"}
+        >${online ? gettext("Ready") : gettext("Offline: can't answer right now")}</small
+      >`;
     const text = workText(work, (userId) => this._nameOf(userId));
-    const bar = work.kind === "tool" && work.percent !== null
-      ? html`<progress max="100" .value=${work.percent} aria-label=${text}></progress>` : nothing;
-    return html`<small class="agent-work" data-testid="agent-state" data-state=${work.kind}>${text}${bar}</small>`;
+    const bar =
+      work.kind === "tool" && work.percent !== null
+        ? html`<progress max="100" .value=${work.percent} aria-label=${text}></progress>`
+        : nothing;
+    return html`<small class="agent-work" data-testid="agent-state" data-state=${work.kind}
+      >${text}${bar}</small
+    >`;
   }
 
   /** @param {string} userId @returns {string} "" for one who is not in the chat */
   _nameOf(userId) {
-    const member = store.get(this.chatId)?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
+    const member = store
+      .get(this.chatId)
+      ?.participants.find(({ kind, id }) => kind === "user" && String(id) === userId);
     return member ? people.nameOf(member.name) : "";
   }
 

@@ -45,7 +45,9 @@ export class ThreadPanel extends View {
     super.connectedCallback();
     this.setAttribute("role", "complementary");
     this.setAttribute("aria-label", gettext("Thread"));
-    this.addEventListener("show-message", (e) => this.showMessage(/** @type {CustomEvent} */ (e).detail));
+    this.addEventListener("show-message", (e) =>
+      this.showMessage(/** @type {CustomEvent} */ (e).detail),
+    );
     this.addEventListener("say", (e) => this._composer?.say(/** @type {CustomEvent} */ (e).detail));
     store.addEventListener("change", () => this.requestUpdate());
     document.addEventListener("visibilitychange", () => this._markRead());
@@ -55,11 +57,30 @@ export class ThreadPanel extends View {
   render() {
     if (!this.rootId) return "";
     const chat = store.get(this._chatId);
-    return html`
-      <header class="panel-head">
-        <div class="chat-title"><h2>${gettext("Thread")}</h2>${chat ? html`<p dir="auto">${store.nameOf(chat)}</p>` : ""}</div>
-        <button type="button" class="icon-button" aria-label=${gettext("Copy the link to this thread")} title=${gettext("Copy the link to this thread")} @click=${() => this._copyLink()}>${glyph("link")}</button>
-        <button type="button" class="icon-button" aria-label=${gettext("Close the thread")} title=${gettext("Close the thread (Esc)")} data-testid="close-thread" @click=${() => this._close()}>${glyph("close")}</button>
+    return html` <header class="panel-head">
+        <div class="chat-title">
+          <h2>${gettext("Thread")}</h2>
+          ${chat ? html`<p dir="auto">${store.nameOf(chat)}</p>` : ""}
+        </div>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label=${gettext("Copy the link to this thread")}
+          title=${gettext("Copy the link to this thread")}
+          @click=${() => this._copyLink()}
+        >
+          ${glyph("link")}
+        </button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label=${gettext("Close the thread")}
+          title=${gettext("Close the thread (Esc)")}
+          data-testid="close-thread"
+          @click=${() => this._close()}
+        >
+          ${glyph("close")}
+        </button>
       </header>
       ${this._problem ? this._failure(this._problem) : this._body()}`;
   }
@@ -67,10 +88,20 @@ export class ThreadPanel extends View {
   /** @param {{status: number, message: string}} problem */
   _failure({ status, message }) {
     if (status === 404) {
-      return html`<div class="empty" role="note">${glyph("alert")}<h3>${gettext("Thread not found")}</h3><p>${gettext("Its first message doesn't exist, or you're not a member of the chat.")}</p></div>`;
+      return html`<div class="empty" role="note">
+        ${glyph("alert")}
+        <h3>${gettext("Thread not found")}</h3>
+        <p>${gettext("Its first message doesn't exist, or you're not a member of the chat.")}</p>
+      </div>`;
     }
-    return html`<div class="empty" role="note">${glyph("alert")}<h3>${gettext("Couldn't load the thread")}</h3><p>${message}</p>
-      <button type="button" class="button button-primary" @click=${() => this._again()}>${gettext("Try again")}</button></div>`;
+    return html`<div class="empty" role="note">
+      ${glyph("alert")}
+      <h3>${gettext("Couldn't load the thread")}</h3>
+      <p>${message}</p>
+      <button type="button" class="button button-primary" @click=${() => this._again()}>
+        ${gettext("Try again")}
+      </button>
+    </div>`;
   }
 
   _again() {
@@ -80,16 +111,31 @@ export class ThreadPanel extends View {
   }
 
   _body() {
-    return repeat([this._opened], (opened) => opened, () => html`
-      <message-list .mayDecide=${(/** @type {any} */ approval) => this._chat !== undefined && mayDecide(this._chat, approval)} @bottom=${() => this._markRead()}
-        @older=${() => this._history.loadOlder()} @newer=${() => this._history.loadNewer()}
-        @newest=${() => this._goTo(() => this._history.loadNewest())} @place=${(/** @type {CustomEvent} */ e) => this._goTo(() => this._history.loadAround(e.detail))}
-        @retry-turn=${(/** @type {CustomEvent} */ e) => this._session.retry(e.detail)} @discard-turn=${(/** @type {CustomEvent} */ e) => this._session.discard(e.detail)}
-        @ask-again=${(/** @type {CustomEvent} */ e) => this._composer.write(e.detail)} @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)}
-        @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._editAndAsk(e)}
-        @answer-again=${(/** @type {CustomEvent} */ e) => this._answerAgain(e.detail)} @stop-answer=${(/** @type {CustomEvent} */ e) => this._stopAnswer(e.detail)}
-        @decide=${(/** @type {CustomEvent} */ e) => decide(this._session, e.detail, (text) => this._composer.say(text))}></message-list>
-      <chat-composer></chat-composer>`);
+    return repeat(
+      [this._opened],
+      (opened) => opened,
+      () =>
+        html` <message-list
+            .mayDecide=${(/** @type {any} */ approval) =>
+              this._chat !== undefined && mayDecide(this._chat, approval)}
+            @bottom=${() => this._markRead()}
+            @older=${() => this._history.loadOlder()}
+            @newer=${() => this._history.loadNewer()}
+            @newest=${() => this._goTo(() => this._history.loadNewest())}
+            @place=${(/** @type {CustomEvent} */ e) =>
+              this._goTo(() => this._history.loadAround(e.detail))}
+            @retry-turn=${(/** @type {CustomEvent} */ e) => this._session.retry(e.detail)}
+            @discard-turn=${(/** @type {CustomEvent} */ e) => this._session.discard(e.detail)}
+            @ask-again=${(/** @type {CustomEvent} */ e) => this._composer.write(e.detail)}
+            @reply=${(/** @type {CustomEvent} */ e) => this._reply(e.detail)}
+            @edit-and-ask=${(/** @type {CustomEvent} */ e) => this._editAndAsk(e)}
+            @answer-again=${(/** @type {CustomEvent} */ e) => this._answerAgain(e.detail)}
+            @stop-answer=${(/** @type {CustomEvent} */ e) => this._stopAnswer(e.detail)}
+            @decide=${(/** @type {CustomEvent} */ e) =>
+              decide(this._session, e.detail, (text) => this._composer.say(text))}
+          ></message-list>
+          <chat-composer></chat-composer>`,
+    );
   }
 
   /** @returns {any} */
@@ -154,7 +200,10 @@ export class ThreadPanel extends View {
     threadPage.dispatch({ type: "opened", chatId: "", thread: "" });
   }
 
-  /** What Escape means in the thread before it closes it. @returns {boolean} whether there was something */
+  /**
+   * What Escape means in the thread before it closes it.
+   * @returns {boolean} whether there was something
+   */
   escape() {
     if (threadPage.state.replyTo) {
       threadPage.dispatch({ type: "reply-to", entry: null });
@@ -165,9 +214,15 @@ export class ThreadPanel extends View {
 
   /** Show a message of the thread, or go to where it stands. @param {string} id */
   async showMessage(id) {
-    if (threadPage.state.entries.some((entry) => entry.id === id)) threadPage.dispatch({ type: "target", id });
+    if (threadPage.state.entries.some((entry) => entry.id === id))
+      threadPage.dispatch({ type: "target", id });
     else if (!(await this._isShown(id))) {
-      this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail: { chatId: this._chatId, messageId: id } }));
+      this.dispatchEvent(
+        new CustomEvent("open-message", {
+          bubbles: true,
+          detail: { chatId: this._chatId, messageId: id },
+        }),
+      );
     }
   }
 
@@ -188,7 +243,8 @@ export class ThreadPanel extends View {
     if (messageId && (await this._isShown(messageId))) return;
     await this._history.load(this._session.failures);
     const replies = threadPage.state.entries[0]?.replies;
-    if (replies?.following && replies.readSeq < replies.lastSeq) threadPage.dispatch({ type: "unread-after", seq: replies.readSeq });
+    if (replies?.following && replies.readSeq < replies.lastSeq)
+      threadPage.dispatch({ type: "unread-after", seq: replies.readSeq });
   }
 
   /** @param {any} session */
@@ -196,7 +252,9 @@ export class ThreadPanel extends View {
     this._session = session;
     const { signal } = this._listeners;
     const on = (/** @type {string} */ type, /** @type {(detail: any) => void} */ listener) =>
-      session.addEventListener(type, (/** @type {CustomEvent} */ e) => listener(e.detail), { signal });
+      session.addEventListener(type, (/** @type {CustomEvent} */ e) => listener(e.detail), {
+        signal,
+      });
     followSession(threadPage, session, signal);
     on("message", (event) => this._onMessage(event));
     on("act", (event) => this._onAct(event));
@@ -204,7 +262,11 @@ export class ThreadPanel extends View {
     on("response-end", (response) => this._onResponseEnd(response));
     on("ready", () => this._markRead());
     on("reset", () => this._onReset());
-    new ChatMoney(this._list, (text) => this._composer.say(text), threadPage).listen(session, () => store.get(this._chatId) || this._chat, signal);
+    new ChatMoney(this._list, (text) => this._composer.say(text), threadPage).listen(
+      session,
+      () => store.get(this._chatId) || this._chat,
+      signal,
+    );
   }
 
   async _onReset() {
@@ -224,7 +286,8 @@ export class ThreadPanel extends View {
     }
     threadPage.dispatch({ type: "message", entry });
     if (isFrom(entry, me.id)) this._list.toBottom();
-    else if (entry.sender_kind === "user" && seq > session.replayedTo) announce(interpolate(gettext("New reply from %(name)s"), { name: entry.name }));
+    else if (entry.sender_kind === "user" && seq > session.replayedTo)
+      announce(interpolate(gettext("New reply from %(name)s"), { name: entry.name }));
     this._markRead();
   }
 
@@ -248,7 +311,9 @@ export class ThreadPanel extends View {
   }
 
   _showRunning() {
-    this._composer?.showRunning(this._session.ownResponses.filter((/** @type {any} */ one) => one.thread === this.rootId));
+    this._composer?.showRunning(
+      this._session.ownResponses.filter((/** @type {any} */ one) => one.thread === this.rootId),
+    );
   }
 
   /** @param {import("../store/entry.js").Entry} entry */
@@ -266,13 +331,16 @@ export class ThreadPanel extends View {
 
   /** @param {{id: string}} entry */
   _answerAgain({ id }) {
-    if (!this._session.answerAgain(id)) this._composer.say(gettext("You're offline. Try again when you're back online."));
+    if (!this._session.answerAgain(id))
+      this._composer.say(gettext("You're offline. Try again when you're back online."));
   }
 
   /** @param {any} response */
   _stopAnswer(response) {
     this._session.cancel(response.id);
-    announce(interpolate(gettext("Stopping %(name)s"), { name: response.agent || gettext("the answer") }));
+    announce(
+      interpolate(gettext("Stopping %(name)s"), { name: response.agent || gettext("the answer") }),
+    );
   }
 
   /** @param {() => Promise<any>} load */
@@ -290,13 +358,23 @@ export class ThreadPanel extends View {
     if (!this._session || document.hidden || !this._list?.atBottom) return;
     const root = threadPage.state.entries.find(({ id }) => id === this.rootId);
     const newest = newestOfOthers(threadPage.state);
-    if (!newest || newest.alsoInChat || newest.id === this.rootId || (root && !root.replies?.following)) return;
+    if (
+      !newest ||
+      newest.alsoInChat ||
+      newest.id === this.rootId ||
+      (root && !root.replies?.following)
+    )
+      return;
     if (newest.seq <= Math.max(root?.replies?.readSeq ?? 0, this._read ?? 0)) return;
     if (this._session.markRead(newest.id)) this._read = newest.seq;
   }
 
   async _copyLink() {
-    announce((await copyText(threadLink(this._chatId, this.rootId))) ? gettext("Link copied.") : gettext("Copying is blocked by the browser."));
+    announce(
+      (await copyText(threadLink(this._chatId, this.rootId)))
+        ? gettext("Link copied.")
+        : gettext("Copying is blocked by the browser."),
+    );
   }
 
   _close() {

@@ -46,9 +46,15 @@ export class TypingLine extends View {
     const names = Array.from(this._typists.values(), ({ name }) => people.nameOf(name));
     if (names.length === 0) return "";
     const [first, second] = names;
-    const text = names.length > 2
-      ? gettext("Several people are typing")
-      : interpolate(second ? gettext("%(first)s and %(second)s are typing") : gettext("%(first)s is typing"), { first, second });
+    const text =
+      names.length > 2
+        ? gettext("Several people are typing")
+        : interpolate(
+            second
+              ? gettext("%(first)s and %(second)s are typing")
+              : gettext("%(first)s is typing"),
+            { first, second },
+          );
     return html`<span class="dots is-small">${dots}</span> ${text}`;
   }
 }

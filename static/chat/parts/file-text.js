@@ -1,11 +1,15 @@
-/** The text of a file whose encoding nothing says: what fits and reads like a language is taken, and named. Knows no DOM. */
+/**
+ * The text of a file whose encoding nothing says: what fits and reads like a language is taken, and
+ * named. Knows no DOM.
+ */
 
 /**
  * @typedef {object} FileText
  * @property {string} text
  * @property {string} encoding the name of what was found, "" where the file itself says it
  *
- * @typedef {{label: string, name: string, likeness: (bytes: Uint8Array, text: string) => number}} Encoding
+ * @typedef {{label: string, name: string, likeness: (bytes: Uint8Array, text: string) => number}}
+ *   Encoding
  */
 
 const PLAUSIBLE = 0.6;
@@ -19,11 +23,15 @@ const NEVER = [3, 10];
 const FINALS = [0, 1, 4, 8, 16, 17, 19, 20, 21];
 const LATIN = { label: "windows-1252", name: "Windows-1252" };
 // Letters of Russian in words of one case, or with a capital: signs of other scripts are mixed.
-const RUSSIAN = /(?<!\p{Script=Cyrillic})[\u0410-\u042F\u0401]?(?:[\u0430-\u044F\u0451]{2,}|[\u0410-\u042F\u0401]+)(?!\p{Script=Cyrillic})/gu;
+const RUSSIAN =
+  /(?<!\p{Script=Cyrillic})[\u0410-\u042F\u0401]?(?:[\u0430-\u044F\u0451]{2,}|[\u0410-\u042F\u0401]+)(?!\p{Script=Cyrillic})/gu;
 
 /**
- * How many characters of two bytes are among the frequent ones: each standard has them in front, after its signs.
- * @param {Uint8Array} bytes @param {(lead: number, trail: number) => boolean} isFrequent @param {(byte: number) => boolean} [isSingle] whether a byte is a character by itself
+ * How many characters of two bytes are among the frequent ones: each standard has them in front,
+ * after its signs.
+ * @param {Uint8Array} bytes
+ * @param {(lead: number, trail: number) => boolean} isFrequent
+ * @param {(byte: number) => boolean} [isSingle] whether a byte is a character by itself
  */
 function share(bytes, isFrequent, isSingle = () => false) {
   let all = 0;
@@ -44,20 +52,31 @@ function share(bytes, isFrequent, isSingle = () => false) {
 /** @param {number} lead @param {number} from @param {number} to */
 const within = (lead, from, to) => lead >= from && lead <= to;
 
-/** The share of syllables that Korean has often: the bytes of Chinese give rare ones. @param {string} text */
+/**
+ * The share of syllables that Korean has often: the bytes of Chinese give rare ones.
+ * @param {string} text
+ */
 function syllables(text) {
   const foreign = [...text].filter((sign) => sign > "\x7f");
   const often = foreign.filter((sign) => {
     const index = (sign.codePointAt(0) || 0) - 0xac00;
     if (index < 0 || index >= 11_172) return /[\u3000-\u303f\uff01-\uff5e]/.test(sign);
-    const [initial, vowel, final] = [Math.floor(index / 588), Math.floor((index % 588) / 28), index % 28];
-    if (RARE_VOWELS.includes(vowel) || TENSE.includes(initial)) return (final === 0 || final === 4) && !NEVER.includes(vowel);
+    const [initial, vowel, final] = [
+      Math.floor(index / 588),
+      Math.floor((index % 588) / 28),
+      index % 28,
+    ];
+    if (RARE_VOWELS.includes(vowel) || TENSE.includes(initial))
+      return (final === 0 || final === 4) && !NEVER.includes(vowel);
     return FINALS.includes(final);
   });
   return foreign.length ? often.length / foreign.length : 0;
 }
 
-/** The share of frequent characters; Korean has only bytes of their first half. @param {Uint8Array} bytes */
+/**
+ * The share of frequent characters; Korean has only bytes of their first half.
+ * @param {Uint8Array} bytes
+ */
 function chinese(bytes) {
   let isHalf = true;
   const found = share(bytes, (lead, trail) => {
@@ -67,7 +86,10 @@ function chinese(bytes) {
   return isHalf && found.all >= SURE_CHARS ? found.share * HALF : found.share;
 }
 
-/** The share of bytes beyond ASCII that stand alone or in twos, as accented letters do. @param {Uint8Array} bytes */
+/**
+ * The share of bytes beyond ASCII that stand alone or in twos, as accented letters do.
+ * @param {Uint8Array} bytes
+ */
 function accents(bytes) {
   let all = 0;
   let lone = 0;
@@ -85,15 +107,39 @@ function accents(bytes) {
 
 /** @type {Encoding[]} */
 const ENCODINGS = [
-  { label: "shift_jis", name: "Shift-JIS", likeness: (bytes) => share(bytes, (lead) => within(lead, 0x81, 0x83) || within(lead, 0x88, 0x98), (byte) => within(byte, 0xa1, 0xdf)).share },
-  { label: "euc-kr", name: "EUC-KR", likeness: (bytes, text) => syllables(text) },
+  {
+    label: "shift_jis",
+    name: "Shift-JIS",
+    likeness: (bytes) =>
+      share(
+        bytes,
+        (lead) => within(lead, 0x81, 0x83) || within(lead, 0x88, 0x98),
+        (byte) => within(byte, 0xa1, 0xdf),
+      ).share,
+  },
+  { label: "euc-kr", name: "EUC-KR", likeness: (_bytes, text) => syllables(text) },
   { label: "gb18030", name: "GBK", likeness: chinese },
-  { label: "big5", name: "Big5", likeness: (bytes) => share(bytes, (lead) => within(lead, 0xa1, 0xa3) || within(lead, 0xa4, 0xc6)).share },
+  {
+    label: "big5",
+    name: "Big5",
+    likeness: (bytes) =>
+      share(bytes, (lead) => within(lead, 0xa1, 0xa3) || within(lead, 0xa4, 0xc6)).share,
+  },
   { ...LATIN, likeness: accents },
-  { label: "windows-1251", name: "Windows-1251", likeness: (bytes, text) => (text.match(RUSSIAN) || []).join("").length / (bytes.filter((byte) => byte >= 0x80).length || 1) },
+  {
+    label: "windows-1251",
+    name: "Windows-1251",
+    likeness: (bytes, text) =>
+      (text.match(RUSSIAN) || []).join("").length /
+      (bytes.filter((byte) => byte >= 0x80).length || 1),
+  },
 ];
 
-/** @param {Uint8Array} bytes @param {string} label @returns {string|null} the text; a character that is cut at the end is left out */
+/**
+ * @param {Uint8Array} bytes
+ * @param {string} label
+ * @returns {string|null} the text; a character that is cut at the end is left out
+ */
 function decoded(bytes, label) {
   try {
     return new TextDecoder(label, { fatal: true }).decode(bytes, { stream: true });
@@ -105,19 +151,32 @@ function decoded(bytes, label) {
 /** @param {ArrayBuffer} buffer the beginning of a file @returns {FileText} */
 export function textOf(buffer) {
   const bytes = new Uint8Array(buffer);
-  const mark = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
+  const mark =
+    bytes[0] === 0xff && bytes[1] === 0xfe
+      ? "utf-16le"
+      : bytes[0] === 0xfe && bytes[1] === 0xff
+        ? "utf-16be"
+        : "utf-8";
   const known = decoded(bytes, mark);
   if (known !== null && !known.includes("\0")) return { text: known, encoding: "" };
   if (bytes.includes(0)) {
     // Of texts, only UTF-16 has bytes of value zero.
-    const wide = ["utf-16le", "utf-16be"].map((label) => decoded(bytes, label)).find((text) => text !== null && !text.includes("\0") && /[,;\t|\n]/.test(text));
+    const wide = ["utf-16le", "utf-16be"]
+      .map((label) => decoded(bytes, label))
+      .find((text) => text !== null && !text.includes("\0") && /[,;\t|\n]/.test(text));
     if (wide) return { text: wide, encoding: "UTF-16" };
   }
   const found = ENCODINGS.flatMap(({ label, name, likeness }) => {
     const text = decoded(bytes, label);
     return text === null ? [] : [{ text, encoding: name, likeness: likeness(bytes, text) }];
   });
-  const best = found.reduce((one, other) => (other.likeness > one.likeness ? other : one), { text: "", encoding: "", likeness: PLAUSIBLE - Number.EPSILON });
-  const { text, encoding } = best.encoding ? best : { text: new TextDecoder(LATIN.label).decode(bytes), encoding: LATIN.name };
+  const best = found.reduce((one, other) => (other.likeness > one.likeness ? other : one), {
+    text: "",
+    encoding: "",
+    likeness: PLAUSIBLE - Number.EPSILON,
+  });
+  const { text, encoding } = best.encoding
+    ? best
+    : { text: new TextDecoder(LATIN.label).decode(bytes), encoding: LATIN.name };
   return { text, encoding };
 }

@@ -1,4 +1,7 @@
-/** The pages to which a message links, in short. The server reads them; this page asks for none of them itself. */
+/**
+ * The pages to which a message links, in short. The server reads them; this page asks for none of
+ * them itself.
+ */
 
 import { isApiError } from "../api.js";
 import { api } from "../context.js";
@@ -17,7 +20,11 @@ const known = new Map();
 const hostOf = (url) => new URL(url).host;
 
 class LinkCards extends View {
-  static properties = { messageId: { attribute: false }, revision: { attribute: false }, _cards: { state: true } };
+  static properties = {
+    messageId: { attribute: false },
+    revision: { attribute: false },
+    _cards: { state: true },
+  };
 
   constructor() {
     super();
@@ -76,12 +83,27 @@ class LinkCards extends View {
     if (key !== this._key || !this.isConnected) return;
     this._cards = found.cards;
     if (!found.pending) remember(key, found.cards);
-    else if (attempt < AGAIN_MS.length) this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
+    else if (attempt < AGAIN_MS.length)
+      this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
   }
 
   render() {
-    return repeat(this._cards, ({ url }) => url, ({ url, title, description, site }) => html`<a class="link-card" data-testid="link-card" href=${url} target="_blank" rel="noopener nofollow noreferrer" dir="auto">
-      <small>${site ? `${site} · ` : ""}${hostOf(url)}</small><b>${title}</b>${description ? html`<span>${description}</span>` : ""}</a>`);
+    return repeat(
+      this._cards,
+      ({ url }) => url,
+      ({ url, title, description, site }) =>
+        html`<a
+          class="link-card"
+          data-testid="link-card"
+          href=${url}
+          target="_blank"
+          rel="noopener nofollow noreferrer"
+          dir="auto"
+        >
+          <small>${site ? `${site} · ` : ""}${hostOf(url)}</small
+          ><b>${title}</b>${description ? html`<span>${description}</span>` : ""}</a
+        >`,
+    );
   }
 }
 customElements.define("link-cards", LinkCards);

@@ -11,18 +11,26 @@ import "./sound-transcript.js";
 import { gettext, interpolate } from "../words.js";
 
 /**
- * @typedef {Record<string, unknown> & {type: string, content_id?: string, filename?: string, alt_text?: string, description?: string, mime_type?: string,
- *   format?: string, size_bytes?: number}} ContentItem what a message holds beside its text (UAMP §8.4)
+ * @typedef {Record<string, unknown> & {type: string, content_id?: string, filename?: string,
+ *   alt_text?: string, description?: string, mime_type?: string, format?: string, size_bytes?:
+ *   number}} ContentItem what a message holds beside its text (UAMP §8.4)
  */
 
-/** Where a medium of a content item is served (UAMP §8.4.1), or "" when it is not by us. @param {ContentItem} item */
+/**
+ * Where a medium of a content item is served (UAMP §8.4.1), or "" when it is not by us.
+ * @param {ContentItem} item
+ */
 function urlOf(item) {
   const medium = /** @type {string|{url?: string}|undefined} */ (item[item.type]);
   const url = typeof medium === "string" ? "" : medium?.url || "";
   return /^\/api\/content\/[0-9a-f-]{36}$/i.test(url) ? url : "";
 }
 
-/** A picture inline, sound and film with a player, anything else as a chip to look into or to download. @param {ContentItem} item */
+/**
+ * A picture inline, sound and film with a player, anything else as a chip to look into or to
+ * download.
+ * @param {ContentItem} item
+ */
 export function media(item) {
   const url = urlOf(item);
   const name = item.filename || item.alt_text || item.description || `${item.type}`;
@@ -30,18 +38,40 @@ export function media(item) {
   const isDrawing = /\bsvg/i.test(`${item.format || ""} ${item.mime_type || ""} ${name}`);
   if (item.type === "image" && url && !isDrawing) {
     const alt = item.alt_text || item.description || "";
-    return html`<a class="media-image" href=${url} target="_blank" aria-label=${interpolate(gettext("Open %(name)s"), { name })} data-name=${name}
-      @click=${(/** @type {MouseEvent} */ event) => view(event, { kind: "image", url, name })}><img src=${url} alt=${alt} loading="lazy"></a>`;
+    return html`<a
+      class="media-image"
+      href=${url}
+      target="_blank"
+      aria-label=${interpolate(gettext("Open %(name)s"), { name })}
+      data-name=${name}
+      @click=${(/** @type {MouseEvent} */ event) => view(event, { kind: "image", url, name })}
+      ><img src=${url} alt=${alt} loading="lazy"
+    /></a>`;
   }
-  if (item.type === "audio" && url) return html`<sound-player .src=${url} .name=${name === "audio" ? gettext("Voice note") : name}></sound-player>${start.transcripts ? html`<sound-transcript .src=${url}></sound-transcript>` : ""}`;
+  if (item.type === "audio" && url)
+    return html`<sound-player
+        .src=${url}
+        .name=${name === "audio" ? gettext("Voice note") : name}
+      ></sound-player
+      >${start.transcripts ? html`<sound-transcript .src=${url}></sound-transcript>` : ""}`;
   if (item.type === "video" && url) {
-    return html`<video class="media-video" src=${url} controls preload="metadata" playsinline aria-label=${name}></video>`;
+    return html`<video
+      class="media-video"
+      src=${url}
+      controls
+      preload="metadata"
+      playsinline
+      aria-label=${name}
+    ></video>`;
   }
   return file(item, url, name);
 }
 
 /** The type of a file as people know it: "CSV", "PDF". @param {string} name @param {string} mime */
-const typeOf = (name, mime) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? /^[a-z]+\/([a-z0-9]{1,5})$/.exec(mime)?.[1])?.toUpperCase() ?? gettext("File");
+const typeOf = (name, mime) =>
+  (
+    /\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? /^[a-z]+\/([a-z0-9]{1,5})$/.exec(mime)?.[1]
+  )?.toUpperCase() ?? gettext("File");
 
 /** @param {ContentItem} item @param {string} url @param {string} name */
 function file(item, url, name) {
@@ -57,9 +87,18 @@ function fileChip(item, url, name) {
   const kind = previewOf(name, mime) || (item.type === "image" ? "text" : "");
   // A picture of a type that not every browser draws, and the server neither.
   const hint = url && !kind && mime.startsWith("image/") ? ` · ${gettext("Download to view")}` : "";
-  const inside = html`${glyph("file")}<span class="file-text"><bdi class="file-name">${name}</bdi><small>${typeOf(name, mime)}${size}${hint}</small></span>`;
+  const inside = html`${glyph("file")}<span class="file-text"
+      ><bdi class="file-name">${name}</bdi><small>${typeOf(name, mime)}${size}${hint}</small></span
+    >`;
   if (!url) return html`<span class="file-chip">${inside}</span>`;
   if (!kind) return html`<a class="file-chip" href=${url} download=${name}>${inside}</a>`;
-  return html`<a class="file-chip" href=${url} target="_blank" aria-label=${interpolate(gettext("Preview %(name)s"), { name })} data-testid="file-preview"
-    @click=${(/** @type {MouseEvent} */ event) => view(event, { kind, url, name })}>${inside}</a>`;
+  return html`<a
+    class="file-chip"
+    href=${url}
+    target="_blank"
+    aria-label=${interpolate(gettext("Preview %(name)s"), { name })}
+    data-testid="file-preview"
+    @click=${(/** @type {MouseEvent} */ event) => view(event, { kind, url, name })}
+    >${inside}</a
+  >`;
 }

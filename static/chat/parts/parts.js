@@ -1,4 +1,6 @@
-/** The parts of an answer on the page: text, thoughts, tools, media. Same for live and stored ones. */
+/**
+ * The parts of an answer on the page: text, thoughts, tools, media. Same for live and stored ones.
+ */
 
 import { newToolPart } from "../../uamp/live-response.js";
 import { glyph } from "../view.js";
@@ -9,8 +11,10 @@ import "./tool-call.js";
 import { gettext } from "../words.js";
 
 /**
- * @typedef {import("./media.js").ContentItem & {text?: string, thinking?: string, tool_call?: {id: string, name: string, arguments: string},
- *   tool_result?: {call_id: string, result: string, is_error?: boolean, content_items?: import("./media.js").ContentItem[], duration_ms?: number}}} Item
+ * @typedef {import("./media.js").ContentItem & {text?: string, thinking?: string, tool_call?: {id:
+ *   string, name: string, arguments: string}, tool_result?: {call_id: string, result: string,
+ *   is_error?: boolean, content_items?: import("./media.js").ContentItem[], duration_ms?: number}}}
+ *   Item
  */
 
 /**
@@ -28,10 +32,15 @@ export function partsOf({ content, content_items: items, status = "completed" })
   for (const item of items || []) {
     if (item.type === "text") {
       parts.push({ kind: "text", text: (texts === 1 && content) || item.text || "" });
-    } else if (item.type === "thinking") parts.push({ kind: "thinking", text: item.thinking ?? "" });
+    } else if (item.type === "thinking")
+      parts.push({ kind: "thinking", text: item.thinking ?? "" });
     else if (item.type === "tool_call" && item.tool_call) {
       const tool = newToolPart(item.tool_call.id, item.tool_call.name);
-      Object.assign(tool, { arguments: item.tool_call.arguments, done: true, stopped: status !== "completed" });
+      Object.assign(tool, {
+        arguments: item.tool_call.arguments,
+        done: true,
+        stopped: status !== "completed",
+      });
       tools.set(tool.id, tool);
       parts.push(tool);
     } else if (item.type === "tool_result" && item.tool_result) {
@@ -39,8 +48,12 @@ export function partsOf({ content, content_items: items, status = "completed" })
       const tool = tools.get(result.call_id) || newToolPart(result.call_id);
       if (!tools.has(tool.id)) parts.push(tool);
       Object.assign(tool, {
-        done: true, stopped: false, result: result.result, isError: Boolean(result.is_error),
-        items: result.content_items || [], tookMs: result.duration_ms ?? null,
+        done: true,
+        stopped: false,
+        result: result.result,
+        isError: Boolean(result.is_error),
+        items: result.content_items || [],
+        tookMs: result.duration_ms ?? null,
       });
     } else parts.push({ kind: "media", item });
   }
@@ -48,25 +61,35 @@ export function partsOf({ content, content_items: items, status = "completed" })
 }
 
 /** @param {{text: string}} part @param {boolean} isRunning */
-const thinking = ({ text }, isRunning) => html`
-  <details class="thinking ${isRunning ? "is-running" : ""}">
-    <summary>${glyph("chevron")}<span>${isRunning ? gettext("Thinking…") : gettext("Thoughts")}</span></summary>
+const thinking = ({ text }, isRunning) =>
+  html` <details class="thinking ${isRunning ? "is-running" : ""}">
+    <summary>
+      ${glyph("chevron")}<span>${isRunning ? gettext("Thinking…") : gettext("Thoughts")}</span>
+    </summary>
     <div class="thinking-text" dir="auto">${text}</div>
   </details>`;
 
 /**
- * The parts one below the other. Only the last part of an answer still grows, except for tools that run side by side.
+ * The parts one below the other. Only the last part of an answer still grows, except for tools that
+ * run side by side.
  * @param {import("../../uamp/live-response.js").Part[]} parts
- * @param {{isLive?: boolean, isRunning?: boolean, most?: number, agent?: string}} [state] whether it is being given, and
- *   still grows; how many characters of a text are shown at first; the name of the agent whose tools cost something
+ * @param {{isLive?: boolean, isRunning?: boolean, most?: number, agent?: string}} [state] whether
+ *   it is being given, and still grows; how many characters of a text are shown at first; the name
+ *   of the agent whose tools cost something
  */
-export function partsTemplate(parts, { isLive = false, isRunning = false, most = Infinity, agent = "" } = {}) {
+export function partsTemplate(
+  parts,
+  { isLive = false, isRunning = false, most = Infinity, agent = "" } = {},
+) {
   return parts.map((part, at) => {
     const grows = isRunning && at === parts.length - 1;
-    if (part.kind === "text" && isLive) return html`<live-text .text=${part.text} .grows=${grows}></live-text>`;
-    if (part.kind === "text") return html`<stored-text .text=${part.text} .most=${most}></stored-text>`;
+    if (part.kind === "text" && isLive)
+      return html`<live-text .text=${part.text} .grows=${grows}></live-text>`;
+    if (part.kind === "text")
+      return html`<stored-text .text=${part.text} .most=${most}></stored-text>`;
     if (part.kind === "thinking") return thinking(part, grows);
-    if (part.kind === "tool") return html`<tool-call .call=${part} .isRunning=${isRunning} .agent=${agent}></tool-call>`;
+    if (part.kind === "tool")
+      return html`<tool-call .call=${part} .isRunning=${isRunning} .agent=${agent}></tool-call>`;
     return media(/** @type {Item} */ (part.item));
   });
 }

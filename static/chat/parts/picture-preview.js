@@ -1,4 +1,7 @@
-/** A picture of a type that browsers do not show, in the form that the server draws; a chip to download it where there is none. */
+/**
+ * A picture of a type that browsers do not show, in the form that the server draws; a chip to
+ * download it where there is none.
+ */
 
 import { View } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -6,15 +9,27 @@ import { gettext, interpolate } from "../words.js";
 
 /** @typedef {import("../dialogs/media-viewer.js").Medium} Medium */
 
-/** A plain click opens the viewer; one for a new tab or a download stays what it is. Fires (bubbling) `view-media`. @param {MouseEvent} event @param {Medium} medium */
+/**
+ * A plain click opens the viewer; one for a new tab or a download stays what it is. Fires
+ * (bubbling) `view-media`.
+ * @param {MouseEvent} event
+ * @param {Medium} medium
+ */
 export function view(event, medium) {
   if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  event.currentTarget?.dispatchEvent(new CustomEvent("view-media", { bubbles: true, detail: medium }));
+  event.currentTarget?.dispatchEvent(
+    new CustomEvent("view-media", { bubbles: true, detail: medium }),
+  );
 }
 
 class PicturePreview extends View {
-  static properties = { src: { attribute: false }, name: { attribute: false }, chip: { attribute: false }, _isMissing: { state: true } };
+  static properties = {
+    src: { attribute: false },
+    name: { attribute: false },
+    chip: { attribute: false },
+    _isMissing: { state: true },
+  };
 
   constructor() {
     super();
@@ -35,9 +50,17 @@ class PicturePreview extends View {
     if (this._isMissing) return this.chip;
     const { src, name } = this;
     const shown = `${src}/preview`;
-    return html`<a class="media-image" href=${src} download=${name} aria-label=${interpolate(gettext("Open %(name)s"), { name })} data-name=${name} data-shown=${shown}
-      @click=${(/** @type {MouseEvent} */ event) => view(event, { kind: "image", url: src, shown, name })}><img src=${shown} alt=${name} loading="lazy"
-      @error=${() => (this._isMissing = true)}></a>`;
+    return html`<a
+      class="media-image"
+      href=${src}
+      download=${name}
+      aria-label=${interpolate(gettext("Open %(name)s"), { name })}
+      data-name=${name}
+      data-shown=${shown}
+      @click=${(/** @type {MouseEvent} */ event) =>
+        view(event, { kind: "image", url: src, shown, name })}
+      ><img src=${shown} alt=${name} loading="lazy" @error=${() => (this._isMissing = true)}
+    /></a>`;
   }
 }
 customElements.define("picture-preview", PicturePreview);

@@ -5,17 +5,24 @@ export const PREVIEW_BYTES = 200_000;
 const ROWS = 500;
 const COLUMNS = 50;
 const TABLES = /\.(csv|tsv)$/i;
-const TEXTS = /\.(txt|md|markdown|log|json|jsonl|ndjson|ya?ml|toml|ini|xml|svg|html?|css|[cm]?js|ts|py|rb|go|rs|java|kt|c|h|cpp|sh|sql|diff|patch|tex|srt|vtt)$/i;
+const TEXTS =
+  /\.(txt|md|markdown|log|json|jsonl|ndjson|ya?ml|toml|ini|xml|svg|html?|css|[cm]?js|ts|py|rb|go|rs|java|kt|c|h|cpp|sh|sql|diff|patch|tex|srt|vtt)$/i;
 
 /**
- * How a file is shown, or "" for one that is only downloaded. A page or a drawing is shown as its source.
- * @param {string} name @param {string} mime
+ * How a file is shown, or "" for one that is only downloaded. A page or a drawing is shown as its
+ * source.
+ * @param {string} name
+ * @param {string} mime
  * @returns {"pdf"|"table"|"text"|""}
  */
 export function previewOf(name, mime) {
   if (mime === "application/pdf") return "pdf";
   if (/^text\/(csv|tab-separated-values)\b/.test(mime) || TABLES.test(name)) return "table";
-  return /^(text\/|application\/(json|xml|x-ndjson|yaml|toml|xhtml\+xml)\b|image\/svg)/.test(mime) || TEXTS.test(name) ? "text" : "";
+  return /^(text\/|application\/(json|xml|x-ndjson|yaml|toml|xhtml\+xml)\b|image\/svg)/.test(
+    mime,
+  ) || TEXTS.test(name)
+    ? "text"
+    : "";
 }
 
 /** The first line with which spreadsheets name the separator. */
@@ -23,15 +30,26 @@ const SEPARATOR_LINE = /^\uFEFF?"?sep=(.)\1*"?[ \t]*(?:\r\n?|\n|$)/i;
 const SAMPLE_CHARS = 65_536;
 const SAMPLE_LINES = 20;
 
-/** The sign between the columns: the one that most of the first lines have as often as the first, and this has most of. @param {string} text */
+/**
+ * The sign between the columns: the one that most of the first lines have as often as the first,
+ * and this has most of.
+ * @param {string} text
+ */
 function separatorOf(text) {
-  const lines = text.slice(0, SAMPLE_CHARS).replace(/"[^"]*"/g, "").split(/\r\n?|\n/).filter((line) => line.trim()).slice(0, SAMPLE_LINES);
+  const lines = text
+    .slice(0, SAMPLE_CHARS)
+    .replace(/"[^"]*"/g, "")
+    .split(/\r\n?|\n/)
+    .filter((line) => line.trim())
+    .slice(0, SAMPLE_LINES);
   const signs = [",", ";", "\t", "|"].map((sign) => {
     const counts = lines.map((line) => line.split(sign).length - 1);
     const count = counts[0] || 0;
     return { sign, count, lines: count ? counts.filter((one) => one === count).length : 0 };
   });
-  return signs.reduce((best, one) => (one.lines > best.lines || (one.lines === best.lines && one.count > best.count) ? one : best)).sign;
+  return signs.reduce((best, one) =>
+    one.lines > best.lines || (one.lines === best.lines && one.count > best.count) ? one : best,
+  ).sign;
 }
 
 /**

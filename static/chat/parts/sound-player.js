@@ -1,4 +1,6 @@
-/** A player of sound: play and pause, the place in it, and how fast it plays. One plays at a time. */
+/**
+ * A player of sound: play and pause, the place in it, and how fast it plays. One plays at a time.
+ */
 
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -9,7 +11,8 @@ const SPEEDS = [1, 1.5, 2, 0.75];
 const BEHIND_THE_END = 1e7;
 
 /** @param {number} seconds */
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+const clock = (seconds) =>
+  `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
 /** @type {HTMLAudioElement|null} */
 let playing = null;
@@ -45,13 +48,59 @@ class SoundPlayer extends View {
 
   render() {
     const label = this._isPlaying ? gettext("Pause") : gettext("Play");
-    if (this._failed) return html`<p class="sound-failed">${interpolate(gettext("%(name)s can't be played here."), { name: this.name })} <a href=${this.src} download>${gettext("Download it")}</a></p>`;
-    return html`<div class="sound-player" role="group" aria-label=${this.name} data-testid="sound" data-state=${this._isPlaying ? "playing" : "paused"}>
-      <button type="button" class="icon-button sound-play" aria-label="${label} ${this.name}" title=${label} data-testid="play" @click=${() => this._toggle()}>${glyph(this._isPlaying ? "pause" : "play")}</button>
-      <input type="range" min="0" max=${Math.max(this._length, 0.1)} step="0.1" .value=${String(this._at)} aria-label=${interpolate(gettext("Place in %(name)s"), { name: this.name })} aria-valuetext=${interpolate(gettext("%(at)s of %(length)s"), { at: clock(this._at), length: clock(this._length) })}
-        @input=${(/** @type {any} */ { target }) => this._goTo(Number(target.value))}>
-      <span class="sound-time" data-testid="sound-time">${this._isPlaying || this._at ? clock(this._at) : this._length ? clock(this._length) : "–:––"}</span>
-      <button type="button" class="button button-quiet sound-speed" aria-label=${interpolate(gettext("Speed: %(n)s times"), { n: this._speed })} title=${gettext("Speed")} @click=${() => this._faster()}>${this._speed}×</button>
+    if (this._failed)
+      return html`<p class="sound-failed">
+        ${interpolate(gettext("%(name)s can't be played here."), { name: this.name })}
+        <a href=${this.src} download>${gettext("Download it")}</a>
+      </p>`;
+    return html`<div
+      class="sound-player"
+      role="group"
+      aria-label=${this.name}
+      data-testid="sound"
+      data-state=${this._isPlaying ? "playing" : "paused"}
+    >
+      <button
+        type="button"
+        class="icon-button sound-play"
+        aria-label="${label} ${this.name}"
+        title=${label}
+        data-testid="play"
+        @click=${() => this._toggle()}
+      >
+        ${glyph(this._isPlaying ? "pause" : "play")}
+      </button>
+      <input
+        type="range"
+        min="0"
+        max=${Math.max(this._length, 0.1)}
+        step="0.1"
+        .value=${String(this._at)}
+        aria-label=${interpolate(gettext("Place in %(name)s"), { name: this.name })}
+        aria-valuetext=${interpolate(gettext("%(at)s of %(length)s"), {
+          at: clock(this._at),
+          length: clock(this._length),
+        })}
+        @input=${(/** @type {any} */ { target }) => this._goTo(Number(target.value))}
+      />
+      <span class="sound-time" data-testid="sound-time"
+        >${
+          this._isPlaying || this._at
+            ? clock(this._at)
+            : this._length
+              ? clock(this._length)
+              : "–:––"
+        }</span
+      >
+      <button
+        type="button"
+        class="button button-quiet sound-speed"
+        aria-label=${interpolate(gettext("Speed: %(n)s times"), { n: this._speed })}
+        title=${gettext("Speed")}
+        @click=${() => this._faster()}
+      >
+        ${this._speed}×
+      </button>
     </div>`;
   }
 
@@ -61,11 +110,21 @@ class SoundPlayer extends View {
     const audio = new Audio(this.src);
     this._audio = audio;
     audio.onloadedmetadata = () => this._measure(audio);
-    audio.ontimeupdate = () => { if (!this._isMeasuring) this._at = audio.currentTime; };
-    audio.onplay = () => { this._isPlaying = true; };
-    audio.onpause = () => { this._isPlaying = false; };
-    audio.onended = () => { this._at = 0; };
-    audio.onerror = () => { this._failed = true; };
+    audio.ontimeupdate = () => {
+      if (!this._isMeasuring) this._at = audio.currentTime;
+    };
+    audio.onplay = () => {
+      this._isPlaying = true;
+    };
+    audio.onpause = () => {
+      this._isPlaying = false;
+    };
+    audio.onended = () => {
+      this._at = 0;
+    };
+    audio.onerror = () => {
+      this._failed = true;
+    };
     return audio;
   }
 

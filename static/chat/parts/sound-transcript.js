@@ -14,8 +14,10 @@ const known = new Map();
 const learned = new EventTarget();
 
 /**
- * Take what an agent wrote down of the sounds of a message; of several sounds it is not known which one it is.
- * @param {{content_items?: any[]|null}|undefined} message @param {string} text
+ * Take what an agent wrote down of the sounds of a message; of several sounds it is not known which
+ * one it is.
+ * @param {{content_items?: any[]|null}|undefined} message
+ * @param {string} text
  */
 export function learnTranscript(message, text) {
   const sounds = (message?.content_items ?? []).filter(({ type }) => type === "audio");
@@ -83,11 +85,18 @@ class SoundTranscript extends View {
     if (found.state === "done") {
       known.set(src, found.text);
       this._text = found.text;
-    } else if (found.state === "asked" && attempt < AGAIN_MS.length) this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
+    } else if (found.state === "asked" && attempt < AGAIN_MS.length)
+      this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
   }
 
   render() {
-    return this._text && html`<details class="sound-transcript" open data-testid="transcript"><summary>${gettext("Transcript")}</summary><p dir="auto">${this._text}</p></details>`;
+    return (
+      this._text &&
+      html`<details class="sound-transcript" open data-testid="transcript">
+        <summary>${gettext("Transcript")}</summary>
+        <p dir="auto">${this._text}</p>
+      </details>`
+    );
   }
 }
 customElements.define("sound-transcript", SoundTranscript);

@@ -45,15 +45,33 @@ class StoredText extends View {
     this._isFolded = this.text.length > this.most;
     this._isBusy = false;
     if (this._isFolded && unfolded.has(this.text)) void this._drawAll();
-    this._nodes = Array.from(drawn(this._isFolded ? beginningOf(this.text, this.most) : this.text).childNodes);
+    this._nodes = Array.from(
+      drawn(this._isFolded ? beginningOf(this.text, this.most) : this.text).childNodes,
+    );
   }
 
   render() {
-    const words = this._isBusy ? gettext("Showing all…") : interpolate(gettext("Show all (%(n)s characters)"), { n: new Intl.NumberFormat(locale).format(1000 * Math.ceil(this.text.length / 1000)) });
-    return html`<div class="markdown ${this._isFolded ? "is-folded" : ""}" dir="auto">${this._nodes}</div>${
-      this._isFolded
-        ? html`<button type="button" class="button show-all" data-testid="show-all" ?disabled=${this._isBusy} @click=${() => this._showAll()}>${glyph("down")}<span>${words}</span></button>`
-        : ""}`;
+    const words = this._isBusy
+      ? gettext("Showing all…")
+      : interpolate(gettext("Show all (%(n)s characters)"), {
+          n: new Intl.NumberFormat(locale).format(1000 * Math.ceil(this.text.length / 1000)),
+        });
+    return html`<div class="markdown ${this._isFolded ? "is-folded" : ""}" dir="auto">
+        ${this._nodes}
+      </div>
+      ${
+        this._isFolded
+          ? html`<button
+              type="button"
+              class="button show-all"
+              data-testid="show-all"
+              ?disabled=${this._isBusy}
+              @click=${() => this._showAll()}
+            >
+              ${glyph("down")}<span>${words}</span>
+            </button>`
+          : ""
+      }`;
   }
 
   async _showAll() {

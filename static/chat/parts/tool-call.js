@@ -32,15 +32,23 @@ function parsed(json) {
 }
 
 const STATES = {
-  failed: gettext("failed"), stopped: gettext("stopped"), done: gettext("done"), asking: gettext("asks first"), running: gettext("running…"),
+  failed: gettext("failed"),
+  stopped: gettext("stopped"),
+  done: gettext("done"),
+  asking: gettext("asks first"),
+  running: gettext("running…"),
 };
 const WORK_STATES = { ...STATES, asking: gettext("working…"), running: gettext("working…") };
 
-/** A result that is an error, in words: tools say it in one member of an object, or as a text. @param {string|null} json */
+/**
+ * A result that is an error, in words: tools say it in one member of an object, or as a text.
+ * @param {string|null} json
+ */
 function errorText(json) {
   const value = parsed(json || '""');
   if (typeof value !== "object" || value === null) return String(value ?? json);
-  const { error, message, detail } = /** @type {{error?: {message?: unknown}, message?: unknown, detail?: unknown}} */ (value);
+  const { error, message, detail } =
+    /** @type {{error?: {message?: unknown}, message?: unknown, detail?: unknown}} */ (value);
   const words = [error?.message, error, message, detail].find((one) => typeof one === "string");
   return words || "";
 }
@@ -49,7 +57,9 @@ function errorText(json) {
 function durationText(ms) {
   const seconds = ms / 1000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  return seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return seconds < 60
+    ? `${Math.round(seconds)} s`
+    : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
 class ToolCall extends View {
@@ -78,9 +88,18 @@ class ToolCall extends View {
 
   willUpdate() {
     const part = this.call;
-    this._state = part.isError ? "failed" : part.stopped ? "stopped" : part.done || !this.isRunning ? "done" : part.asking ? "asking" : "running";
+    this._state = part.isError
+      ? "failed"
+      : part.stopped
+        ? "stopped"
+        : part.done || !this.isRunning
+          ? "done"
+          : part.asking
+            ? "asking"
+            : "running";
     this._isWork = part.name === "delegate";
-    this._order = this._isWork ? /** @type {Order|undefined} */ (parsed(part.arguments || "{}")) ?? {} : {};
+    const order = this._isWork ? parsed(part.arguments || "{}") : undefined;
+    this._order = /** @type {Order} */ (order ?? {});
     this._name = this._isWork ? this._order.agent || "agent" : part.name || "tool";
     this.className = "tool";
     Object.assign(this.dataset, { testid: "tool", state: this._state });
@@ -92,30 +111,61 @@ class ToolCall extends View {
 
   render() {
     const { call: part, _isWork: isWork, _state: state } = this;
-    const items = html`<div class="tool-media">${/** @type {import("./media.js").ContentItem[]} */ (part.items).map(media)}</div>`;
-    const given = isWork ? this._order.task || pretty(part.arguments || "{}") : pretty(part.arguments || "{}");
+    const items = html`<div class="tool-media">
+      ${/** @type {import("./media.js").ContentItem[]} */ (part.items).map(media)}
+    </div>`;
+    const given = isWork
+      ? this._order.task || pretty(part.arguments || "{}")
+      : pretty(part.arguments || "{}");
     const isOver = ["done", "failed", "stopped"].includes(state);
-    return html`
-      <details>
-        <summary>${glyph(isWork ? "spark" : "tool")}<span class="tool-name">${this._name}</span><span class="tool-status">${[(isWork ? WORK_STATES : STATES)[state], ...this._facts(state)].join(" · ")}</span>${glyph("chevron")}</summary>
+    return html` <details>
+        <summary>
+          ${glyph(isWork ? "spark" : "tool")}<span class="tool-name">${this._name}</span
+          ><span class="tool-status"
+            >${[(isWork ? WORK_STATES : STATES)[state], ...this._facts(state)].join(" · ")}</span
+          >${glyph("chevron")}
+        </summary>
         <div class="tool-detail">
           <p class="tool-label">${isWork ? gettext("Task") : gettext("Arguments")}</p>
           <pre tabindex="0">${given}</pre>
-          ${part.result === null ? "" : html`<div><p class="tool-label">${gettext("Result")}</p><pre tabindex="0">${pretty(part.result)}</pre></div>`}
+          ${
+            part.result === null
+              ? ""
+              : html`<div>
+                  <p class="tool-label">${gettext("Result")}</p>
+                  <pre tabindex="0">${pretty(part.result)}</pre>
+                </div>`
+          }
           ${isWork ? items : ""}
         </div>
       </details>
-      ${state === "failed" && errorText(part.result) ? html`<p class="tool-error" dir="auto">${errorText(part.result)}</p>` : ""}
+      ${
+        state === "failed" && errorText(part.result)
+          ? html`<p class="tool-error" dir="auto">${errorText(part.result)}</p>`
+          : ""
+      }
       ${state === "running" && (part.progress || isWork) ? this._progress(part.progress || {}) : ""}
-      <div class="tool-said" dir="auto" tabindex="0" role="group" aria-label=${interpolate(gettext("What %(name)s says"), { name: this._name })} ?hidden=${!isWork || isOver || !part.said}>${part.said}</div>
+      <div
+        class="tool-said"
+        dir="auto"
+        tabindex="0"
+        role="group"
+        aria-label=${interpolate(gettext("What %(name)s says"), { name: this._name })}
+        ?hidden=${!isWork || isOver || !part.said}
+      >
+        ${part.said}
+      </div>
       ${isWork ? "" : items}`;
   }
 
   /** How long it took, and what it costs. @param {State} state */
   _facts(state) {
     const part = this.call;
-    const agent = store.get(page.state.chatId)?.participants.find(({ kind, name }) => kind === "agent" && name === this.agent);
-    const price = state === "stopped" || state === "failed" ? "" : toolPriceText(agent?.pricing, part.name);
+    const agent = store
+      .get(page.state.chatId)
+      ?.participants.find(({ kind, name }) => kind === "agent" && name === this.agent);
+    const price =
+      state === "stopped" || state === "failed" ? "" : toolPriceText(agent?.pricing, part.name);
     return [part.tookMs === null ? "" : durationText(part.tookMs), price].filter(Boolean);
   }
 
@@ -123,14 +173,25 @@ class ToolCall extends View {
   _progress(progress) {
     const { step, total_steps: total, message, stage } = progress;
     const value = shareOf(progress);
-    const count = total ? interpolate(gettext("Step %(step)s of %(total)s"), { step: step ?? 0, total }) : "";
+    const count = total
+      ? interpolate(gettext("Step %(step)s of %(total)s"), { step: step ?? 0, total })
+      : "";
     const share = value === null ? "" : `${Math.round(value)} %`;
-    return html`
-      <div class="tool-progress">
-        <div class="progress ${value === null ? "is-unknown" : ""}" role="progressbar" aria-valuemin="0" aria-valuemax="100"
-          aria-label=${interpolate(gettext("Progress of %(name)s"), { name: this._name })} aria-valuenow=${value === null ? nothing : Math.round(value)}><div class="progress-fill"></div></div>
-        <div class="tool-stage">${[share, count, message || stage || ""].filter(Boolean).join(" · ")}</div>
-      </div>`;
+    return html` <div class="tool-progress">
+      <div
+        class="progress ${value === null ? "is-unknown" : ""}"
+        role="progressbar"
+        aria-valuemin="0"
+        aria-valuemax="100"
+        aria-label=${interpolate(gettext("Progress of %(name)s"), { name: this._name })}
+        aria-valuenow=${value === null ? nothing : Math.round(value)}
+      >
+        <div class="progress-fill"></div>
+      </div>
+      <div class="tool-stage">
+        ${[share, count, message || stage || ""].filter(Boolean).join(" · ")}
+      </div>
+    </div>`;
   }
 
   updated() {

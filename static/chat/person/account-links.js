@@ -4,10 +4,13 @@ import { me } from "../context.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
-export const accountLinks = () => html`<p>${interpolate(gettext("You are signed in as %(name)s."), { name: me.username })}</p>
-      <ul class="setting-links">
-        <li><a class="button" href="/account/password">${gettext("Change password")}</a></li>
-        <li><a class="button" href="/account#devices-title">${gettext("Sign out everywhere else")}</a></li>
-        <li><a class="button" href="/account#keys-title">${gettext("API keys")}</a></li>
-        <li><a class="button" href="/money">${gettext("Money")}</a></li>
-      </ul>`;
+export const accountLinks = () =>
+  html`<p>${interpolate(gettext("You are signed in as %(name)s."), { name: me.username })}</p>
+    <ul class="setting-links">
+      <li><a class="button" href="/account/password">${gettext("Change password")}</a></li>
+      <li>
+        <a class="button" href="/account#devices-title">${gettext("Sign out everywhere else")}</a>
+      </li>
+      <li><a class="button" href="/account#keys-title">${gettext("API keys")}</a></li>
+      <li><a class="button" href="/money">${gettext("Money")}</a></li>
+    </ul>`;

@@ -1,6 +1,6 @@
 /**
- * Theme and density of every page. The server draws them into the page; here they follow a change in
- * another tab, and are kept in a cookie for the pages before signing in. Loaded by all pages.
+ * Theme and density of every page. The server draws them into the page; here they follow a change
+ * in another tab, and are kept in a cookie for the pages before signing in. Loaded by all pages.
  */
 
 const YEAR_SECONDS = 31_536_000;

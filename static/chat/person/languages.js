@@ -7,7 +7,31 @@ import { gettext } from "../words.js";
 /** The page is loaded anew in the language that is chosen; what is being written is kept. */
 export function languages() {
   const current = document.documentElement.lang;
-  return html`<form class="setting-choice" method="post" action="/language" aria-labelledby="setting-language"><h3 id="setting-language">${gettext("Language")}</h3>
-      <input type="hidden" name="csrfmiddlewaretoken" .value=${api.csrfToken()}><input type="hidden" name="next" .value=${location.pathname}>
-      <div class="setting-links">${start.languages.map(([code, name]) => html`<button class="button" name="language" value=${code} lang=${code} aria-current=${code === current ? "true" : nothing}>${name}</button>`)}</div></form>`;
+  return html`<form
+    class="setting-choice"
+    method="post"
+    action="/language"
+    aria-labelledby="setting-language"
+  >
+    <h3 id="setting-language">${gettext("Language")}</h3>
+    <input type="hidden" name="csrfmiddlewaretoken" .value=${api.csrfToken()} /><input
+      type="hidden"
+      name="next"
+      .value=${location.pathname}
+    />
+    <div class="setting-links">
+      ${start.languages.map(
+        ([code, name]) =>
+          html`<button
+            class="button"
+            name="language"
+            value=${code}
+            lang=${code}
+            aria-current=${code === current ? "true" : nothing}
+          >
+            ${name}
+          </button>`,
+      )}
+    </div>
+  </form>`;
 }

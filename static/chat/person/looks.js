@@ -1,4 +1,7 @@
-/** How people, agents and chats look: the picture, emoji or initials, and the colour. Knows no document. */
+/**
+ * How people, agents and chats look: the picture, emoji or initials, and the colour. Knows no
+ * document.
+ */
 
 const TONES = 12;
 
@@ -23,12 +26,17 @@ const TONES = 12;
 function hashOf(text) {
   // FNV-1a, so that names that differ in one letter have nothing in common.
   let hash = 0x811c9dc5;
-  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  for (const character of text)
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
 /** @param {string} text @returns {string[]} what people see as characters */
-const characters = (text) => Array.from(new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text), ({ segment }) => segment);
+const characters = (text) =>
+  Array.from(
+    new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text),
+    ({ segment }) => segment,
+  );
 
 /**
  * Two letters at most: of the first two words, else the first two of the word.
@@ -36,8 +44,12 @@ const characters = (text) => Array.from(new Intl.Segmenter(undefined, { granular
  */
 export function initialsOf(name) {
   const words = name.split(/[\s._\-@,]+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
-  const letters = (/** @type {string} */ word) => characters(word).filter((one) => /[\p{L}\p{N}]/u.test(one));
-  const chosen = words.length > 1 ? [letters(words[0])[0], letters(words[1])[0]] : letters(words[0] ?? "").slice(0, 2);
+  const letters = (/** @type {string} */ word) =>
+    characters(word).filter((one) => /[\p{L}\p{N}]/u.test(one));
+  const chosen =
+    words.length > 1
+      ? [letters(words[0])[0], letters(words[1])[0]]
+      : letters(words[0] ?? "").slice(0, 2);
   return chosen.join("").toUpperCase() || "?";
 }
 
@@ -65,11 +77,16 @@ export function contrast(one, other) {
 export function lookOf(name, profile = {}, seed = name) {
   const hash = hashOf(seed);
   const emoji = profile.avatar_emoji || "";
-  const colour = /^#[0-9a-f]{6}$/.test(profile.avatar_colour || "") ? String(profile.avatar_colour) : "";
+  const colour = /^#[0-9a-f]{6}$/.test(profile.avatar_colour || "")
+    ? String(profile.avatar_colour)
+    : "";
   return {
-    text: emoji || initialsOf(profile.display_name || name), isEmoji: emoji !== "",
+    text: emoji || initialsOf(profile.display_name || name),
+    isEmoji: emoji !== "",
     tone: hash % TONES,
-    colour, isInkDark: colour !== "" && contrast(colour, "#111111") > contrast(colour, "#ffffff"), url: profile.avatar_url || "",
+    colour,
+    isInkDark: colour !== "" && contrast(colour, "#111111") > contrast(colour, "#ffffff"),
+    url: profile.avatar_url || "",
   };
 }
 
@@ -93,11 +110,21 @@ export class People extends EventTarget {
 
   /**
    * Learn who people are. Fires `change` where one looks otherwise now.
-   * @param {(Profile & {kind?: string, name?: string, username?: string})[]} list members of chats, or people
+   * @param {(Profile & {kind?: string, name?: string, username?: string})[]} list members of chats,
+   *   or people
    */
   learn(list) {
     let isChanged = false;
-    for (const { kind = "user", name, username = name, display_name = "", status_text = "", avatar_emoji = "", avatar_colour = "", avatar_url = null } of list) {
+    for (const {
+      kind = "user",
+      name,
+      username = name,
+      display_name = "",
+      status_text = "",
+      avatar_emoji = "",
+      avatar_colour = "",
+      avatar_url = null,
+    } of list) {
       if (kind !== "user" || !username) continue;
       const profile = { display_name, status_text, avatar_emoji, avatar_colour, avatar_url };
       const known = this._known.get(username);

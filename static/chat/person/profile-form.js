@@ -13,7 +13,11 @@ import { gettext, interpolate } from "../words.js";
 /** @typedef {import("./looks.js").Profile} Profile */
 
 class ProfileForm extends View {
-  static properties = { _profile: { state: true }, _error: { state: true }, _busy: { state: true } };
+  static properties = {
+    _profile: { state: true },
+    _error: { state: true },
+    _busy: { state: true },
+  };
 
   constructor() {
     super();
@@ -24,26 +28,103 @@ class ProfileForm extends View {
 
   render() {
     const { _profile: profile } = this;
-    return html`<form class="profile-form" @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}>
-      <div class="profile-head"><span class="profile-face">${faceOf(me.username, profile)}</span>
+    return html`<form
+      class="profile-form"
+      @submit=${(/** @type {SubmitEvent} */ event) => this._save(event)}
+    >
+      <div class="profile-head">
+        <span class="profile-face">${faceOf(me.username, profile)}</span>
         <div class="profile-picture">
-          <button type="button" class="button" ?disabled=${this._busy} @click=${() => /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]")).click()}>${profile.avatar_url ? gettext("Change picture") : gettext("Upload a picture")}</button>
-          <input type="file" accept="image/png,image/jpeg,image/webp,image/gif" hidden tabindex="-1" data-testid="picture-input" @change=${(/** @type {Event} */ event) => this._upload(event)}>
-          ${profile.avatar_url ? html`<button type="button" class="button button-quiet" ?disabled=${this._busy} @click=${() => this._removePicture()}>${gettext("Remove picture")}</button>` : nothing}
-          <p class="quiet">${gettext("Cropped to a square. Visible to everyone on this server.")}</p>
-        </div></div>
+          <button
+            type="button"
+            class="button"
+            ?disabled=${this._busy}
+            @click=${() =>
+              /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]")).click()}
+          >
+            ${profile.avatar_url ? gettext("Change picture") : gettext("Upload a picture")}
+          </button>
+          <input
+            type="file"
+            accept="image/png,image/jpeg,image/webp,image/gif"
+            hidden
+            tabindex="-1"
+            data-testid="picture-input"
+            @change=${(/** @type {Event} */ event) => this._upload(event)}
+          />
+          ${
+            profile.avatar_url
+              ? html`<button
+                  type="button"
+                  class="button button-quiet"
+                  ?disabled=${this._busy}
+                  @click=${() => this._removePicture()}
+                >
+                  ${gettext("Remove picture")}
+                </button>`
+              : nothing
+          }
+          <p class="quiet">
+            ${gettext("Cropped to a square. Visible to everyone on this server.")}
+          </p>
+        </div>
+      </div>
       <label for="profile-name">${gettext("Display name")}</label>
-      <input class="field" id="profile-name" name="display_name" maxlength="160" autocomplete="nickname" dir="auto" placeholder=${me.username} .value=${profile.display_name ?? ""}
-        aria-describedby="profile-name-note" aria-invalid=${this._error ? "true" : nothing} @input=${(/** @type {Event} */ event) => this._edit("display_name", /** @type {HTMLInputElement} */ (event.target).value)}>
-      <p class="quiet" id="profile-name-note">${interpolate(gettext("Others mention you as @%(name)s."), { name: me.username })}</p>
+      <input
+        class="field"
+        id="profile-name"
+        name="display_name"
+        maxlength="160"
+        autocomplete="nickname"
+        dir="auto"
+        placeholder=${me.username}
+        .value=${profile.display_name ?? ""}
+        aria-describedby="profile-name-note"
+        aria-invalid=${this._error ? "true" : nothing}
+        @input=${(/** @type {Event} */ event) =>
+          this._edit("display_name", /** @type {HTMLInputElement} */ (event.target).value)}
+      />
+      <p class="quiet" id="profile-name-note">
+        ${interpolate(gettext("Others mention you as @%(name)s."), { name: me.username })}
+      </p>
       <label for="profile-status">${gettext("Status")}</label>
-      <input class="field" id="profile-status" name="status_text" maxlength="400" autocomplete="off" dir="auto" placeholder=${gettext("On holiday until Monday")} .value=${profile.status_text ?? ""}
-        @input=${(/** @type {Event} */ event) => this._edit("status_text", /** @type {HTMLInputElement} */ (event.target).value)}>
+      <input
+        class="field"
+        id="profile-status"
+        name="status_text"
+        maxlength="400"
+        autocomplete="off"
+        dir="auto"
+        placeholder=${gettext("On holiday until Monday")}
+        .value=${profile.status_text ?? ""}
+        @input=${(/** @type {Event} */ event) =>
+          this._edit("status_text", /** @type {HTMLInputElement} */ (event.target).value)}
+      />
       <label for="profile-emoji">${gettext("Emoji instead of initials")}</label>
-      <input class="field" id="profile-emoji" name="avatar_emoji" maxlength="32" autocomplete="off" .value=${profile.avatar_emoji ?? ""} @input=${(/** @type {Event} */ event) => this._edit("avatar_emoji", /** @type {HTMLInputElement} */ (event.target).value.trim())}>
-      ${colourChoice("avatar_colour", profile.avatar_colour ?? "", (/** @type {string} */ colour) => this._edit("avatar_colour", colour))}
+      <input
+        class="field"
+        id="profile-emoji"
+        name="avatar_emoji"
+        maxlength="32"
+        autocomplete="off"
+        .value=${profile.avatar_emoji ?? ""}
+        @input=${(/** @type {Event} */ event) =>
+          this._edit("avatar_emoji", /** @type {HTMLInputElement} */ (event.target).value.trim())}
+      />
+      ${colourChoice("avatar_colour", profile.avatar_colour ?? "", (/** @type {string} */ colour) =>
+        this._edit("avatar_colour", colour),
+      )}
       ${this._error ? html`<p class="dialog-error" role="alert">${this._error}</p>` : nothing}
-      <div><button type="submit" class="button button-primary" data-testid="save-profile" ?disabled=${this._busy}>${gettext("Save profile")}</button></div>
+      <div>
+        <button
+          type="submit"
+          class="button button-primary"
+          data-testid="save-profile"
+          ?disabled=${this._busy}
+        >
+          ${gettext("Save profile")}
+        </button>
+      </div>
     </form>`;
   }
 
@@ -78,8 +159,10 @@ class ProfileForm extends View {
   }
 
   /**
-   * @param {() => Promise<Profile & {name: string, username: string}>} work answers with the profile as it is now
-   * @param {string} said @param {boolean} [isWhole] whether everything that is written was saved
+   * @param {() => Promise<Profile & {name: string, username: string}>} work answers with the
+   *   profile as it is now
+   * @param {string} said
+   * @param {boolean} [isWhole] whether everything that is written was saved
    */
   async _do(work, said, isWhole = false) {
     this._error = "";

@@ -24,7 +24,8 @@ import { setAppearance } from "./appearance.js";
 /** Event: `change`, also where another tab or device made it. */
 export class Settings extends EventTarget {
   /**
-   * @param {{get: (path: string) => Promise<any>, send: (method: string, path: string, body: object) => Promise<any>}} api
+   * @param {{get: (path: string) => Promise<any>, send: (method: string, path: string, body:
+   *   object) => Promise<any>}} api
    * @param {Values} values
    * @param {EventTarget} client of UAMP
    */
@@ -33,11 +34,17 @@ export class Settings extends EventTarget {
     this._api = api;
     this.values = values;
     // Another tab or device may have changed them, also while there was no connection.
-    client.addEventListener("person", (/** @type {any} */ { detail }) => detail.subject === "settings" && this._refresh());
+    client.addEventListener(
+      "person",
+      (/** @type {any} */ { detail }) => detail.subject === "settings" && this._refresh(),
+    );
     client.addEventListener("watched", () => this._refresh());
   }
 
-  /** Change some of them. Throws ApiError; then nothing is changed. @param {Partial<Values>} part */
+  /**
+   * Change some of them. Throws ApiError; then nothing is changed.
+   * @param {Partial<Values>} part
+   */
   async change(part) {
     const values = await this._api.send("PATCH", "/me/settings", part);
     this._take(values);

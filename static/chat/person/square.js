@@ -5,7 +5,8 @@ const QUALITY = 0.9;
 
 /**
  * @param {File} file
- * @returns {Promise<Blob>} the square; the file itself where the browser cannot read it, so that the server says what is wrong
+ * @returns {Promise<Blob>} the square; the file itself where the browser cannot read it, so that
+ *   the server says what is wrong
  */
 export async function squareOf(file) {
   let picture;
@@ -19,7 +20,17 @@ export async function squareOf(file) {
   canvas.width = canvas.height = Math.min(PIXELS, side);
   const context = canvas.getContext("2d");
   if (!context) return file;
-  context.drawImage(picture, (picture.width - side) / 2, (picture.height - side) / 2, side, side, 0, 0, canvas.width, canvas.height);
+  context.drawImage(
+    picture,
+    (picture.width - side) / 2,
+    (picture.height - side) / 2,
+    side,
+    side,
+    0,
+    0,
+    canvas.width,
+    canvas.height,
+  );
   picture.close();
   const type = file.type === "image/jpeg" ? "image/jpeg" : "image/png";
   return new Promise((resolve) => canvas.toBlob((blob) => resolve(blob ?? file), type, QUALITY));

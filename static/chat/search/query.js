@@ -31,22 +31,36 @@ export function takeFilters(text, isAll = false) {
   let rest = isAll ? `${text} ` : text;
   for (let found = FINISHED.exec(rest); found; found = FINISHED.exec(rest)) {
     filters.push({ name: found[2].toLowerCase(), value: found[3] ?? found[4] });
-    rest = rest.slice(0, found.index) + found[1] + rest.slice(found.index + found[0].length).trimStart();
+    rest =
+      rest.slice(0, found.index) + found[1] + rest.slice(found.index + found[0].length).trimStart();
   }
   return { filters: withFilters([], filters), text: isAll ? rest.trimEnd() : rest };
 }
 
-/** Filters with more of them: a name is there once. @param {Filter[]} filters @param {Filter[]} more */
-export const withFilters = (filters, more) => Array.from(new Map([...filters, ...more].map((filter) => [filter.name, filter])).values());
+/**
+ * Filters with more of them: a name is there once.
+ * @param {Filter[]} filters
+ * @param {Filter[]} more
+ */
+export const withFilters = (filters, more) =>
+  Array.from(new Map([...filters, ...more].map((filter) => [filter.name, filter])).values());
 
 /** The search in the words of the server. @param {Filter[]} filters @param {string} text */
 export function queryOf(filters, text) {
-  const named = filters.map(({ name, value }) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`);
+  const named = filters.map(
+    ({ name, value }) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`,
+  );
   return [...named, text.trim()].filter(Boolean).join(" ");
 }
 
-/** The words that a message has to have, folded: those of a filter are none. @param {string} text */
-export const wordsOf = (text) => Array.from(takeFilters(text, true).text.matchAll(/"([^"]+)"|(\S+)/g), ([, quoted, bare]) => folded(quoted ?? bare));
+/**
+ * The words that a message has to have, folded: those of a filter are none.
+ * @param {string} text
+ */
+export const wordsOf = (text) =>
+  Array.from(takeFilters(text, true).text.matchAll(/"([^"]+)"|(\S+)/g), ([, quoted, bare]) =>
+    folded(quoted ?? bare),
+  );
 
 const BEFORE = 50;
 const SHOWN = 220;
@@ -78,25 +92,38 @@ export function excerpt(text, words) {
   return pieces;
 }
 
-/** A text without marks, or with them where a word is only in them, as in the address of a link. @param {string} text @param {string[]} words */
+/**
+ * A text without marks, or with them where a word is only in them, as in the address of a link.
+ * @param {string} text
+ * @param {string[]} words
+ */
 function lineOf(text, words) {
   const plain = plainOf(text);
   const letters = folded(plain);
   return words.every((word) => letters.includes(word)) ? plain : text.replace(/\s+/g, " ");
 }
 
-/** Where words are in a line, in its order, the longer of two at one place first. @param {string} line @param {string[]} words */
+/**
+ * Where words are in a line, in its order, the longer of two at one place first.
+ * @param {string} line
+ * @param {string[]} words
+ */
 function placesOf(line, words) {
   const { text, starts } = foldedWithPlaces(line);
   const found = words.filter(Boolean).flatMap((word) => {
     const places = [];
-    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) places.push({ at: starts[at], end: endOf(starts, at + word.length) });
+    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length))
+      places.push({ at: starts[at], end: endOf(starts, at + word.length) });
     return places;
   });
   return found.toSorted((a, b) => a.at - b.at || b.end - a.end);
 }
 
-/** Where the letter ends before a place: one letter may be folded to several. @param {number[]} starts @param {number} at */
+/**
+ * Where the letter ends before a place: one letter may be folded to several.
+ * @param {number[]} starts
+ * @param {number} at
+ */
 function endOf(starts, at) {
   const letter = starts[at - 1];
   while (at < starts.length - 1 && starts[at] === letter) at += 1;

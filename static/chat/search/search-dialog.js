@@ -31,7 +31,10 @@ const NAMES_SHOWN = 4;
  * @property {string[]} [agents] likewise
  */
 
-/** Fires (bubbling) `open-message` (detail: `chatId`, `messageId`) and `open-chat` (detail: chat id). */
+/**
+ * Fires (bubbling) `open-message` (detail: `chatId`, `messageId`) and `open-chat` (detail: chat
+ * id).
+ */
 class SearchDialog extends View {
   static properties = {
     _filters: { state: true },
@@ -56,7 +59,8 @@ class SearchDialog extends View {
     super.connectedCallback();
     addEventListener("open-search", () => this.open());
     addEventListener("keydown", (event) => {
-      const isWanted = (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "f";
+      const isWanted =
+        (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "f";
       if (!isWanted || document.querySelector("dialog[open]")) return;
       event.preventDefault();
       this.open();
@@ -82,17 +86,56 @@ class SearchDialog extends View {
   }
 
   render() {
-    return html`<dialog class="dialog is-wide search" aria-labelledby="search-title" data-testid="search-dialog">
-      <form class="dialog-form" role="search" @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)} @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
-        <header><h2 id="search-title">${gettext("Search")}</h2>
-          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._close()}>${glyph("close")}</button></header>
+    return html`<dialog
+      class="dialog is-wide search"
+      aria-labelledby="search-title"
+      data-testid="search-dialog"
+    >
+      <form
+        class="dialog-form"
+        role="search"
+        @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}
+      >
+        <header>
+          <h2 id="search-title">${gettext("Search")}</h2>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label=${gettext("Close")}
+            title=${gettext("Close")}
+            @click=${() => this._close()}
+          >
+            ${glyph("close")}
+          </button>
+        </header>
         <div class="search-field">
-          <div class="search-box">${glyph("search")}${this._filters.map((filter) => this._chip(filter))}
-            <input type="search" aria-label=${gettext("Search messages, people, agents and chats")} placeholder=${gettext("Words, from:bob, has:file")} maxlength="400" autocomplete="off" enterkeyhint="search"
-              data-testid="search-text" .value=${this._text} @input=${() => this._written()}></div>
-          <div class="search-offers" role="group" aria-label=${gettext("Filters")}>${this._offers()}</div>
+          <div class="search-box">
+            ${glyph("search")}${this._filters.map((filter) => this._chip(filter))}
+            <input
+              type="search"
+              aria-label=${gettext("Search messages, people, agents and chats")}
+              placeholder=${gettext("Words, from:bob, has:file")}
+              maxlength="400"
+              autocomplete="off"
+              enterkeyhint="search"
+              data-testid="search-text"
+              .value=${this._text}
+              @input=${() => this._written()}
+            />
+          </div>
+          <div class="search-offers" role="group" aria-label=${gettext("Filters")}>
+            ${this._offers()}
+          </div>
         </div>
-        <div class="search-results" role="region" aria-label=${gettext("Results")} aria-busy=${String(this._state.phase === "searching")}>${this._results()}</div>
+        <div
+          class="search-results"
+          role="region"
+          aria-label=${gettext("Results")}
+          aria-busy=${String(this._state.phase === "searching")}
+        >
+          ${this._results()}
+        </div>
         <p class="visually-hidden" role="status">${summary(this._state)}</p>
       </form>
     </dialog>`;
@@ -100,8 +143,16 @@ class SearchDialog extends View {
 
   /** @param {Filter} filter */
   _chip({ name, value }) {
-    return html`<button type="button" class="search-chip" aria-label=${interpolate(gettext("Remove the filter %(name)s: %(value)s"), { name, value })} data-testid="search-chip"
-      @click=${() => this._drop(name)}><span>${name}: <b>${this._valueName(name, value)}</b></span>${glyph("close")}</button>`;
+    return html`<button
+      type="button"
+      class="search-chip"
+      aria-label=${interpolate(gettext("Remove the filter %(name)s: %(value)s"), { name, value })}
+      data-testid="search-chip"
+      @click=${() => this._drop(name)}
+    >
+      <span>${name}: <b>${this._valueName(name, value)}</b></span
+      >${glyph("close")}
+    </button>`;
   }
 
   /** A chat is named, where its filter has its id. @param {string} name @param {string} value */
@@ -113,42 +164,97 @@ class SearchDialog extends View {
   /** What could narrow the search further. */
   _offers() {
     const has = new Set(this._filters.map(({ name }) => name));
-    const offer = (/** @type {string} */ label, /** @type {() => void} */ act) => html`<button type="button" class="search-offer" @click=${act}>${label}</button>`;
+    const offer = (/** @type {string} */ label, /** @type {() => void} */ act) =>
+      html`<button type="button" class="search-offer" @click=${act}>${label}</button>`;
     const write = (/** @type {string} */ name) => () => {
       this._text = `${this._text.trimEnd()} ${name}:`.trimStart();
       this.updateComplete.then(() => this._input.focus());
     };
     return [
-      page.state.chatId && !has.has("in") ? offer(gettext("In this chat"), () => this._add("in", page.state.chatId)) : nothing,
+      page.state.chatId && !has.has("in")
+        ? offer(gettext("In this chat"), () => this._add("in", page.state.chatId))
+        : nothing,
       has.has("from") ? nothing : offer(gettext("From me"), () => this._add("from", me.username)),
       has.has("has") ? nothing : offer(gettext("With files"), () => this._add("has", "file")),
-      ...["from", "agent", "before", "after"].filter((name) => !has.has(name)).map((name) => offer(FILTERS[name], write(name))),
+      ...["from", "agent", "before", "after"]
+        .filter((name) => !has.has(name))
+        .map((name) => offer(FILTERS[name], write(name))),
     ];
   }
 
   _results() {
     const { phase, error, found, words } = this._state;
     const names = this._names();
-    if (phase === "failed") return html`${names}<p class="search-note" role="alert">${error}</p>`;
-    if (phase === "empty") return html`<p class="search-note">${gettext("Search your messages. Use filters to narrow results.")}</p>`;
+    if (phase === "failed")
+      return html`${names}
+        <p class="search-note" role="alert">${error}</p>`;
+    if (phase === "empty")
+      return html`<p class="search-note">
+        ${gettext("Search your messages. Use filters to narrow results.")}
+      </p>`;
     if (!found) return html`${names}${spinner(gettext("Searching"))}`;
     const { data, has_more: hasMore, searched_chats: searched, chats } = found;
     return html`${names}
-      ${data.length ? html`<h3>${gettext("Messages")}</h3><ul>${data.map((message) => foundMessage(message, words ?? [], (...place) => this._openMessage(...place)))}</ul>` : html`<p class="search-note" data-testid="search-none">${gettext("No messages found. Try fewer words, or remove a filter.")}</p>`}
-      ${hasMore ? html`<p class="search-note">${gettext("There are more. Narrow the search with before: and a date.")}</p>` : nothing}
-      ${searched < chats ? html`<p class="search-note">${interpolate(gettext("Only the %(searched)s latest of your %(chats)s chats were searched. Use in: to search another."), { searched, chats })}</p>` : nothing}`;
+    ${
+      data.length
+        ? html`<h3>${gettext("Messages")}</h3>
+            <ul>
+              ${data.map((message) =>
+                foundMessage(message, words ?? [], (...place) => this._openMessage(...place)),
+              )}
+            </ul>`
+        : html`<p class="search-note" data-testid="search-none">
+            ${gettext("No messages found. Try fewer words, or remove a filter.")}
+          </p>`
+    }
+    ${
+      hasMore
+        ? html`<p class="search-note">
+            ${gettext("There are more. Narrow the search with before: and a date.")}
+          </p>`
+        : nothing
+    }
+    ${
+      searched < chats
+        ? html`<p class="search-note">
+            ${interpolate(
+              gettext(
+                "Only the %(searched)s latest of your %(chats)s chats were searched. Use in: to search another.",
+              ),
+              { searched, chats },
+            )}
+          </p>`
+        : nothing
+    }`;
   }
 
   /** Chats, people and agents whose names have the first word. */
   _names() {
     const { people = [], agents = [], words = [] } = this._state;
-    const chats = words.length ? store.list.filter((chat) => folded(store.nameOf(chat)).includes(words.join(" "))).slice(0, NAMES_SHOWN) : [];
+    const chats = words.length
+      ? store.list
+          .filter((chat) => folded(store.nameOf(chat)).includes(words.join(" ")))
+          .slice(0, NAMES_SHOWN)
+      : [];
     if (!chats.length && !people.length && !agents.length) return nothing;
-    return html`<h3>${gettext("Names")}</h3><ul class="search-names" data-testid="search-names">
-      ${chats.map((chat) => nameRow(store.nameOf(chat), "user", gettext("Open the chat"), () => this._openChat(chat.id)))}
-      ${people.map((/** @type {string} */ name) => nameRow(name, "user", gettext("Messages of this person"), () => this._add("from", name, true)))}
-      ${agents.map((/** @type {string} */ name) => nameRow(name, "agent", gettext("Messages of this agent"), () => this._add("agent", name, true)))}
-    </ul>`;
+    return html`<h3>${gettext("Names")}</h3>
+      <ul class="search-names" data-testid="search-names">
+        ${chats.map((chat) =>
+          nameRow(store.nameOf(chat), "user", gettext("Open the chat"), () =>
+            this._openChat(chat.id),
+          ),
+        )}
+        ${people.map((/** @type {string} */ name) =>
+          nameRow(name, "user", gettext("Messages of this person"), () =>
+            this._add("from", name, true),
+          ),
+        )}
+        ${agents.map((/** @type {string} */ name) =>
+          nameRow(name, "agent", gettext("Messages of this agent"), () =>
+            this._add("agent", name, true),
+          ),
+        )}
+      </ul>`;
   }
 
   _written() {
@@ -167,7 +273,11 @@ class SearchDialog extends View {
     this._search(0);
   }
 
-  /** @param {string} name @param {string} value @param {boolean} [isWhole] the filter takes the place of what is written */
+  /**
+   * @param {string} name
+   * @param {string} value
+   * @param {boolean} [isWhole] the filter takes the place of what is written
+   */
   _add(name, value, isWhole = false) {
     this._filters = withFilters(this._filters, [{ name, value }]);
     if (isWhole) this._text = "";
@@ -185,12 +295,16 @@ class SearchDialog extends View {
   /** @param {KeyboardEvent} event */
   _key(event) {
     const last = this._filters.at(-1);
-    if (event.key === "Backspace" && event.target === this._input && !this._input.value && last) this._drop(last.name);
+    if (event.key === "Backspace" && event.target === this._input && !this._input.value && last)
+      this._drop(last.name);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     /** @type {HTMLElement[]} */
-    const stops = [this._input, .../** @type {NodeListOf<HTMLElement>} */ (this.querySelectorAll(".search-results button"))];
-    const at = stops.findIndex((stop) => stop === document.activeElement);
+    const stops = [
+      this._input,
+      .../** @type {NodeListOf<HTMLElement>} */ (this.querySelectorAll(".search-results button")),
+    ];
+    const at = stops.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     const next = stops[at + step];
     if (!next || at === -1) return;
     event.preventDefault();
@@ -217,12 +331,17 @@ class SearchDialog extends View {
       if (asked === this._asked) this._state = { ...this._state, phase: "found", found };
     } catch (error) {
       if (!isApiError(error)) throw error;
-      if (asked === this._asked) this._state = { ...this._state, phase: "failed", error: error.message, found: undefined };
+      if (asked === this._asked)
+        this._state = { ...this._state, phase: "failed", error: error.message, found: undefined };
     }
     await names;
   }
 
-  /** Find people and agents by the one word that is written. @param {string[]} words @param {number} asked */
+  /**
+   * Find people and agents by the one word that is written.
+   * @param {string[]} words
+   * @param {number} asked
+   */
   async _namesFor(words, asked) {
     const wanted = words.length === 1 ? words[0].replace(/^@/, "") : "";
     /** @type {{username: string}[]} */
@@ -232,7 +351,10 @@ class SearchDialog extends View {
     if (wanted) {
       this._agents ||= api.get("/agents").then((list) => list.data || list);
       try {
-        [people, agents] = await Promise.all([api.get(`/users?q=${encodeURIComponent(wanted)}`).then(({ data }) => data), this._agents]);
+        [people, agents] = await Promise.all([
+          api.get(`/users?q=${encodeURIComponent(wanted)}`).then(({ data }) => data),
+          this._agents,
+        ]);
       } catch (error) {
         this._agents = null;
         // The messages are what is searched; they say what is wrong.
@@ -244,7 +366,10 @@ class SearchDialog extends View {
     this._state = {
       ...this._state,
       people: people.map(({ username }) => username).slice(0, NAMES_SHOWN),
-      agents: agents.map(({ name }) => name).filter(starts).slice(0, NAMES_SHOWN),
+      agents: agents
+        .map(({ name }) => name)
+        .filter(starts)
+        .slice(0, NAMES_SHOWN),
     };
   }
 
@@ -255,7 +380,9 @@ class SearchDialog extends View {
   /** @param {string} chatId @param {string} messageId @param {string} threadId */
   _openMessage(chatId, messageId, threadId) {
     this._close();
-    this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail: { chatId, messageId, threadId } }));
+    this.dispatchEvent(
+      new CustomEvent("open-message", { bubbles: true, detail: { chatId, messageId, threadId } }),
+    );
   }
 
   /** @param {string} chatId */

@@ -8,5 +8,7 @@ export function summary({ phase, found, error }) {
   if (phase !== "found" || !found) return "";
   return found.has_more
     ? interpolate(gettext("%(n)s or more messages found."), { n: found.data.length })
-    : interpolate(ngettext("%(n)s message found.", "%(n)s messages found.", found.data.length), { n: found.data.length });
+    : interpolate(ngettext("%(n)s message found.", "%(n)s messages found.", found.data.length), {
+        n: found.data.length,
+      });
 }

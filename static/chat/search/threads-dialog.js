@@ -24,9 +24,16 @@ const SHOWN_SIGNS = 300;
  * @property {string} last_at ISO 8601
  */
 
-/** Opened by `open-threads` and Ctrl+Shift+L. Fires (bubbling) `open-message` (detail: `chatId`, `threadId`). */
+/**
+ * Opened by `open-threads` and Ctrl+Shift+L. Fires (bubbling) `open-message` (detail: `chatId`,
+ * `threadId`).
+ */
 class ThreadsDialog extends View {
-  static properties = { _threads: { state: true }, _cursor: { state: true }, _error: { state: true } };
+  static properties = {
+    _threads: { state: true },
+    _cursor: { state: true },
+    _error: { state: true },
+  };
 
   constructor() {
     super();
@@ -41,7 +48,8 @@ class ThreadsDialog extends View {
     super.connectedCallback();
     addEventListener("open-threads", () => this.open());
     addEventListener("keydown", (event) => {
-      const isWanted = (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "l";
+      const isWanted =
+        (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "l";
       if (!isWanted || document.querySelector("dialog[open]")) return;
       event.preventDefault();
       this.open();
@@ -63,10 +71,17 @@ class ThreadsDialog extends View {
   async _load(cursor) {
     this._error = "";
     try {
-      const page = await api.get(`/threads?limit=20${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
+      const page = await api.get(
+        `/threads?limit=20${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`,
+      );
       const known = cursor ? this._threads || [] : [];
       // A thread that was written to meanwhile may be on two pages.
-      this._threads = [...known, ...page.data.filter((/** @type {FollowedThread} */ { id }) => !known.some((one) => one.id === id))];
+      this._threads = [
+        ...known,
+        ...page.data.filter(
+          (/** @type {FollowedThread} */ { id }) => !known.some((one) => one.id === id),
+        ),
+      ];
       this._cursor = page.next_cursor;
     } catch (/** @type {any} */ error) {
       if (error.name !== "ApiError") throw error;
@@ -75,39 +90,138 @@ class ThreadsDialog extends View {
   }
 
   render() {
-    return html`<dialog class="dialog is-wide search threads" aria-labelledby="threads-title" data-testid="threads-dialog">
+    return html`<dialog
+      class="dialog is-wide search threads"
+      aria-labelledby="threads-title"
+      data-testid="threads-dialog"
+    >
       <div class="dialog-form" @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event)}>
-        <header><h2 id="threads-title">${gettext("Threads")}</h2>
-          <button type="button" class="icon-button" aria-label=${gettext("Close")} title=${gettext("Close")} @click=${() => this._dialog.close()}>${glyph("close")}</button></header>
-        <div class="search-results" role="region" aria-label=${gettext("Threads you follow")} aria-busy=${String(!this._threads && !this._error)}>${this._body()}</div>
-        <p class="visually-hidden" role="status">${this._threads ? interpolate(ngettext("%(n)s thread", "%(n)s threads", this._threads.length), { n: this._threads.length }) : ""}</p>
+        <header>
+          <h2 id="threads-title">${gettext("Threads")}</h2>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label=${gettext("Close")}
+            title=${gettext("Close")}
+            @click=${() => this._dialog.close()}
+          >
+            ${glyph("close")}
+          </button>
+        </header>
+        <div
+          class="search-results"
+          role="region"
+          aria-label=${gettext("Threads you follow")}
+          aria-busy=${String(!this._threads && !this._error)}
+        >
+          ${this._body()}
+        </div>
+        <p class="visually-hidden" role="status">
+          ${
+            this._threads
+              ? interpolate(ngettext("%(n)s thread", "%(n)s threads", this._threads.length), {
+                  n: this._threads.length,
+                })
+              : ""
+          }
+        </p>
       </div>
     </dialog>`;
   }
 
   _body() {
-    const failed = this._error ? html`<p class="search-note" role="alert">${this._error} <button type="button" class="button" @click=${() => this._load(this._threads ? this._cursor || "" : "")}>${gettext("Try again")}</button></p>` : nothing;
+    const failed = this._error
+      ? html`<p class="search-note" role="alert">
+          ${this._error}
+          <button
+            type="button"
+            class="button"
+            @click=${() => this._load(this._threads ? this._cursor || "" : "")}
+          >
+            ${gettext("Try again")}
+          </button>
+        </p>`
+      : nothing;
     if (!this._threads) return this._error ? failed : spinner(gettext("Loading the threads"));
     if (!this._threads.length) {
-      return html`<div class="empty" role="note" data-testid="threads-none">${glyph("thread")}<h3>${gettext("You don't follow any threads yet")}</h3>
-        <p>${gettext("To start a thread, press T on a message or choose “Reply in thread” from its menu. Threads you start, reply to or are mentioned in appear here.")}</p></div>`;
+      return html`<div class="empty" role="note" data-testid="threads-none">
+        ${glyph("thread")}
+        <h3>${gettext("You don't follow any threads yet")}</h3>
+        <p>
+          ${gettext(
+            "To start a thread, press T on a message or choose “Reply in thread” from its menu. Threads you start, reply to or are mentioned in appear here.",
+          )}
+        </p>
+      </div>`;
     }
-    return html`<ul>${repeat(this._threads, ({ id }) => id, (thread) => this._item(thread))}</ul>${failed}
-      ${this._cursor && !this._error ? html`<button type="button" class="button" @click=${() => this._load(this._cursor || "")}>${gettext("Show more")}</button>` : nothing}`;
+    return html`<ul>
+        ${repeat(
+          this._threads,
+          ({ id }) => id,
+          (thread) => this._item(thread),
+        )}
+      </ul>
+      ${failed}
+      ${
+        this._cursor && !this._error
+          ? html`<button
+              type="button"
+              class="button"
+              @click=${() => this._load(this._cursor || "")}
+            >
+              ${gettext("Show more")}
+            </button>`
+          : nothing
+      }`;
   }
 
   /** @param {FollowedThread} thread */
-  _item({ id, chat_id: chatId, chat_title: title, name, sender_kind: kind, content, replies, unread, last_at: at }) {
+  _item({
+    id,
+    chat_id: chatId,
+    chat_title: title,
+    name,
+    sender_kind: kind,
+    content,
+    replies,
+    unread,
+    last_at: at,
+  }) {
     const chat = store.get(chatId);
     const author = kind === "agent" ? name : people.nameOf(name);
-    return html`<li><button type="button" class="search-result" data-testid="thread-item" @click=${() => this._go(chatId, id)}>
-      ${face(name, kind)}
-      <span class="search-words"><span class="search-head"><b dir="auto">${author}</b> <span class="search-chat" dir="auto">${chat ? store.nameOf(chat) : title || gettext("Another chat")}</span>
-        <time datetime=${at} title=${fullTime(Date.parse(at))}>${shortTime(Date.parse(at))}</time></span>
-        <span class="search-text" dir="auto">${beginningOf(content, SHOWN_SIGNS) || gettext("A file or a deleted message")}</span>
-        <span class="search-files">${interpolate(ngettext("%(n)s reply", "%(n)s replies", replies), { n: replies })}${
-          unread ? html`<span class="unread is-replies" data-testid="thread-news">${interpolate(gettext("%(n)s new"), { n: unread })}</span>` : nothing}</span></span>
-    </button></li>`;
+    return html`<li>
+      <button
+        type="button"
+        class="search-result"
+        data-testid="thread-item"
+        @click=${() => this._go(chatId, id)}
+      >
+        ${face(name, kind)}
+        <span class="search-words"
+          ><span class="search-head"
+            ><b dir="auto">${author}</b>
+            <span class="search-chat" dir="auto"
+              >${chat ? store.nameOf(chat) : title || gettext("Another chat")}</span
+            >
+            <time datetime=${at} title=${fullTime(Date.parse(at))}
+              >${shortTime(Date.parse(at))}</time
+            ></span
+          >
+          <span class="search-text" dir="auto"
+            >${beginningOf(content, SHOWN_SIGNS) || gettext("A file or a deleted message")}</span
+          >
+          <span class="search-files"
+            >${interpolate(ngettext("%(n)s reply", "%(n)s replies", replies), { n: replies })}${
+              unread
+                ? html`<span class="unread is-replies" data-testid="thread-news"
+                    >${interpolate(gettext("%(n)s new"), { n: unread })}</span
+                  >`
+                : nothing
+            }</span
+          ></span
+        >
+      </button>
+    </li>`;
   }
 
   /** @param {KeyboardEvent} event */
@@ -125,7 +239,12 @@ class ThreadsDialog extends View {
   /** @param {string} chatId @param {string} threadId */
   _go(chatId, threadId) {
     this._dialog.close();
-    this.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail: { chatId, messageId: "", threadId } }));
+    this.dispatchEvent(
+      new CustomEvent("open-message", {
+        bubbles: true,
+        detail: { chatId, messageId: "", threadId },
+      }),
+    );
   }
 }
 customElements.define("threads-dialog", ThreadsDialog);

@@ -22,10 +22,19 @@ function withReaction(entry, { type, emoji, user_id: by }, userId) {
   if (known && !isComplete(known)) return entry;
   const isThere = Boolean(known?.users.some(({ id }) => id === by));
   if (isThere === isAdded || entry.deletedAt) return entry;
-  const users = isAdded ? [...(known?.users || []), { id: by }] : known?.users.filter(({ id }) => id !== by) || [];
+  const users = isAdded
+    ? [...(known?.users || []), { id: by }]
+    : known?.users.filter(({ id }) => id !== by) || [];
   /** @type {Reaction} */
-  const reaction = { emoji, count: users.length, own: users.some(({ id }) => id === userId), users };
-  const reactions = known ? entry.reactions.map((one) => (one === known ? reaction : one)) : [...entry.reactions, reaction];
+  const reaction = {
+    emoji,
+    count: users.length,
+    own: users.some(({ id }) => id === userId),
+    users,
+  };
+  const reactions = known
+    ? entry.reactions.map((one) => (one === known ? reaction : one))
+    : [...entry.reactions, reaction];
   return { ...entry, reactions: reactions.filter(({ count }) => count > 0) };
 }
 
@@ -39,11 +48,19 @@ function edited(entry, event) {
 /** @param {Entry} entry @param {Frame} event @returns {Entry} */
 function deleted(entry, event) {
   if (entry.deletedAt) return entry;
-  return { ...entry, content: "", content_items: null, reactions: [], pinned: false, deletedAt: event.deleted_at };
+  return {
+    ...entry,
+    content: "",
+    content_items: null,
+    reactions: [],
+    pinned: false,
+    deletedAt: event.deleted_at,
+  };
 }
 
 /** @param {Entry} entry @param {boolean} pinned @returns {Entry} */
-const pinnedAs = (entry, pinned) => (entry.pinned === pinned || entry.deletedAt ? entry : { ...entry, pinned });
+const pinnedAs = (entry, pinned) =>
+  entry.pinned === pinned || entry.deletedAt ? entry : { ...entry, pinned };
 
 /**
  * A message after an act; the same object where the act changes nothing of it.
@@ -53,25 +70,35 @@ const pinnedAs = (entry, pinned) => (entry.pinned === pinned || entry.deletedAt 
 export function withAct(entry, event, userId) {
   if (entry.reply_to?.id === event.message_id) return withQuoteOf(entry, event);
   if (entry.id !== event.message_id) return entry;
-  if (event.type === "message.edited") return event.deleted_at ? deleted(entry, event) : edited(entry, event);
+  if (event.type === "message.edited")
+    return event.deleted_at ? deleted(entry, event) : edited(entry, event);
   if (event.type === "message.deleted") return deleted(entry, event);
   if (event.type === "message.pinned") return pinnedAs(entry, true);
   if (event.type === "message.unpinned") return pinnedAs(entry, false);
   return withReaction(entry, event, userId);
 }
 
-/** What a message answers has another text now, or none. @param {Entry} entry @param {Frame} event @returns {Entry} */
+/**
+ * What a message answers has another text now, or none.
+ * @param {Entry} entry
+ * @param {Frame} event
+ * @returns {Entry}
+ */
 function withQuoteOf(entry, event) {
   const isGone = event.type === "message.deleted" || Boolean(event.deleted_at);
   if (!isGone && event.type !== "message.edited") return entry;
   const content = isGone ? "" : event.content;
   const quote = entry.reply_to;
-  return !quote || quote.content === content ? entry : { ...entry, reply_to: { ...quote, content } };
+  return !quote || quote.content === content
+    ? entry
+    : { ...entry, reply_to: { ...quote, content } };
 }
 
 /**
- * Whether an act on a message can only be read from the server: not all who gave the emoji are listed.
- * @param {Entry|undefined} entry @param {Frame} event
+ * Whether an act on a message can only be read from the server: not all who gave the emoji are
+ * listed.
+ * @param {Entry|undefined} entry
+ * @param {Frame} event
  */
 export function isUnclear(entry, { type, emoji }) {
   const known = entry?.reactions.find((reaction) => reaction.emoji === emoji);

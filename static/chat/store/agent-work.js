@@ -21,8 +21,12 @@ import { gettext, interpolate } from "../words.js";
 /** What says more comes first, where an agent gives several answers. @type {WorkKind[]} */
 const ORDER = ["approval", "payment", "tool", "writing", "thinking"];
 
-/** How far a tool is, in percent, or null when that is not known. @param {NonNullable<ToolPart["progress"]>} progress */
-export const shareOf = ({ percent, step, total_steps: total }) => percent ?? (total ? (100 * (step || 0)) / total : null);
+/**
+ * How far a tool is, in percent, or null when that is not known.
+ * @param {NonNullable<ToolPart["progress"]>} progress
+ */
+export const shareOf = ({ percent, step, total_steps: total }) =>
+  percent ?? (total ? (100 * (step || 0)) / total : null);
 
 /**
  * @param {LiveResponse} response
@@ -35,19 +39,27 @@ function workOf({ id, agent, parts, waitsFor }, approvals, payments) {
   const work = { agent, kind: "thinking", tool: "", percent: null, step: "", userId: "", waitsFor };
   const asked = approvals.find((one) => one.responseId === id && one.state !== "closed");
   if (asked) return { ...work, kind: "approval", tool: asked.name, userId: asked.userId };
-  if (waitsFor || payments.some((one) => one.responseId === id)) return { ...work, kind: "payment" };
+  if (waitsFor || payments.some((one) => one.responseId === id))
+    return { ...work, kind: "payment" };
   const last = parts.at(-1);
   if (last?.kind === "tool" && !last.done) {
     const { percent, step, total_steps: total } = last.progress ?? {};
     const share = shareOf({ percent, step, total_steps: total });
-    return { ...work, kind: "tool", tool: last.name, percent: share === null ? null : Math.round(share), step: total ? `${step || 0}/${total}` : "" };
+    return {
+      ...work,
+      kind: "tool",
+      tool: last.name,
+      percent: share === null ? null : Math.round(share),
+      step: total ? `${step || 0}/${total}` : "",
+    };
   }
   return last?.kind === "text" || last?.kind === "media" ? { ...work, kind: "writing" } : work;
 }
 
 /**
  * What each agent of a chat that gives an answer does, the one thing that says most.
- * @param {{responses: Map<string, LiveResponse>, approvals: {list: any[]}, payments: {list: any[]}}} session
+ * @param {{responses: Map<string, LiveResponse>, approvals: {list: any[]}, payments: {list:
+ *   any[]}}} session
  * @returns {Work[]} one for each agent
  */
 export function worksOf({ responses, approvals, payments }) {
@@ -62,15 +74,26 @@ export function worksOf({ responses, approvals, payments }) {
   return Array.from(works.values());
 }
 
-/** @param {Work} work @param {(userId: string) => string} nameOf a person of the chat; "" when unknown */
+/**
+ * @param {Work} work
+ * @param {(userId: string) => string} nameOf a person of the chat; "" when unknown
+ */
 export function workText({ kind, tool, percent, step, userId, waitsFor }, nameOf) {
   if (kind === "approval") {
     const name = nameOf(userId);
-    return name ? interpolate(gettext("Waiting for %(name)s to approve %(tool)s"), { name, tool }) : interpolate(gettext("Waiting for approval of %(tool)s"), { tool });
+    return name
+      ? interpolate(gettext("Waiting for %(name)s to approve %(tool)s"), { name, tool })
+      : interpolate(gettext("Waiting for approval of %(tool)s"), { tool });
   }
   if (kind === "payment") return waitsFor || gettext("Waiting for your payment");
   if (kind === "thinking") return gettext("Thinking…");
   if (kind === "writing") return gettext("Writing…");
   if (percent === null) return interpolate(gettext("Running %(tool)s"), { tool });
-  return step ? interpolate(gettext("Running %(tool)s, step %(step)s (%(percent)s%%)"), { tool, step, percent }) : interpolate(gettext("Running %(tool)s (%(percent)s%%)"), { tool, percent });
+  return step
+    ? interpolate(gettext("Running %(tool)s, step %(step)s (%(percent)s%%)"), {
+        tool,
+        step,
+        percent,
+      })
+    : interpolate(gettext("Running %(tool)s (%(percent)s%%)"), { tool, percent });
 }

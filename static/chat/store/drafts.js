@@ -1,10 +1,16 @@
-/** Text that is written and not sent, by chat. It survives a reload, and goes when the person signs out. */
+/**
+ * Text that is written and not sent, by chat. It survives a reload, and goes when the person signs
+ * out.
+ */
 
 const KEPT = 40;
 const CHARS = 20_000;
 
 export class Drafts {
-  /** @param {Storage} storage @param {string} owner another person on this device must not see it */
+  /**
+   * @param {Storage} storage
+   * @param {string} owner another person on this device must not see it
+   */
   constructor(storage, owner) {
     this._storage = storage;
     this._key = `uamp.drafts.${owner}`;
@@ -28,7 +34,9 @@ export class Drafts {
   /** Write them down: not with each letter, since other tabs and the disk have work with it. */
   save() {
     if (this._isOver) return;
-    const kept = Array.from(this._texts).filter(([, text]) => text.length <= CHARS).slice(-KEPT);
+    const kept = Array.from(this._texts)
+      .filter(([, text]) => text.length <= CHARS)
+      .slice(-KEPT);
     try {
       if (kept.length) this._storage.setItem(this._key, JSON.stringify(kept));
       else this._storage.removeItem(this._key);

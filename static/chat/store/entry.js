@@ -33,7 +33,8 @@
  * @property {number} count
  * @property {number} lastAt Unix ms
  * @property {number} lastSeq
- * @property {{kind: "user"|"agent", id: string, name: string}[]} faces who replied last, the latest first
+ * @property {{kind: "user"|"agent", id: string, name: string}[]} faces who replied last, the latest
+ *   first
  * @property {boolean} following whether new ones concern the person at this page
  * @property {number} readSeq how far they have read
  *
@@ -50,14 +51,18 @@
  */
 
 /** @param {number|string|null|undefined} time in ms or ISO 8601 */
-const milliseconds = (time) => (typeof time === "string" ? Date.parse(time) : time ?? null);
+const milliseconds = (time) => (typeof time === "string" ? Date.parse(time) : (time ?? null));
 
 /** @param {any} replies as REST has them @returns {Replies|null} */
 function repliesOf(replies) {
   if (!replies) return null;
   return {
-    count: replies.replies, lastAt: milliseconds(replies.last_at) ?? 0, lastSeq: replies.last_seq, faces: replies.participants,
-    following: replies.following, readSeq: replies.read_seq,
+    count: replies.replies,
+    lastAt: milliseconds(replies.last_at) ?? 0,
+    lastSeq: replies.last_seq,
+    faces: replies.participants,
+    following: replies.following,
+    readSeq: replies.read_seq,
   };
 }
 
@@ -94,4 +99,5 @@ export function entryOf(message, seq = message.seq) {
  * @param {Entry} entry
  * @param {string} userId
  */
-export const isFrom = (entry, userId) => entry.sender_kind === "user" && String(entry.sender_id) === userId;
+export const isFrom = (entry, userId) =>
+  entry.sender_kind === "user" && String(entry.sender_id) === userId;

@@ -6,8 +6,25 @@ import { entryOf } from "./entry.js";
 const PAGE = 50;
 /** The server looks for events of some types between two places that are not farther apart. */
 const FACTS_SPAN = 5_000;
-const FACTS_OF_THREADS = ["agent.stopped", "response.created", "response.cancelled", "response.error"];
-const FACTS = ["agent.stopped", "call.ended", "chat.forked", "link.created", "link.revoked", "participant.joined", "participant.left", "participant.updated", "response.created", "response.cancelled", "response.error"];
+const FACTS_OF_THREADS = [
+  "agent.stopped",
+  "response.created",
+  "response.cancelled",
+  "response.error",
+];
+const FACTS = [
+  "agent.stopped",
+  "call.ended",
+  "chat.forked",
+  "link.created",
+  "link.revoked",
+  "participant.joined",
+  "participant.left",
+  "participant.updated",
+  "response.created",
+  "response.cancelled",
+  "response.error",
+];
 
 /**
  * @typedef {import("./open-chat.js").OpenChat} OpenChat
@@ -18,8 +35,10 @@ const FACTS = ["agent.stopped", "call.ended", "chat.forked", "link.created", "li
 
 export class History {
   /**
-   * @param {PageStore} store @param {{get: (path: string) => Promise<any>}} api
-   * @param {Pick<import("../offline/kept-chats.js").KeptChats, "chat">} [kept] what is shown where the server is not reached
+   * @param {PageStore} store
+   * @param {{get: (path: string) => Promise<any>}} api
+   * @param {Pick<import("../offline/kept-chats.js").KeptChats, "chat">} [kept] what is shown where
+   *   the server is not reached
    */
   constructor(store, api, kept = { chat: async () => undefined }) {
     this._store = store;
@@ -54,7 +73,10 @@ export class History {
     try {
       return await this._page("order=desc");
     } catch (error) {
-      const kept = isApiError(error) && /** @type {import("../api.js").ApiError} */ (error).status === 0 ? await this._kept.chat(chatId) : undefined;
+      const kept =
+        isApiError(error) && /** @type {import("../api.js").ApiError} */ (error).status === 0
+          ? await this._kept.chat(chatId)
+          : undefined;
       if (!kept) throw error;
       return { entries: kept.entries, hasMore: kept.hasOlder, isKept: true };
     }
@@ -62,7 +84,8 @@ export class History {
 
   /** Show the end of the chat, where the page shows another place. */
   async loadNewest() {
-    if (this._store.state.hasNewer) await this._show("order=desc", ({ hasMore }) => ({ hasOlder: hasMore, hasNewer: false }));
+    if (this._store.state.hasNewer)
+      await this._show("order=desc", ({ hasMore }) => ({ hasOlder: hasMore, hasNewer: false }));
   }
 
   /**
@@ -71,7 +94,8 @@ export class History {
    */
   async loadAround(around) {
     await this._show(`order=desc&around=${encodeURIComponent(around)}`, ({ entries, hasMore }) => {
-      const middle = typeof around === "number" ? around : entries.find(({ id }) => id === around)?.seq ?? 0;
+      const middle =
+        typeof around === "number" ? around : (entries.find(({ id }) => id === around)?.seq ?? 0);
       const newer = entries.filter(({ seq }) => seq > middle);
       // The server fills both halves; one that is not full ends where the chat does.
       return { hasOlder: hasMore, hasNewer: newer.length >= Math.floor(PAGE / 2) };
@@ -81,18 +105,23 @@ export class History {
   /** Load the page before the oldest message that is here. */
   async loadOlder() {
     const [first] = this._store.state.entries;
-    await this._grow("older", `order=desc&before=${first.seq}`, ({ entries, hasMore }) => this._facts(hasMore ? entries[0].seq - 1 : 0, first.seq));
+    await this._grow("older", `order=desc&before=${first.seq}`, ({ entries, hasMore }) =>
+      this._facts(hasMore ? entries[0].seq - 1 : 0, first.seq),
+    );
   }
 
   /** Load the page after the newest message that is here. */
   async loadNewer() {
     const last = lastSeq(this._store.state.entries);
-    await this._grow("newer", `order=asc&after=${last}`, ({ entries, hasMore }) => this._facts(last, lastSeq(entries) + (hasMore ? 1 : PAGE)));
+    await this._grow("newer", `order=asc&after=${last}`, ({ entries, hasMore }) =>
+      this._facts(last, lastSeq(entries) + (hasMore ? 1 : PAGE)),
+    );
   }
 
   /** Read a message again. @param {string} id */
   refresh(id) {
-    const known = this._refreshing.get(id) || this._refresh(id).finally(() => this._refreshing.delete(id));
+    const known =
+      this._refreshing.get(id) || this._refresh(id).finally(() => this._refreshing.delete(id));
     this._refreshing.set(id, known);
     return known;
   }
@@ -101,7 +130,11 @@ export class History {
   async loadPins() {
     const { chatId } = this._store.state;
     const { data } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/pins?limit=100`);
-    if (this._store.state.chatId === chatId) this._store.dispatch({ type: "pins", entries: data.map((/** @type {any} */ one) => entryOf(one)) });
+    if (this._store.state.chatId === chatId)
+      this._store.dispatch({
+        type: "pins",
+        entries: data.map((/** @type {any} */ one) => entryOf(one)),
+      });
   }
 
   /**
@@ -112,9 +145,12 @@ export class History {
     const quote = entry.reply_to;
     if (!quote || quote.content !== undefined) return entry;
     const there = this._store.state.entries.find(({ id }) => id === quote.id);
-    if (there) return { ...entry, reply_to: { id: there.id, name: there.name, content: there.content } };
+    if (there)
+      return { ...entry, reply_to: { id: there.id, name: there.name, content: there.content } };
     try {
-      const { id, name, content } = await this._api.get(`/messages/${encodeURIComponent(quote.id)}`);
+      const { id, name, content } = await this._api.get(
+        `/messages/${encodeURIComponent(quote.id)}`,
+      );
       return { ...entry, reply_to: { id, name, content } };
     } catch (error) {
       if (!isApiError(error)) throw error;
@@ -126,7 +162,8 @@ export class History {
   async _refresh(id) {
     const { chatId } = this._store.state;
     const message = await this._api.get(`/messages/${encodeURIComponent(id)}?expand=signature`);
-    if (this._store.state.chatId === chatId) this._store.dispatch({ type: "refreshed", entry: entryOf(message) });
+    if (this._store.state.chatId === chatId)
+      this._store.dispatch({ type: "refreshed", entry: entryOf(message) });
   }
 
   /** @param {string} chatId @param {number} place */
@@ -141,12 +178,19 @@ export class History {
    */
   async _page(query) {
     const { chatId, thread } = this._store.state;
-    const page = await this._api.get(`/chats/${encodeURIComponent(chatId)}/messages?limit=${PAGE}&expand=signature&thread=${thread || "none"}&${query}`);
+    const page = await this._api.get(
+      `/chats/${encodeURIComponent(
+        chatId,
+      )}/messages?limit=${PAGE}&expand=signature&thread=${thread || "none"}&${query}`,
+    );
     const found = page.data.map((/** @type {any} */ message) => entryOf(message));
     const isFalling = query.startsWith("order=desc");
     const entries = isFalling ? found.reverse() : found;
     // A thread begins with the message that its replies name.
-    if (thread && isFalling && !page.has_more) entries.unshift(entryOf(await this._api.get(`/messages/${encodeURIComponent(thread)}?expand=signature`)));
+    if (thread && isFalling && !page.has_more)
+      entries.unshift(
+        entryOf(await this._api.get(`/messages/${encodeURIComponent(thread)}?expand=signature`)),
+      );
     return { entries, hasMore: page.has_more };
   }
 
@@ -160,7 +204,10 @@ export class History {
     const loaded = await this._page(query);
     const { entries } = loaded;
     const { hasOlder, hasNewer } = ends(loaded);
-    const facts = await this._facts(hasOlder ? (entries[0]?.seq ?? 1) - 1 : 0, lastSeq(entries) + (hasNewer ? 1 : PAGE));
+    const facts = await this._facts(
+      hasOlder ? (entries[0]?.seq ?? 1) - 1 : 0,
+      lastSeq(entries) + (hasNewer ? 1 : PAGE),
+    );
     if (!this._isAt(chatId, place)) return;
     this._store.dispatch({ type: "place", entries, hasOlder, hasNewer });
     this._showFacts(chatId, place, facts);
@@ -169,7 +216,9 @@ export class History {
   /**
    * Load a page at one end of what is here. It comes with all that stands between its messages, so
    * that nothing moves afterwards.
-   * @param {"older"|"newer"} end @param {string} query @param {(loaded: Loaded) => Promise<any[]>} factsOf
+   * @param {"older"|"newer"} end
+   * @param {string} query
+   * @param {(loaded: Loaded) => Promise<any[]>} factsOf
    */
   async _grow(end, query, factsOf) {
     const { chatId } = this._store.state;
@@ -201,9 +250,15 @@ export class History {
     const from = Math.max(0, after, before - FACTS_SPAN);
     const { chatId, thread } = this._store.state;
     try {
-      const path = `/chats/${encodeURIComponent(chatId)}/events?types=${(thread ? FACTS_OF_THREADS : FACTS).join(",")}&after=${from}&before=${before}&order=desc&limit=200`;
+      const path = `/chats/${encodeURIComponent(chatId)}/events?types=${(
+        thread ? FACTS_OF_THREADS : FACTS
+      ).join(",")}&after=${from}&before=${before}&order=desc&limit=200`;
       const answer = await this._api.get(path);
-      return answer.data.map((/** @type {any} */ { seq, type, payload }) => ({ ...payload, seq, type }));
+      return answer.data.map((/** @type {any} */ { seq, type, payload }) => ({
+        ...payload,
+        seq,
+        type,
+      }));
     } catch (error) {
       if (!isApiError(error)) throw error;
       return [];
@@ -217,18 +272,23 @@ const isApiError = (error) => error instanceof Error && error.name === "ApiError
 /** @param {import("./entry.js").Entry[]} entries */
 const lastSeq = (entries) => entries.at(-1)?.seq ?? 0;
 
-/** What a person has to allow, with the thread in which it is asked. @param {ChatSession} session */
+/**
+ * What a person has to allow, with the thread in which it is asked.
+ * @param {ChatSession} session
+ */
 const approvalsOf = ({ approvals, responses }) =>
   approvals.list.map((one) => ({ ...one, thread: responses.get(one.responseId)?.thread || "" }));
 
 /**
- * Keep the state up to date with a session, except for its messages: the page may have to make them ready first.
+ * Keep the state up to date with a session, except for its messages: the page may have to make them
+ * ready first.
  * @param {PageStore} store
  * @param {ChatSession} session
  * @param {AbortSignal} signal that the chat is left
  */
 export function followSession(store, session, signal) {
-  const showOwn = () => store.dispatch({ type: "own", ids: session.ownResponses.map(({ id }) => id) });
+  const showOwn = () =>
+    store.dispatch({ type: "own", ids: session.ownResponses.map(({ id }) => id) });
   const showWorks = () => store.dispatch({ type: "works", list: worksOf(session) });
   /** @type {Record<string, (detail: any) => void>} */
   const listeners = {
@@ -256,7 +316,9 @@ export function followSession(store, session, signal) {
     state: ({ value, by }) => store.dispatch({ type: "shared", shared: { value, by } }),
   };
   for (const [type, listener] of Object.entries(listeners)) {
-    session.addEventListener(type, (event) => listener(/** @type {CustomEvent} */ (event).detail), { signal });
+    session.addEventListener(type, (event) => listener(/** @type {CustomEvent} */ (event).detail), {
+      signal,
+    });
   }
 }
 

@@ -3,17 +3,26 @@
 import { folded } from "../text/folding.js";
 
 /**
- * Letters of scripts that are written without spaces: a mention may stand between them, and a name in other letters ends
- * before them.
+ * Letters of scripts that are written without spaces: a mention may stand between them, and a name
+ * in other letters ends before them.
  */
 export const JOINED = String.raw`\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\u{20000}-\u{3ffff}`;
 const LETTER = String.raw`\p{L}\p{N}_`;
 /** As in chat_app/mentioned.py, which decides whom a message that is sent mentions. */
-export const MENTION = new RegExp(String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${JOINED}][${LETTER}.\-]*|(?![${JOINED}])[${LETTER}](?:(?![${JOINED}])[${LETTER}.\-])*)`, "gu");
+export const MENTION = new RegExp(
+  String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${JOINED}][${LETTER}.\-]*|(?![${JOINED}])[${LETTER}](?:(?![${JOINED}])[${LETTER}.\-])*)`,
+  "gu",
+);
 
 const JOINED_START = new RegExp(`^[${JOINED}]`, "u");
-/** What ends with a mention that may still be written, up to the caret: the name so far is its group. */
-export const UNFINISHED = new RegExp(String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${LETTER}\p{M}.\-]*)$`, "u");
+/**
+ * What ends with a mention that may still be written, up to the caret: the name so far is its
+ * group.
+ */
+export const UNFINISHED = new RegExp(
+  String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${LETTER}\p{M}.\-]*)$`,
+  "u",
+);
 
 /** @param {string} text @returns {string[]} as written, each once, in their order */
 function written(text) {
@@ -23,29 +32,54 @@ function written(text) {
   return [...new Set(names.filter(Boolean))];
 }
 
-/** The known name that the letters behind an @ are or, where a script has no spaces, begin with; "" if none. @param {string} name @param {Set<string>} known */
+/**
+ * The known name that the letters behind an @ are or, where a script has no spaces, begin with; ""
+ * if none.
+ * @param {string} name
+ * @param {Set<string>} known
+ */
 function knownName(name, known) {
   const letters = folded(name);
   if (known.has(letters) || !JOINED_START.test(name)) return known.has(letters) ? letters : "";
-  return [...known].filter((one) => letters.startsWith(one)).toSorted((a, b) => b.length - a.length)[0] ?? "";
-}
-
-/** Whether a text mentions one of these names, and which. @param {string} text @param {string[]} names @returns {Set<string>} folded */
-export function mentioned(text, names) {
-  if (!/[@\uff20]/.test(text)) return new Set();
-  const known = new Set(names.map(folded));
-  return new Set(written(text).map((name) => knownName(name, known)).filter(Boolean));
+  return (
+    [...known]
+      .filter((one) => letters.startsWith(one))
+      .toSorted((a, b) => b.length - a.length)[0] ?? ""
+  );
 }
 
 /**
- * The names that a text mentions and no member has; a name that is still being written is not among them.
+ * Whether a text mentions one of these names, and which.
+ * @param {string} text
+ * @param {string[]} names
+ * @returns {Set<string>} folded
+ */
+export function mentioned(text, names) {
+  if (!/[@\uff20]/.test(text)) return new Set();
+  const known = new Set(names.map(folded));
+  return new Set(
+    written(text)
+      .map((name) => knownName(name, known))
+      .filter(Boolean),
+  );
+}
+
+/**
+ * The names that a text mentions and no member has; a name that is still being written is not among
+ * them.
  * @param {string} text
  * @param {{name: string}[]} members
  */
 export function unknownMentions(text, members) {
   const known = new Set([...members.map(({ name }) => folded(name)), "all", "everyone", "here"]);
   const finished = text.normalize("NFC").replace(UNFINISHED, "");
-  return [...new Set(written(finished).filter((name) => !knownName(name, known)).map(folded))];
+  return [
+    ...new Set(
+      written(finished)
+        .filter((name) => !knownName(name, known))
+        .map(folded),
+    ),
+  ];
 }
 
 /**
@@ -54,6 +88,13 @@ export function unknownMentions(text, members) {
  * @returns {string[]} their names
  */
 export function offlineMentions(text, members) {
-  const names = mentioned(text, members.map(({ name }) => name));
-  return members.filter(({ kind, name, online }) => kind === "agent" && online === false && names.has(folded(name))).map(({ name }) => name);
+  const names = mentioned(
+    text,
+    members.map(({ name }) => name),
+  );
+  return members
+    .filter(
+      ({ kind, name, online }) => kind === "agent" && online === false && names.has(folded(name)),
+    )
+    .map(({ name }) => name);
 }

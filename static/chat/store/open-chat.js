@@ -34,7 +34,8 @@ const ACTS_KEPT = 200;
  * @property {number} seq
  * @property {string} text
  * @property {string} [more] another line
- * @property {{chatId: string|null, messageId: string}} [source] the message of another chat with which a copied history ends
+ * @property {{chatId: string|null, messageId: string}} [source] the message of another chat with
+ *   which a copied history ends
  *
  * @typedef {object} OpenChat
  * @property {string} userId of the person at this page
@@ -49,40 +50,78 @@ const ACTS_KEPT = 200;
  * @property {"no"|"yes"|"failed"} loadingNewer
  * @property {number} newest the last place that is known to have a message
  * @property {number[]} arrived the last places at which messages of other members arrived
- * @property {{id: string}|null} target the message that is shown and marked; another object each time
+ * @property {{id: string}|null} target the message that is shown and marked; another object each
+ *   time
  * @property {import("../../uamp/types.js").Frame[]} acts the latest ones, oldest first
  * @property {Entry[]} pins in the order in which they were pinned
  * @property {Entry|null} replyTo the message that the next one answers
  * @property {string} editing id of the message whose text is being changed
  * @property {number|null} unreadAfter the last place that the person had read when it was opened
  * @property {Answer[]} answers in the order in which they began
- * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each change
+ * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each
+ *   change
  * @property {Set<string>} own ids of the running responses that this person asked for
  * @property {Map<string, string>} failures why answers failed or who stopped them, by response id
  * @property {Change[]} changes of the members, by their place in the log
  * @property {Map<string, Reader>} readers by user id
  * @property {Map<string, any>} receipts by response id
- * @property {import("./agent-work.js").Work[]} works what the agents do that give answers, also in threads
+ * @property {import("./agent-work.js").Work[]} works what the agents do that give answers, also in
+ *   threads
  * @property {Approval[]} approvals
  * @property {Payment[]} payments
  * @property {Turn[]} turns not acknowledged
- * @property {import("../../uamp/types.js").Frame[]} queue messages that are sent when the answers that run have ended
- * @property {{value: Record<string, any>, by: string}} shared what the members and agents keep together, and the agent that
- *   changed it last
+ * @property {import("../../uamp/types.js").Frame[]} queue messages that are sent when the answers
+ *   that run have ended
+ * @property {{value: Record<string, any>, by: string}} shared what the members and agents keep
+ *   together, and the agent that changed it last
  */
 
-/** @param {string} userId @param {string} [chatId] @param {string} [thread] @param {string} [username] @returns {OpenChat} */
+/**
+ * @param {string} userId
+ * @param {string} [chatId]
+ * @param {string} [thread]
+ * @param {string} [username]
+ * @returns {OpenChat}
+ */
 export function emptyChat(userId, chatId = "", thread = "", username = "") {
   return {
-    userId, username, chatId, thread, loaded: false, entries: [], hasOlder: false, hasNewer: false, loadingOlder: "no", loadingNewer: "no", newest: 0, arrived: [],
-    target: null, acts: [], pins: [], replyTo: null, editing: "", unreadAfter: null, answers: [], live: new Map(), changes: [],
-    own: new Set(), failures: new Map(), readers: new Map(), receipts: new Map(), works: [], approvals: [], payments: [], turns: [], queue: [],
+    userId,
+    username,
+    chatId,
+    thread,
+    loaded: false,
+    entries: [],
+    hasOlder: false,
+    hasNewer: false,
+    loadingOlder: "no",
+    loadingNewer: "no",
+    newest: 0,
+    arrived: [],
+    target: null,
+    acts: [],
+    pins: [],
+    replyTo: null,
+    editing: "",
+    unreadAfter: null,
+    answers: [],
+    live: new Map(),
+    changes: [],
+    own: new Set(),
+    failures: new Map(),
+    readers: new Map(),
+    receipts: new Map(),
+    works: [],
+    approvals: [],
+    payments: [],
+    turns: [],
+    queue: [],
     shared: { value: {}, by: "" },
   };
 }
 
 /** @param {OpenChat} state @param {string} responseId */
-export const hasAnswer = (state, responseId) => state.entries.some((entry) => entry.response_id === responseId);
+export const hasAnswer = (state, responseId) =>
+  state.entries.some((entry) => entry.response_id === responseId);
 
 /**
  * Without a live answer.
@@ -107,23 +146,41 @@ function withAnswer(state, response) {
   const isOver = response.status !== "running";
   if (known && (known.after !== null || !isOver)) return { ...state, live };
   const place = {
-    id: response.id, after: isOver ? response.seq || state.entries.at(-1)?.seq || 0 : null,
-    questionId: response.messageId, failed: response.status === "failed",
+    id: response.id,
+    after: isOver ? response.seq || state.entries.at(-1)?.seq || 0 : null,
+    questionId: response.messageId,
+    failed: response.status === "failed",
   };
-  const answers = known ? state.answers.map((answer) => (answer === known ? place : answer)) : [...state.answers, place];
+  const answers = known
+    ? state.answers.map((answer) => (answer === known ? place : answer))
+    : [...state.answers, place];
   return { ...state, live, answers };
 }
 
 /**
- * With the answers that ended without any content: the log has their beginning and end, but no message.
- * @param {OpenChat} state @param {import("../../uamp/types.js").Frame[]} events of the log, in any order
+ * With the answers that ended without any content: the log has their beginning and end, but no
+ * message.
+ * @param {OpenChat} state
+ * @param {import("../../uamp/types.js").Frame[]} events of the log, in any order
  */
 function withEmptyAnswers(state, events) {
-  const begun = new Map(events.filter(({ type }) => type === "response.created").map((event) => [event.response_id, event]));
-  const isEmptyEnd = (/** @type {import("../../uamp/types.js").Frame} */ { type, partial_output: output }) => ["response.cancelled", "response.error"].includes(type) && !output?.length;
+  const begun = new Map(
+    events
+      .filter(({ type }) => type === "response.created")
+      .map((event) => [event.response_id, event]),
+  );
+  const isEmptyEnd = (
+    /** @type {import("../../uamp/types.js").Frame} */ { type, partial_output: output },
+  ) => ["response.cancelled", "response.error"].includes(type) && !output?.length;
   return events.filter(isEmptyEnd).reduce((known, event) => {
     const created = begun.get(event.response_id);
-    if (!created || (created.thread || "") !== known.thread || known.live.has(event.response_id) || hasAnswer(known, event.response_id)) return known;
+    if (
+      !created ||
+      (created.thread || "") !== known.thread ||
+      known.live.has(event.response_id) ||
+      hasAnswer(known, event.response_id)
+    )
+      return known;
     const response = new LiveResponse(event.response_id, created);
     response.finish(event);
     response.reason = reasonOf(event, known.userId);
@@ -134,7 +191,14 @@ function withEmptyAnswers(state, events) {
 /** @param {import("../../uamp/types.js").Frame} event @param {string} text @returns {Change} */
 function changeOf(event, text) {
   const { seq, type, source } = event;
-  return type === "chat.forked" ? { seq, text, more: leftOutText(event), source: { chatId: source.chat_id, messageId: source.message_id } } : { seq, text };
+  return type === "chat.forked"
+    ? {
+        seq,
+        text,
+        more: leftOutText(event),
+        source: { chatId: source.chat_id, messageId: source.message_id },
+      }
+    : { seq, text };
 }
 
 /** @type {import("./store.js").Reducers<OpenChat>} */
@@ -149,7 +213,8 @@ export const REDUCERS = {
     const next = isShownIn(state, entry) ? inWindow(counted, entry) : counted;
     return withoutAnswer(next, entry.response_id);
   },
-  "thread-read": (state, { event }) => (event.thread && String(event.user_id) === state.userId ? withThreadRead(state, event) : state),
+  "thread-read": (state, { event }) =>
+    event.thread && String(event.user_id) === state.userId ? withThreadRead(state, event) : state,
 
   /** A member did something with a message. */
   act: (state, { event }) => {
@@ -158,46 +223,76 @@ export const REDUCERS = {
       const changed = list.map((entry) => withAct(entry, event, state.userId));
       return changed.some((entry, at) => entry !== list[at]) ? changed : list;
     };
-    return { ...state, acts, entries: after(state.entries), pins: after(state.pins).filter(({ pinned }) => pinned) };
+    return {
+      ...state,
+      acts,
+      entries: after(state.entries),
+      pins: after(state.pins).filter(({ pinned }) => pinned),
+    };
   },
   /** A message was read again. */
   refreshed: (state, { entry }) => {
     const fresh = withActs(state, [entry])[0];
-    return { ...state, entries: state.entries.map((known) => (known.id === entry.id ? fresh : known)) };
+    return {
+      ...state,
+      entries: state.entries.map((known) => (known.id === entry.id ? fresh : known)),
+    };
   },
-  pins: (state, { entries }) => ({ ...state, pins: withActs(state, entries).filter(({ pinned }) => pinned) }),
+  pins: (state, { entries }) => ({
+    ...state,
+    pins: withActs(state, entries).filter(({ pinned }) => pinned),
+  }),
   "reply-to": (state, { entry }) => ({ ...state, replyTo: entry, editing: "" }),
   editing: (state, { id }) => ({ ...state, editing: id }),
 
-  response: (state, { response }) => (hasAnswer(state, response.id) || (response.thread || "") !== state.thread ? state : withAnswer(state, response)),
+  response: (state, { response }) =>
+    hasAnswer(state, response.id) || (response.thread || "") !== state.thread
+      ? state
+      : withAnswer(state, response),
 
   /** An answer ended: with a message, with a part of one, or with nothing. */
   "response-end": (state, { response, failures }) => {
-    const next = failures ? { ...state, failures: new Map([...state.failures, ...failures]) } : state;
-    const isShown = !hasAnswer(next, response.id) && (response.thread || "") === state.thread && (response.parts.length > 0 || response.status !== "completed");
+    const next = failures
+      ? { ...state, failures: new Map([...state.failures, ...failures]) }
+      : state;
+    const isShown =
+      !hasAnswer(next, response.id) &&
+      (response.thread || "") === state.thread &&
+      (response.parts.length > 0 || response.status !== "completed");
     return isShown ? withAnswer(next, response) : withoutAnswer(next, response.id);
   },
   own: (state, { ids }) => {
-    const isSame = ids.length === state.own.size && ids.every((/** @type {string} */ id) => state.own.has(id));
+    const isSame =
+      ids.length === state.own.size && ids.every((/** @type {string} */ id) => state.own.has(id));
     return isSame ? state : { ...state, own: new Set(ids) };
   },
 
-  /** What the log says beside the messages: members who came and went, why answers did not end well. */
+  /**
+   * What the log says beside the messages: members who came and went, why answers did not end well.
+   */
   facts: (state, { events }) => {
     const failures = new Map(state.failures);
     const changes = new Map(state.changes.map((change) => [change.seq, change]));
     for (const event of events) {
-      const isHere = (event.thread || "") === state.thread && (!state.thread || event.type === "agent.stopped");
+      const isHere =
+        (event.thread || "") === state.thread && (!state.thread || event.type === "agent.stopped");
       const text = isHere ? factText(event) : "";
       if (text) changes.set(event.seq, changeOf(event, text));
-      else if (event.response_id && event.type !== "response.created") failures.set(event.response_id, reasonOf(event, state.userId));
+      else if (event.response_id && event.type !== "response.created")
+        failures.set(event.response_id, reasonOf(event, state.userId));
     }
-    return withEmptyAnswers({ ...state, failures, changes: Array.from(changes.values()).sort((a, b) => a.seq - b.seq) }, events);
+    return withEmptyAnswers(
+      { ...state, failures, changes: Array.from(changes.values()).sort((a, b) => a.seq - b.seq) },
+      events,
+    );
   },
 
   "unread-after": (state, { seq }) => ({ ...state, unreadAfter: seq }),
   readers: (state, { readers }) => ({ ...state, readers: new Map(readers) }),
-  read: (state, { reader }) => ({ ...state, readers: new Map(state.readers).set(String(reader.user_id), reader) }),
+  read: (state, { reader }) => ({
+    ...state,
+    readers: new Map(state.readers).set(String(reader.user_id), reader),
+  }),
   receipts: (state, { receipts }) => {
     const known = new Map(state.receipts);
     for (const receipt of receipts) known.set(receipt.response_id, receipt);
@@ -205,12 +300,23 @@ export const REDUCERS = {
   },
 
   // Most deltas change nothing of it.
-  works: (state, { list }) => (JSON.stringify(list) === JSON.stringify(state.works) ? state : { ...state, works: list }),
+  works: (state, { list }) =>
+    JSON.stringify(list) === JSON.stringify(state.works) ? state : { ...state, works: list },
   // What the client keeps changes in place: copies are what a view can compare.
-  approvals: (state, { list }) => ({ ...state, approvals: list.map((/** @type {Approval} */ one) => ({ ...one })) }),
-  payments: (state, { list }) => ({ ...state, payments: list.map((/** @type {Payment} */ one) => ({ ...one })) }),
-  turns: (state, { list }) => ({ ...state, turns: list.filter((/** @type {Turn} */ turn) => (turn.thread || "") === state.thread) }),
-  queue: (state, { list }) => (list.length || state.queue.length ? { ...state, queue: list } : state),
+  approvals: (state, { list }) => ({
+    ...state,
+    approvals: list.map((/** @type {Approval} */ one) => ({ ...one })),
+  }),
+  payments: (state, { list }) => ({
+    ...state,
+    payments: list.map((/** @type {Payment} */ one) => ({ ...one })),
+  }),
+  turns: (state, { list }) => ({
+    ...state,
+    turns: list.filter((/** @type {Turn} */ turn) => (turn.thread || "") === state.thread),
+  }),
+  queue: (state, { list }) =>
+    list.length || state.queue.length ? { ...state, queue: list } : state,
   shared: (state, { shared }) => ({ ...state, shared }),
 };
 
@@ -220,4 +326,5 @@ export function otherReaders({ readers, userId }) {
 }
 
 /** @param {OpenChat} state the newest message of another member */
-export const newestOfOthers = ({ entries, userId }) => entries.findLast((entry) => !isFrom(entry, userId));
+export const newestOfOthers = ({ entries, userId }) =>
+  entries.findLast((entry) => !isFrom(entry, userId));

@@ -1,4 +1,7 @@
-/** Who is online: the last live event of each member, which may be newer than what was read of a chat. */
+/**
+ * Who is online: the last live event of each member, which may be newer than what was read of a
+ * chat.
+ */
 
 /** @typedef {import("./chat.js").Chat} Chat */
 
@@ -8,7 +11,11 @@ export class Presences {
     this._of = new Map();
   }
 
-  /** A member came or went. @param {Iterable<Chat>} chats @param {{kind: string, id: string, online: boolean, at: number}} event */
+  /**
+   * A member came or went.
+   * @param {Iterable<Chat>} chats
+   * @param {{kind: string, id: string, online: boolean, at: number}} event
+   */
   take(chats, { kind, id, online, at }) {
     this._of.set(`${kind}:${id}`, { online, at });
     for (const { participants } of chats) {

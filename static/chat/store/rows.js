@@ -14,7 +14,8 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @typedef {{kind: "day", key: string, at: number}} DayRow
  * @typedef {{kind: "unread", key: string}} UnreadRow
  * @typedef {{kind: "replies", key: string, count: number}} RepliesRow
- * @typedef {{kind: "change", key: string, text: string, more?: string, source?: {chatId: string|null, messageId: string}}} ChangeRow
+ * @typedef {{kind: "change", key: string, text: string, more?: string, source?: {chatId:
+ *   string|null, messageId: string}}} ChangeRow
  * @typedef {{kind: "answer", key: string, id: string, again: string}} AnswerRow
  * @typedef {object} MessageRow
  * @property {"message"} kind
@@ -36,7 +37,9 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
 
 /** @param {Entry} before @param {Entry} entry */
 const follows = (before, entry) =>
-  before.sender_id === entry.sender_id && before.sender_kind === entry.sender_kind && before.transport === entry.transport &&
+  before.sender_id === entry.sender_id &&
+  before.sender_kind === entry.sender_kind &&
+  before.transport === entry.transport &&
   entry.at - before.at < FOLLOWS_WITHIN_MS;
 
 /**
@@ -61,19 +64,28 @@ export function rowsOf(state) {
   /** @param {Entry|undefined} question */
   const againOf = (question) => (question && isFrom(question, userId) && question.content) || "";
   // What is before the oldest or behind the newest message here belongs to a page that is not here.
-  const first = state.hasOlder ? entries[0]?.seq ?? 0 : 0;
-  const last = state.hasNewer ? entries.at(-1)?.seq ?? 0 : Infinity;
+  const first = state.hasOlder ? (entries[0]?.seq ?? 0) : 0;
+  const last = state.hasNewer ? (entries.at(-1)?.seq ?? 0) : Infinity;
   const isHere = (/** @type {number} */ seq) => seq >= first && seq < last;
-  const ended = state.answers.filter(({ after }) => after !== null && isHere(after)).sort((a, b) => Number(a.after) - Number(b.after));
+  const ended = state.answers
+    .filter(({ after }) => after !== null && isHere(after))
+    .sort((a, b) => Number(a.after) - Number(b.after));
   /** @param {{id: string, questionId: string, failed: boolean}} answer @returns {AnswerRow} */
   const answerRow = ({ id, questionId, failed }) => ({
-    kind: "answer", key: `answer ${id}`, id,
+    kind: "answer",
+    key: `answer ${id}`,
+    id,
     again: failed ? againOf(entries.find((entry) => entry.id === questionId)) : "",
   });
   /** @param {import("./open-chat.js").Change} change @returns {ChangeRow} */
   const changeRow = ({ seq, ...said }) => ({ kind: "change", key: `change ${seq}`, ...said });
   const changes = state.changes.filter(({ seq }) => isHere(seq));
-  const unreadAt = state.unreadAfter === null ? -1 : entries.findIndex((entry) => entry.seq > Number(state.unreadAfter) && !isFrom(entry, userId));
+  const unreadAt =
+    state.unreadAfter === null
+      ? -1
+      : entries.findIndex(
+          (entry) => entry.seq > Number(state.unreadAfter) && !isFrom(entry, userId),
+        );
   /** @type {Row[]} */
   const rows = [];
   /** @type {Entry|undefined} */
@@ -94,7 +106,10 @@ export function rowsOf(state) {
     if (!isSameDay) rows.push({ kind: "day", key: `day ${entry.seq}`, at: entry.at });
     if (at === unreadAt && at > 0) rows.push({ kind: "unread", key: "unread" });
     rows.push({
-      kind: "message", key: `message ${entry.seq}`, entry, isMine: isFrom(entry, userId),
+      kind: "message",
+      key: `message ${entry.seq}`,
+      entry,
+      isMine: isFrom(entry, userId),
       follows: isSameDay && !isBroken && before.id !== state.thread && follows(before, entry),
       error: (entry.response_id && state.failures.get(entry.response_id)) || "",
       again: entry.status === "failed" && entry.sender_kind !== "user" ? againOf(question) : "",
@@ -105,7 +120,8 @@ export function rowsOf(state) {
       isLatest: at >= lastQuestion,
       target: state.target?.id === entry.id ? state.target : null,
     });
-    if (entry.id === state.thread) rows.push({ kind: "replies", key: "replies", count: entry.replies?.count ?? 0 });
+    if (entry.id === state.thread)
+      rows.push({ kind: "replies", key: "replies", count: entry.replies?.count ?? 0 });
     if (entry.sender_kind === "user") question = entry;
   });
   const running = state.hasNewer ? [] : state.answers.filter(({ after }) => after === null);

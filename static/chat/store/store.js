@@ -1,6 +1,6 @@
 /**
- * The state of a page in one place: what happens is an action, a reducer makes the next state of it,
- * and each view draws the part of the state that it selects. Knows no DOM.
+ * The state of a page in one place: what happens is an action, a reducer makes the next state of
+ * it, and each view draws the part of the state that it selects. Knows no DOM.
  */
 
 /**
@@ -41,14 +41,15 @@ export class Store {
 }
 
 /**
- * Keeps a view drawn: a reactive controller of Lit that asks for an update when the selected part of
- * the state is another object.
+ * Keeps a view drawn: a reactive controller of Lit that asks for an update when the selected part
+ * of the state is another object.
  * @template S, V
  */
 export class Selected {
   /**
    * @param {{addController: (controller: any) => void, requestUpdate: () => void}} host
-   * @param {Store<S>|((host: any) => Store<S>)} store or what finds it when the host stands in the page
+   * @param {Store<S>|((host: any) => Store<S>)} store or what finds it when the host stands in the
+   *   page
    * @param {(state: S) => V} select
    */
   constructor(host, store, select) {

@@ -20,7 +20,12 @@ export const rootOf = ({ id, versionOf }) => versionOf || id;
 export const isShownIn = ({ thread }, entry) =>
   thread ? entry.thread === thread || entry.id === thread : !entry.thread || entry.alsoInChat;
 
-/** @param {OpenChat} state @param {string} rootId @param {(replies: Replies|null) => Replies|null} change @returns {OpenChat} */
+/**
+ * @param {OpenChat} state
+ * @param {string} rootId
+ * @param {(replies: Replies|null) => Replies|null} change
+ * @returns {OpenChat}
+ */
 function withReplies(state, rootId, change) {
   let isChanged = false;
   const entries = state.entries.map((entry) => {
@@ -36,19 +41,35 @@ function withReplies(state, rootId, change) {
  * changes nothing: it may be replayed.
  * @param {OpenChat} state @param {Entry} entry
  */
-export function withReply(state, { thread, seq, at, versionOf, sender_id: id, sender_kind: kind, name, content }) {
+export function withReply(
+  state,
+  { thread, seq, at, versionOf, sender_id: id, sender_kind: kind, name, content },
+) {
   if (!thread) return state;
   const isMine = kind === "user" && String(id) === state.userId;
   const root = state.entries.find((entry) => rootOf(entry) === thread);
-  const isConcerned = isMine || (root?.sender_kind === "user" && String(root.sender_id) === state.userId) || mentions(content, state.username);
+  const isConcerned =
+    isMine ||
+    (root?.sender_kind === "user" && String(root.sender_id) === state.userId) ||
+    mentions(content, state.username);
   return withReplies(state, thread, (replies) => {
     if (replies && seq <= replies.lastSeq) return replies;
-    const known = replies || { count: 0, lastAt: 0, lastSeq: 0, faces: [], following: false, readSeq: 0 };
+    const known = replies || {
+      count: 0,
+      lastAt: 0,
+      lastSeq: 0,
+      faces: [],
+      following: false,
+      readSeq: 0,
+    };
     const others = known.faces.filter((face) => face.kind !== kind || face.id !== String(id));
     return {
-      count: known.count + (versionOf ? 0 : 1), lastAt: at, lastSeq: seq,
+      count: known.count + (versionOf ? 0 : 1),
+      lastAt: at,
+      lastSeq: seq,
       faces: [{ kind, id: String(id), name }, ...others].slice(0, FACES),
-      following: known.following || isConcerned, readSeq: isMine ? seq : known.readSeq,
+      following: known.following || isConcerned,
+      readSeq: isMine ? seq : known.readSeq,
     };
   });
 }
@@ -62,7 +83,15 @@ const mentions = (content, username) => mentioned(content, [username]).size > 0;
  */
 export const withThreadRead = (state, { thread, seq }) =>
   // The event of a person who reads in private has no place in the log.
-  withReplies(state, thread, (replies) => (replies && (seq ?? replies.lastSeq) > replies.readSeq ? { ...replies, readSeq: seq ?? replies.lastSeq } : replies));
+  withReplies(state, thread, (replies) =>
+    replies && (seq ?? replies.lastSeq) > replies.readSeq
+      ? { ...replies, readSeq: seq ?? replies.lastSeq }
+      : replies,
+  );
 
-/** Whether there is something new in a thread for the person at this page. @param {Replies|null} replies */
-export const hasNews = (replies) => Boolean(replies?.following && replies.lastSeq > replies.readSeq);
+/**
+ * Whether there is something new in a thread for the person at this page.
+ * @param {Replies|null} replies
+ */
+export const hasNews = (replies) =>
+  Boolean(replies?.following && replies.lastSeq > replies.readSeq);

@@ -7,8 +7,11 @@ const UNREAD_MAX = 100;
 
 /**
  * Count a reply that only its thread shows.
- * @param {Chat} chat @param {any} message @param {boolean} isOwn
- * @returns {{isNew: boolean, isUnclear: boolean}} whether it is one more, and whether only the server knows the number
+ * @param {Chat} chat
+ * @param {any} message
+ * @param {boolean} isOwn
+ * @returns {{isNew: boolean, isUnclear: boolean}} whether it is one more, and whether only the
+ *   server knows the number
  */
 export function replied(chat, message, isOwn) {
   const unread = chat.unread_replies || 0;
@@ -20,7 +23,12 @@ export function replied(chat, message, isOwn) {
   return { isNew: true, isUnclear: false };
 }
 
-/** Replies were read. @param {Chat} chat @param {number} [replies] how many @returns {boolean} whether the number that is left is known */
+/**
+ * Replies were read.
+ * @param {Chat} chat
+ * @param {number} [replies] how many
+ * @returns {boolean} whether the number that is left is known
+ */
 export function readReplies(chat, replies) {
   const unread = chat.unread_replies || 0;
   // Where counting stopped, only the server knows how many are left.

@@ -41,7 +41,9 @@ const lastOf = (entries) => entries.at(-1)?.seq ?? 0;
  * @param {Entry[]} entries in the order of the log
  */
 function withoutReplaced(entries) {
-  const last = new Map(entries.flatMap(({ versionOf, seq }) => (versionOf ? [[versionOf, seq]] : [])));
+  const last = new Map(
+    entries.flatMap(({ versionOf, seq }) => (versionOf ? [[versionOf, seq]] : [])),
+  );
   if (last.size === 0) return entries;
   return entries.filter(({ id, versionOf, seq }) => (last.get(versionOf ?? id) ?? seq) === seq);
 }
@@ -54,7 +56,10 @@ function withoutReplaced(entries) {
 export function inWindow(state, entry) {
   const { seq } = entry;
   const isNew = seq > state.newest;
-  const arrived = isNew && !isFrom(entry, state.userId) ? [...state.arrived, seq].slice(-ARRIVED_KEPT) : state.arrived;
+  const arrived =
+    isNew && !isFrom(entry, state.userId)
+      ? [...state.arrived, seq].slice(-ARRIVED_KEPT)
+      : state.arrived;
   const next = isNew ? { ...state, newest: seq, arrived } : state;
   const { entries } = state;
   const isBehind = state.hasNewer && seq > lastOf(entries);
@@ -71,7 +76,10 @@ export const WINDOW_REDUCERS = {
     const all = withoutReplaced(merged(state.entries, withActs(state, entries)));
     const newest = Math.max(state.newest, lastOf(all));
     return {
-      ...state, loaded: true, entries: all, newest,
+      ...state,
+      loaded: true,
+      entries: all,
+      newest,
       hasOlder: hasOlder ?? state.hasOlder,
       // A message may have arrived while the page was on its way.
       hasNewer: hasNewer === undefined ? state.hasNewer : hasNewer || newest > lastOf(all),
@@ -86,8 +94,15 @@ export const WINDOW_REDUCERS = {
     const all = merged([], withActs(state, entries));
     const newest = Math.max(state.newest, lastOf(all));
     return {
-      ...state, loaded: true, entries: all, newest, hasOlder, hasNewer: hasNewer || newest > lastOf(all),
-      loadingOlder: "no", loadingNewer: "no", changes: [],
+      ...state,
+      loaded: true,
+      entries: all,
+      newest,
+      hasOlder,
+      hasNewer: hasNewer || newest > lastOf(all),
+      loadingOlder: "no",
+      loadingNewer: "no",
+      changes: [],
     };
   },
 
@@ -97,12 +112,20 @@ export const WINDOW_REDUCERS = {
     if (entries.length === 0 || entries.length === state.entries.length) return state;
     const hasOlder = state.hasOlder || entries[0].seq > state.entries[0].seq;
     const hasNewer = state.hasNewer || lastOf(entries) < lastOf(state.entries);
-    const changes = state.changes.filter(({ seq }) => (!hasOlder || seq > entries[0].seq) && (!hasNewer || seq < lastOf(entries)));
+    const changes = state.changes.filter(
+      ({ seq }) => (!hasOlder || seq > entries[0].seq) && (!hasNewer || seq < lastOf(entries)),
+    );
     return { ...state, entries, hasOlder, hasNewer, changes };
   },
 
-  loading: (state, { end }) => ({ ...state, [end === "older" ? "loadingOlder" : "loadingNewer"]: "yes" }),
-  "load-failed": (state, { end }) => ({ ...state, [end === "older" ? "loadingOlder" : "loadingNewer"]: "failed" }),
+  loading: (state, { end }) => ({
+    ...state,
+    [end === "older" ? "loadingOlder" : "loadingNewer"]: "yes",
+  }),
+  "load-failed": (state, { end }) => ({
+    ...state,
+    [end === "older" ? "loadingOlder" : "loadingNewer"]: "failed",
+  }),
 
   /** A message is to be shown and marked. */
   target: (state, { id }) => ({ ...state, target: { id } }),

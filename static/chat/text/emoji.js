@@ -165,17 +165,30 @@ const LIST = `
 /** @typedef {{emoji: string, name: string, words: string}} Emoji */
 
 /** @type {Emoji[]} */
-export const EMOJI = LIST.trim().split("\n").map((line) => {
-  const [emoji, ...names] = line.split(" ");
-  return { emoji, name: names[0], words: names.join(" ") };
-});
+export const EMOJI = LIST.trim()
+  .split("\n")
+  .map((line) => {
+    const [emoji, ...names] = line.split(" ");
+    return { emoji, name: names[0], words: names.join(" ") };
+  });
 
-const BY_NAME = new Map(EMOJI.flatMap(({ emoji, words }) => words.split(" ").map((word) => /** @type {const} */ ([word, emoji]))).reverse());
+const BY_NAME = new Map(
+  EMOJI.flatMap(({ emoji, words }) =>
+    words.split(" ").map((word) => /** @type {const} */ ([word, emoji])),
+  ).reverse(),
+);
 
 /** Those that a text finds, all for an empty one. @param {string} text */
 export function emojiFor(text) {
-  const words = text.trim().toLowerCase().replaceAll(":", "").split(/[\s_]+/).filter(Boolean);
-  return EMOJI.filter((one) => words.every((word) => one.words.includes(word)) || one.emoji === text.trim());
+  const words = text
+    .trim()
+    .toLowerCase()
+    .replaceAll(":", "")
+    .split(/[\s_]+/)
+    .filter(Boolean);
+  return EMOJI.filter(
+    (one) => words.every((word) => one.words.includes(word)) || one.emoji === text.trim(),
+  );
 }
 
 /**

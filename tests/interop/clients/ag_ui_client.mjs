@@ -14,7 +14,11 @@ class ThreadAgent extends HttpAgent {
 
 function agentOf(name, threadId, headers = {}) {
   const url = `${origin}/agents/${name}/agui`;
-  return new ThreadAgent({ url, threadId, headers: { Authorization: `Bearer ${key}`, ...headers } });
+  return new ThreadAgent({
+    url,
+    threadId,
+    headers: { Authorization: `Bearer ${key}`, ...headers },
+  });
 }
 
 function said(agent, role = "assistant") {
@@ -36,7 +40,11 @@ async function tools() {
   const agent = agentOf("tool-user", "tools");
   const tools = [{ name: "search", description: "Find", parameters: { type: "object" } }];
   let pending = [];
-  const subscriber = { onRunFinishedEvent: (end) => { pending = end.pendingToolCallIds ?? []; } };
+  const subscriber = {
+    onRunFinishedEvent: (end) => {
+      pending = end.pendingToolCallIds ?? [];
+    },
+  };
   await ask(agent, "find cats", { tools }, subscriber);
   agent.addMessage({ id: "result", role: "tool", toolCallId: pending[0], content: "three cats" });
   await agent.runAgent({ tools }, subscriber);
@@ -68,13 +76,27 @@ async function pay() {
   const same = back.pendingInterrupts[0]?.id === asked.id;
   const resume = [{ interruptId: asked.id, status: "resolved", payload: { token } }];
   await back.runAgent({ resume });
-  return { reason: asked.reason, same, text: said(back).join(), left: back.pendingInterrupts.length };
+  return {
+    reason: asked.reason,
+    same,
+    text: said(back).join(),
+    left: back.pendingInterrupts.length,
+  };
 }
 
 async function fail() {
   let code = "";
   const agent = agentOf("fail", "fail");
-  await ask(agent, "hello", {}, { onRunErrorEvent: ({ event }) => { code = event.code; } });
+  await ask(
+    agent,
+    "hello",
+    {},
+    {
+      onRunErrorEvent: ({ event }) => {
+        code = event.code;
+      },
+    },
+  );
   return { code };
 }
 
@@ -95,7 +117,10 @@ async function strangers() {
   const agent = new ThreadAgent({ url: `${origin}/agents/checklist/agui`, threadId: "state" });
   await agent.connectAgent();
   const missing = agentOf("missing", "none");
-  const status = await ask(missing, "hello").then(() => 0, (error) => error.status);
+  const status = await ask(missing, "hello").then(
+    () => 0,
+    (error) => error.status,
+  );
   return { messages: agent.messages.length, status };
 }
 

@@ -1,4 +1,5 @@
-// OpenAI's JavaScript client on the Responses API: answers, streams, tools, parsing, background, errors.
+// OpenAI's JavaScript client on the Responses API: answers, streams, tools, parsing, background,
+// errors.
 import OpenAI from "openai";
 
 const [origin, key] = process.argv.slice(2);
@@ -6,7 +7,12 @@ const client = new OpenAI({ baseURL: `${origin}/v1`, apiKey: key, maxRetries: 0 
 const { responses } = client;
 const input = "Hello there";
 const tools = [
-  { type: "function", name: "search", strict: false, parameters: { type: "object", properties: {} } },
+  {
+    type: "function",
+    name: "search",
+    strict: false,
+    parameters: { type: "object", properties: {} },
+  },
 ];
 const seen = {};
 
@@ -37,7 +43,10 @@ seen.tool = [
   call.name,
   (
     await responses.create({
-      model: "tool-user", input: [result], tools, previous_response_id: made.id,
+      model: "tool-user",
+      input: [result],
+      tools,
+      previous_response_id: made.id,
     })
   ).output_text,
 ];

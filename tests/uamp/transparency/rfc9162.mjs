@@ -2,7 +2,10 @@
 // signed notes by the text of C2SP. It shares no code with the server.
 import { createHash, createPublicKey, verify } from "node:crypto";
 
-const sha256 = (...parts) => createHash("sha256").update(Buffer.concat(parts.map((part) => Buffer.from(part)))).digest();
+const sha256 = (...parts) =>
+  createHash("sha256")
+    .update(Buffer.concat(parts.map((part) => Buffer.from(part))))
+    .digest();
 const parent = (left, right) => sha256([1], left, right);
 const half = (count) => 2 ** (Math.ceil(Math.log2(count)) - 1);
 
@@ -45,7 +48,10 @@ function signed(note, name, key, kind) {
 function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(",")}}`;
+  return `{${Object.keys(value)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
+    .join(",")}}`;
 }
 
 function included(text, proof) {
@@ -54,18 +60,31 @@ function included(text, proof) {
   const [, size, root] = note.split("\n");
   const place = Number(index.slice("index ".length));
   const path = hashes.map((one) => Buffer.from(one, "base64"));
-  return place < Number(size) && rootOf(sha256([0], text), place, Number(size), path).toString("base64") === root && path.length === 0;
+  return (
+    place < Number(size) &&
+    rootOf(sha256([0], text), place, Number(size), path).toString("base64") === root &&
+    path.length === 0
+  );
 }
 
 // The root of a tree, computed from its tiles (C2SP tlog-tiles) and nothing else.
 function rootOfTiles(size, tiles) {
   const hash = (level, index) => {
-    const [tile, place, width] = [Math.floor(index / 256), index % 256, Math.floor(size / 256 ** level)];
-    const groups = String(tile).padStart(3 * Math.ceil(String(tile).length / 3), "0").match(/.../g);
-    const path = groups.map((group, at) => (at + 1 < groups.length ? `x${group}` : group)).join("/");
+    const [tile, place, width] = [
+      Math.floor(index / 256),
+      index % 256,
+      Math.floor(size / 256 ** level),
+    ];
+    const groups = String(tile)
+      .padStart(3 * Math.ceil(String(tile).length / 3), "0")
+      .match(/.../g);
+    const path = groups
+      .map((group, at) => (at + 1 < groups.length ? `x${group}` : group))
+      .join("/");
     const part = (tile + 1) * 256 > width ? `.p/${width % 256}` : "";
     const hashes = Buffer.from(tiles[`${level}/${path}${part}`], "base64");
-    if (hashes.length !== 32 * (part ? width % 256 : 256)) throw new Error("a tile of another size");
+    if (hashes.length !== 32 * (part ? width % 256 : 256))
+      throw new Error("a tile of another size");
     return hashes.subarray(32 * place, 32 * place + 32);
   };
   const subtree = (start, end) => {
@@ -76,7 +95,8 @@ function rootOfTiles(size, tiles) {
     if (count === 1) return stored;
     const middle = start + half(count);
     const found = parent(subtree(start, middle), subtree(middle, end));
-    if (stored && !stored.equals(found)) throw new Error("a tile that does not follow from those below");
+    if (stored && !stored.equals(found))
+      throw new Error("a tile that does not follow from those below");
     return found;
   };
   return subtree(0, size);
@@ -103,7 +123,9 @@ const KINDS = {
       const start = `uamp chat log 1\n${proof.chat_id}\n${entry.seq - 1}\n`;
       const previous = entry.previous ? Buffer.from(entry.previous, "hex") : sha256(start);
       const payload = sha256(canonical(entry.event)).toString("hex");
-      const covered = sha256(`${entry.event_type}\n${entry.response_id}\n${entry.at}\n${payload}\n`);
+      const covered = sha256(
+        `${entry.event_type}\n${entry.response_id}\n${entry.at}\n${payload}\n`,
+      );
       let found = sha256(previous, number, covered);
       entry.following.forEach((digest, offset) => {
         number.writeBigUInt64BE(BigInt(entry.seq + 1 + offset));
@@ -114,9 +136,12 @@ const KINDS = {
       const note = entry.tree.slice(entry.tree.indexOf("\n\n") + 2);
       const tree = note.split("\n")[0];
       return (
-        origin.endsWith(`/chats/${proof.chat_id}`) && Number(seq) === entry.seq + entry.following.length &&
-        found.toString("base64") === head && signed(entry.checkpoint, origin, key("log"), 1) &&
-        included(text, entry.tree) && signed(note, tree, key("tree"), 1) &&
+        origin.endsWith(`/chats/${proof.chat_id}`) &&
+        Number(seq) === entry.seq + entry.following.length &&
+        found.toString("base64") === head &&
+        signed(entry.checkpoint, origin, key("log"), 1) &&
+        included(text, entry.tree) &&
+        signed(note, tree, key("tree"), 1) &&
         (!witness || signed(note, witness.name, witness.key, 4))
       );
     });

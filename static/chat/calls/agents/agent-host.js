@@ -1,4 +1,7 @@
-/** The agents in the call whose host this page is: it mixes what they are sent, finds speech, and plays what they answer. */
+/**
+ * The agents in the call whose host this page is: it mixes what they are sent, finds speech, and
+ * plays what they answer.
+ */
 
 import { speak } from "../../../uamp/speech.js";
 import { AgentTurns } from "./agent-turns.js";
@@ -56,7 +59,10 @@ export class AgentHost {
   async start() {
     await this._context.audioWorklet.addModule(new URL("./capture-worklet.js", import.meta.url));
     if (this._gone.signal.aborted) return;
-    const capture = new AudioWorkletNode(this._context, "capture", { channelCount: 1, channelCountMode: "explicit" });
+    const capture = new AudioWorkletNode(this._context, "capture", {
+      channelCount: 1,
+      channelCountMode: "explicit",
+    });
     capture.port.onmessage = ({ data }) => this._take(data);
     // Only what leads to the end of the graph runs; this leads silence there.
     this._mixed.connect(capture).connect(this._context.destination);
@@ -74,7 +80,9 @@ export class AgentHost {
     const { gone, come } = changesOf(this._streams, streams);
     for (const id of gone) this._sources.get(id)?.disconnect();
     for (const id of come) {
-      const source = this._context.createMediaStreamSource(/** @type {MediaStream} */ (streams.get(id)));
+      const source = this._context.createMediaStreamSource(
+        /** @type {MediaStream} */ (streams.get(id)),
+      );
       source.connect(this._mixed);
       this._sources.set(id, source);
     }
@@ -107,7 +115,11 @@ export class AgentHost {
     this._options.changed();
   }
 
-  /** A turn was refused. @param {string} eventId @returns {boolean} whether it was said to one of the agents */
+  /**
+   * A turn was refused.
+   * @param {string} eventId
+   * @returns {boolean} whether it was said to one of the agents
+   */
   refused(eventId) {
     return [...this.agents.values()].some(({ turns }) => turns.refused(eventId));
   }
@@ -124,13 +136,15 @@ export class AgentHost {
     /** @type {AgentVoice} */
     const voice = new AgentVoice(this._context, this._call, () => turns.played());
     const turns = new AgentTurns({
-      speak: ({ samples, speakers }) => speak(session, { callId, agent: name, audio: toBase64(samples), text: beside(speakers) }),
+      speak: ({ samples, speakers }) =>
+        speak(session, { callId, agent: name, audio: toBase64(samples), text: beside(speakers) }),
       cancel: (responseId) => session.cancel(responseId),
       play: (audio) => voice.play(audio),
       hush: () => voice.hush(),
       changed: (state) => {
         detector.interrupts = state === "speaks";
-        if (this.agents.has(name)) session.call("call.agent_state", { call_id: callId, agent: name, state });
+        if (this.agents.has(name))
+          session.call("call.agent_state", { call_id: callId, agent: name, state });
         changed();
       },
       said: (what) => said(name, what),
@@ -169,18 +183,31 @@ export class AgentHost {
     const { session } = this._options;
     const { signal } = this._gone;
     /** @param {string} type @param {(turns: AgentTurns, detail: any) => void} take */
-    const on = (type, take) => session.addEventListener(type, (event) => {
-      for (const { turns } of [...this.agents.values()]) take(turns, /** @type {CustomEvent} */ (event).detail);
-    }, { signal });
-    const waiting = (/** @type {AgentTurns} */ turns) => turns.waiting([...session.payments.list, ...session.approvals.list].map(({ responseId }) => responseId));
+    const on = (type, take) =>
+      session.addEventListener(
+        type,
+        (event) => {
+          for (const { turns } of [...this.agents.values()])
+            take(turns, /** @type {CustomEvent} */ (event).detail);
+        },
+        { signal },
+      );
+    const waiting = (/** @type {AgentTurns} */ turns) =>
+      turns.waiting(
+        [...session.payments.list, ...session.approvals.list].map(({ responseId }) => responseId),
+      );
     on("message", (turns, { message }) => turns.message(message));
     on("response", (turns, response) => turns.response(response));
     on("sound", (turns, event) => turns.sound(event.response_id, event.delta.audio));
-    on("participants", (turns, event) => event.type === "agent.stopped" && turns.stopped(event.message_id));
+    on(
+      "participants",
+      (turns, event) => event.type === "agent.stopped" && turns.stopped(event.message_id),
+    );
     on("response-end", (turns, { id }) => turns.ended(id));
     on("payments", waiting);
     on("approvals", waiting);
-    for (const type of ["payments", "approvals"]) session.addEventListener(type, () => this._options.changed(), { signal });
+    for (const type of ["payments", "approvals"])
+      session.addEventListener(type, () => this._options.changed(), { signal });
     on("ready", (turns) => setTimeout(() => turns.reconnected(), REPLAYED_MS));
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What an agent in a call does, and what follows from what is said to it: one answer at a time, and speech interrupts it. Each utterance is
- * a turn of the chat; what it led to is known by its events. Knows no document and no sound.
+ * What an agent in a call does, and what follows from what is said to it: one answer at a time, and
+ * speech interrupts it. Each utterance is a turn of the chat; what it led to is known by its
+ * events. Knows no document and no sound.
  */
 
 /**
@@ -8,7 +9,8 @@
  * @typedef {import("./speech-detector.js").Utterance} Utterance
  *
  * @typedef {object} Means
- * @property {(utterance: Utterance) => string} speak sends an utterance; returns the event id of its turn, "" where there is no connection
+ * @property {(utterance: Utterance) => string} speak sends an utterance; returns the event id of
+ *   its turn, "" where there is no connection
  * @property {(responseId: string) => void} cancel stops an answer
  * @property {(audio: string) => void} play a piece of an answer, base64
  * @property {() => void} hush stops what is played
@@ -73,7 +75,10 @@ export class AgentTurns {
     this._settle();
   }
 
-  /** The answers for which a person has to pay, or to allow something. @param {string[]} responseIds */
+  /**
+   * The answers for which a person has to pay, or to allow something.
+   * @param {string[]} responseIds
+   */
   waiting(responseIds) {
     this._isWaiting = Boolean(this._responseId) && responseIds.includes(this._responseId);
     this._settle();
@@ -91,7 +96,11 @@ export class AgentTurns {
     this._settle();
   }
 
-  /** The server did not take a turn. @param {string} eventId @returns {boolean} whether it was the one of this agent */
+  /**
+   * The server did not take a turn.
+   * @param {string} eventId
+   * @returns {boolean} whether it was the one of this agent
+   */
   refused(eventId) {
     if (!eventId || eventId !== this._eventId) return false;
     this._next = null;
@@ -99,7 +108,10 @@ export class AgentTurns {
     return true;
   }
 
-  /** A budget, or a member who has the agents be quiet, kept it from answering a message. @param {string} messageId */
+  /**
+   * A budget, or a member who has the agents be quiet, kept it from answering a message.
+   * @param {string} messageId
+   */
   stopped(messageId) {
     if (!messageId || messageId !== this._messageId || this._responseId) return;
     this._next = null;

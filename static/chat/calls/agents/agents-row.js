@@ -1,4 +1,7 @@
-/** The agents of the call, below its people: what each does, how one speaks to it, and which one could be added at which price. */
+/**
+ * The agents of the call, below its people: what each does, how one speaks to it, and which one
+ * could be added at which price.
+ */
 
 import { calls, me, store } from "../../context.js";
 import { announce } from "../../dom.js";
@@ -54,7 +57,9 @@ class AgentsRow extends View {
   /** The agents that could be added. @returns {Participant[]} */
   get _candidates() {
     const there = calls.active?.agents.joined.map(({ agent }) => agent) ?? [];
-    return (this._chat?.participants ?? []).filter(({ kind, name, takes_calls: takes }) => kind === "agent" && takes && !there.includes(name));
+    return (this._chat?.participants ?? []).filter(
+      ({ kind, name, takes_calls: takes }) => kind === "agent" && takes && !there.includes(name),
+    );
   }
 
   render() {
@@ -62,9 +67,14 @@ class AgentsRow extends View {
     const isRunning = calls.current?.state === "running";
     const candidates = isRunning ? this._candidates : [];
     if (!active?.joined || !(active.agents.joined.length || candidates.length)) return nothing;
-    return html`<ul class="call-agents" aria-label=${gettext("Agents in the call")}>${repeat(active.agents.joined, ({ agent }) => agent, (one) => this._agent(one))}</ul>
-      ${this._payments(active)}
-      ${candidates.length ? this._add(candidates) : nothing}`;
+    return html`<ul class="call-agents" aria-label=${gettext("Agents in the call")}>
+        ${repeat(
+          active.agents.joined,
+          ({ agent }) => agent,
+          (one) => this._agent(one),
+        )}
+      </ul>
+      ${this._payments(active)} ${candidates.length ? this._add(candidates) : nothing}`;
   }
 
   /** @param {CallAgent} one */
@@ -74,30 +84,92 @@ class AgentsRow extends View {
     const state = active?.agents.stateOf(name) ?? "listens";
     const hosted = active?.agents.host?.agents.get(name);
     const through = calls.current?.members.find(({ user_id: id }) => id === host)?.username ?? "";
-    return html`<li class="call-agent is-${state}" data-testid="call-agent" data-name=${name} data-state=${state}>
-      <span class="call-member ${state === "speaks" ? "is-speaking" : ""}">${face(name, "agent")}</span>
-      <span class="call-text"><b dir="auto">${name}</b><small>${STATES[state]}${host === me.id ? "" : ` · ${interpolate(gettext("added by %(name)s"), { name: through })}`}</small></span>
+    return html`<li
+      class="call-agent is-${state}"
+      data-testid="call-agent"
+      data-name=${name}
+      data-state=${state}
+    >
+      <span class="call-member ${state === "speaks" ? "is-speaking" : ""}"
+        >${face(name, "agent")}</span
+      >
+      <span class="call-text"
+        ><b dir="auto">${name}</b
+        ><small
+          >${STATES[state]}${
+            host === me.id
+              ? ""
+              : ` · ${interpolate(gettext("added by %(name)s"), { name: through })}`
+          }</small
+        ></span
+      >
       ${hosted ? this._speaking(name, hosted) : this._takeOver(name)}
-      <button type="button" class="icon-button" data-testid="remove-agent" aria-label=${interpolate(gettext("Remove %(name)s from the call"), { name })} title=${interpolate(gettext("Remove %(name)s from the call"), { name })}
-        @click=${() => active?.agents.remove(name)}>${glyph("close")}</button>
+      <button
+        type="button"
+        class="icon-button"
+        data-testid="remove-agent"
+        aria-label=${interpolate(gettext("Remove %(name)s from the call"), { name })}
+        title=${interpolate(gettext("Remove %(name)s from the call"), { name })}
+        @click=${() => active?.agents.remove(name)}
+      >
+        ${glyph("close")}
+      </button>
     </li>`;
   }
 
-  /** How the host speaks to an agent. @param {string} name @param {import("./agent-host.js").HostedAgent} hosted */
+  /**
+   * How the host speaks to an agent.
+   * @param {string} name
+   * @param {import("./agent-host.js").HostedAgent} hosted
+   */
   _speaking(name, { isHandsFree, detector }) {
     const host = calls.active?.agents.host;
     const label = detector.isHeld ? gettext("Send") : gettext("Talk");
-    return html`<button type="button" class="button call-free" data-testid="hands-free" aria-pressed=${String(isHandsFree)} title=${interpolate(gettext("%(name)s answers after each pause; when off, only what you say with Talk"), { name })}
-        @click=${() => host?.setHandsFree(name, !isHandsFree)}>${gettext("Hands-free")}</button>
-      <button type="button" class="button call-talk ${detector.isHeld ? "is-held" : ""}" data-testid="talk" aria-label=${interpolate(detector.isHeld ? gettext("Send what was said to %(name)s") : gettext("Talk to %(name)s: hold, or press once to start and once to stop"), { name })}
-        @pointerdown=${() => this._press(name)} @pointerup=${() => this._lift(name)} @pointercancel=${() => this._lift(name)}
-        @keydown=${(/** @type {KeyboardEvent} */ event) => this._key(event, () => this._press(name))} @keyup=${(/** @type {KeyboardEvent} */ event) => this._key(event, () => this._lift(name))}
-        >${glyph("microphone")}${label}</button>`;
+    return html`<button
+        type="button"
+        class="button call-free"
+        data-testid="hands-free"
+        aria-pressed=${String(isHandsFree)}
+        title=${interpolate(
+          gettext("%(name)s answers after each pause; when off, only what you say with Talk"),
+          { name },
+        )}
+        @click=${() => host?.setHandsFree(name, !isHandsFree)}
+      >
+        ${gettext("Hands-free")}
+      </button>
+      <button
+        type="button"
+        class="button call-talk ${detector.isHeld ? "is-held" : ""}"
+        data-testid="talk"
+        aria-label=${interpolate(
+          detector.isHeld
+            ? gettext("Send what was said to %(name)s")
+            : gettext("Talk to %(name)s: hold, or press once to start and once to stop"),
+          { name },
+        )}
+        @pointerdown=${() => this._press(name)}
+        @pointerup=${() => this._lift(name)}
+        @pointercancel=${() => this._lift(name)}
+        @keydown=${(/** @type {KeyboardEvent} */ event) =>
+          this._key(event, () => this._press(name))}
+        @keyup=${(/** @type {KeyboardEvent} */ event) => this._key(event, () => this._lift(name))}
+      >
+        ${glyph("microphone")}${label}
+      </button>`;
   }
 
   /** @param {string} name */
   _takeOver(name) {
-    return html`<button type="button" class="button" data-testid="take-over" title=${this._terms(name)} @click=${() => calls.active?.agents.add(name)}>${gettext("Take over")}</button>`;
+    return html`<button
+      type="button"
+      class="button"
+      data-testid="take-over"
+      title=${this._terms(name)}
+      @click=${() => calls.active?.agents.add(name)}
+    >
+      ${gettext("Take over")}
+    </button>`;
   }
 
   /** What an agent costs, and who pays it, before one adds it. @param {string} name */
@@ -110,17 +182,48 @@ class AgentsRow extends View {
 
   /** @param {Participant[]} candidates */
   _add(candidates) {
-    return html`<details class="call-add" @keydown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this._close()}>
-      <summary class="button" data-testid="choose-agent">${glyph("add")}${gettext("Add an agent to the call")}</summary>
-      <p>${gettext("Its model receives what everyone in the call says unless they are muted. What is said to it, and its answers, appear in the chat.")}</p>
-      ${candidates.map(({ name }) => html`<p class="call-offer"><span><b dir="auto">${name}</b> <small data-testid="agent-terms">${this._terms(name)}</small></span>
-        <button type="button" class="button button-primary" data-testid="add-agent" data-name=${name} aria-label=${interpolate(gettext("Add %(name)s to the call"), { name })} @click=${() => this._addAgent(name)}>${gettext("Add")}</button></p>`)}
+    return html`<details
+      class="call-add"
+      @keydown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this._close()}
+    >
+      <summary class="button" data-testid="choose-agent">
+        ${glyph("add")}${gettext("Add an agent to the call")}
+      </summary>
+      <p>
+        ${gettext(
+          "Its model receives what everyone in the call says unless they are muted. What is said to it, and its answers, appear in the chat.",
+        )}
+      </p>
+      ${candidates.map(
+        ({ name }) =>
+          html`<p class="call-offer">
+            <span
+              ><b dir="auto">${name}</b>
+              <small data-testid="agent-terms">${this._terms(name)}</small></span
+            >
+            <button
+              type="button"
+              class="button button-primary"
+              data-testid="add-agent"
+              data-name=${name}
+              aria-label=${interpolate(gettext("Add %(name)s to the call"), { name })}
+              @click=${() => this._addAgent(name)}
+            >
+              ${gettext("Add")}
+            </button>
+          </p>`,
+      )}
     </details>`;
   }
 
-  /** What the agents of this page ask to be paid; the chat, which may not be open, does not show it. @param {import("../types.js").Active} active */
+  /**
+   * What the agents of this page ask to be paid; the chat, which may not be open, does not show it.
+   * @param {import("../types.js").Active} active
+   */
   _payments(active) {
-    const asked = (this._session?.payments.list ?? []).filter(({ responseId }) => active.agents.isAnswer(responseId));
+    const asked = (this._session?.payments.list ?? []).filter(({ responseId }) =>
+      active.agents.isAnswer(responseId),
+    );
     return asked.map((payment) => html`<payment-card .payment=${{ ...payment }}></payment-card>`);
   }
 
@@ -151,7 +254,8 @@ class AgentsRow extends View {
 
   /** @param {string} name */
   _lift(name) {
-    if (this._pressedAt && performance.now() - this._pressedAt >= HELD_MS) calls.active?.agents.host?.release(name);
+    if (this._pressedAt && performance.now() - this._pressedAt >= HELD_MS)
+      calls.active?.agents.host?.release(name);
   }
 
   /** @param {KeyboardEvent} event @param {() => void} act */
@@ -167,10 +271,13 @@ class AgentsRow extends View {
       const state = calls.active?.agents.stateOf(agent) ?? "listens";
       const before = this._announced.get(agent);
       this._announced.set(agent, state);
-      if (before === undefined) announce(interpolate(gettext("%(name)s is in the call"), { name: agent }));
+      if (before === undefined)
+        announce(interpolate(gettext("%(name)s is in the call"), { name: agent }));
       else if (before !== state && state === "waits") announce(`${agent} ${STATES.waits}`);
     }
-    for (const name of this._announced.keys()) if (!calls.active?.agents.joined.some(({ agent }) => agent === name)) this._announced.delete(name);
+    for (const name of this._announced.keys())
+      if (!calls.active?.agents.joined.some(({ agent }) => agent === name))
+        this._announced.delete(name);
   }
 }
 customElements.define("agents-row", AgentsRow);

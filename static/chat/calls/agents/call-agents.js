@@ -1,4 +1,7 @@
-/** The agents of the call in which this page takes part: who hosts them, what they do, and the ones that this page hosts. */
+/**
+ * The agents of the call in which this page takes part: who hosts them, what they do, and the ones
+ * that this page hosts.
+ */
 
 import { AgentHost } from "./agent-host.js";
 import { namesBeside, streamsForAgents } from "./mixing.js";
@@ -8,7 +11,8 @@ import { gettext, interpolate } from "../../words.js";
  * @typedef {import("./agent-turns.js").State} State
  * @typedef {import("../types.js").Call} Call
  * @typedef {import("../types.js").Active} Active
- * @typedef {{agent_id: string, agent: string, host: string, state: string, joined_at: number, reason?: string}} CallAgent
+ * @typedef {{agent_id: string, agent: string, host: string, state: string, joined_at: number,
+ *   reason?: string}} CallAgent
  * @typedef {import("../../../uamp/chat-session.js").ChatSession} ChatSession
  */
 
@@ -22,7 +26,8 @@ const SAID = {
 export class CallAgents {
   /**
    * @param {Active} active
-   * @param {{session: ChatSession, meId: string, mostSeconds: number, changed: () => void, say: (text: string) => void}} page
+   * @param {{session: ChatSession, meId: string, mostSeconds: number, changed: () => void, say:
+   *   (text: string) => void}} page
    */
   constructor(active, { session, meId, mostSeconds, changed, say }) {
     this._active = active;
@@ -57,7 +62,10 @@ export class CallAgents {
 
   /** Whether an answer is one of the agents that this page hosts. @param {string} responseId */
   isAnswer(responseId) {
-    return Boolean(responseId) && [...(this.host?.agents.values() ?? [])].some(({ turns }) => turns.responseId === responseId);
+    return (
+      Boolean(responseId) &&
+      [...(this.host?.agents.values() ?? [])].some(({ turns }) => turns.responseId === responseId)
+    );
   }
 
   /** Add an agent, or take it over from its host. @param {string} name */
@@ -93,10 +101,14 @@ export class CallAgents {
     this._changed();
   }
 
-  /** An event was refused. @param {{message?: string, code?: string, details?: {event_id?: string}}} error */
+  /**
+   * An event was refused.
+   * @param {{message?: string, code?: string, details?: {event_id?: string}}} error
+   */
   refused(error) {
     const eventId = error.details?.event_id ?? "";
-    if (this._asked.delete(eventId) || this.host?.refused(eventId)) this._say(error.message || error.code || "");
+    if (this._asked.delete(eventId) || this.host?.refused(eventId))
+      this._say(error.message || error.code || "");
   }
 
   /** The streams that are mixed may be other ones. */
@@ -145,7 +157,15 @@ export class CallAgents {
 
   /** @param {CallAgent} agent */
   _sayLeft({ agent, host }) {
-    const name = this._members.find(({ user_id: id }) => id === host)?.username ?? gettext("A member");
-    this._say(interpolate(gettext("%(agent)s left the call with %(name)s, who had added it. Add it again to continue."), { agent, name }));
+    const name =
+      this._members.find(({ user_id: id }) => id === host)?.username ?? gettext("A member");
+    this._say(
+      interpolate(
+        gettext(
+          "%(agent)s left the call with %(name)s, who had added it. Add it again to continue.",
+        ),
+        { agent, name },
+      ),
+    );
   }
 }

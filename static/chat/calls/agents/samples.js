@@ -1,11 +1,18 @@
-/** Samples of sound: floats of Web Audio from -1 to 1, and the 16 bits at 24 kHz that agents take and speak. Knows no document. */
+/**
+ * Samples of sound: floats of Web Audio from -1 to 1, and the 16 bits at 24 kHz that agents take
+ * and speak. Knows no document.
+ */
 
 /** Samples of a second that agents take and speak. */
 export const RATE = 24_000;
 
 /**
- * Samples at another rate: the mean of those that fall together, or between two the nearer share of each.
- * @param {Float32Array} samples @param {number} from @param {number} [to] samples of a second @returns {Float32Array}
+ * Samples at another rate: the mean of those that fall together, or between two the nearer share of
+ * each.
+ * @param {Float32Array} samples
+ * @param {number} from
+ * @param {number} [to] samples of a second
+ * @returns {Float32Array}
  */
 export function resampled(samples, from, to = RATE) {
   if (from === to) return samples;
@@ -28,7 +35,10 @@ export function resampled(samples, from, to = RATE) {
   return found;
 }
 
-/** How loud samples are: the root of their mean square, from 0 to 1. @param {Float32Array} samples */
+/**
+ * How loud samples are: the root of their mean square, from 0 to 1.
+ * @param {Float32Array} samples
+ */
 export function loudness(samples) {
   let sum = 0;
   for (const sample of samples) sum += sample * sample;
@@ -46,10 +56,16 @@ export function joined(frames) {
   return all;
 }
 
-/** Samples as base64 of 16 bits each, the lower byte first. @param {Float32Array} samples @returns {string} */
+/**
+ * Samples as base64 of 16 bits each, the lower byte first.
+ * @param {Float32Array} samples
+ * @returns {string}
+ */
 export function toBase64(samples) {
   const bytes = new DataView(new ArrayBuffer(samples.length * 2));
-  samples.forEach((sample, n) => bytes.setInt16(n * 2, Math.round(Math.max(-1, Math.min(1, sample)) * 32_767), true));
+  samples.forEach((sample, n) =>
+    bytes.setInt16(n * 2, Math.round(Math.max(-1, Math.min(1, sample)) * 32_767), true),
+  );
   let text = "";
   for (let n = 0; n < bytes.byteLength; n += 1) text += String.fromCharCode(bytes.getUint8(n));
   return btoa(text);

@@ -1,6 +1,6 @@
 /**
- * Where speech begins and ends in frames of sound, by loudness alone: a cough is speech, and a long pause ends a sentence. Who does not
- * want that holds a button while they speak. Knows no document.
+ * Where speech begins and ends in frames of sound, by loudness alone: a cough is speech, and a long
+ * pause ends a sentence. Who does not want that holds a button while they speak. Knows no document.
  */
 
 import { joined, loudness, RATE } from "./samples.js";
@@ -9,10 +9,16 @@ import { joined, loudness, RATE } from "./samples.js";
 export const FRAME_MS = 20;
 /** Loudness is the root of the mean square, from 0 to 1; times are in frames. */
 export const THRESHOLDS = Object.freeze({
-  /** Speech is at least so loud to begin with, for so long: what the server's own detector of the Realtime API takes. */
+  /**
+   * Speech is at least so loud to begin with, for so long: what the server's own detector of the
+   * Realtime API takes.
+   */
   begin: 0.023,
   beginFrames: 3,
-  /** While the agent speaks: louder than what a microphone takes up of a loudspeaker, and for longer. */
+  /**
+   * While the agent speaks: louder than what a microphone takes up of a loudspeaker, and for
+   * longer.
+   */
   interrupt: 0.06,
   interruptFrames: 10,
   /** So quiet it is for so long after the end. */
@@ -27,7 +33,8 @@ export const THRESHOLDS = Object.freeze({
 const HELD_FRAMES = 10;
 
 /**
- * @typedef {{samples: Float32Array, speakers: string[]}} Utterance what was said, at 24 kHz, and the ids of those who were loud meanwhile
+ * @typedef {{samples: Float32Array, speakers: string[]}} Utterance what was said, at 24 kHz, and
+ *   the ids of those who were loud meanwhile
  * @typedef {{type: "began"|"dropped"}|{type: "ended", utterance: Utterance}} Found
  */
 
@@ -55,7 +62,8 @@ export class SpeechDetector {
 
   /**
    * Take the next frame.
-   * @param {Float32Array} frame of FRAME_MS at 24 kHz @param {Iterable<string>} speakers ids of those who are loud now
+   * @param {Float32Array} frame of FRAME_MS at 24 kHz
+   * @param {Iterable<string>} speakers ids of those who are loud now
    * @returns {Found|null} what it began or ended
    */
   push(frame, speakers) {
@@ -88,7 +96,9 @@ export class SpeechDetector {
 
   /** @param {number} level @param {Iterable<string>} speakers @returns {Found|null} */
   _wait(level, speakers) {
-    const [threshold, frames] = this.interrupts ? [THRESHOLDS.interrupt, THRESHOLDS.interruptFrames] : [THRESHOLDS.begin, THRESHOLDS.beginFrames];
+    const [threshold, frames] = this.interrupts
+      ? [THRESHOLDS.interrupt, THRESHOLDS.interruptFrames]
+      : [THRESHOLDS.begin, THRESHOLDS.beginFrames];
     this._loud = level >= threshold ? this._loud + 1 : 0;
     if (this._loud < frames) {
       this._frames.splice(0, this._frames.length - THRESHOLDS.prefixFrames - frames);
@@ -139,6 +149,8 @@ export class Frames {
     const all = joined([this._rest, samples]);
     const count = Math.floor(all.length / this._length);
     this._rest = all.slice(count * this._length);
-    return Array.from({ length: count }, (_, n) => all.slice(n * this._length, (n + 1) * this._length));
+    return Array.from({ length: count }, (_, n) =>
+      all.slice(n * this._length, (n + 1) * this._length),
+    );
   }
 }
