@@ -84,7 +84,7 @@ async def test_a_price_is_shown_and_paid_once_and_the_receipt_stays(
         await page.reload()
         chip = page.get_by_test_id("receipt")
         await chip.locator("summary").click()
-        await expect(chip).to_contain_text("Paid byYou")
+        await expect(chip).to_contain_text("Paid by You")
         await expect(chip).to_contain_text("Transfer")
         no_complaints(page, other)
 

@@ -52,7 +52,7 @@ async def test_delegated_work_is_paid_where_it_was_asked_for(
         await expect(chip).to_contain_text("$0.50", timeout=WORK_MS)
         await chip.locator("summary").click()
         await expect(chip).to_contain_text("Passed on to darkroom: $0.50")
-        await expect(chip).to_contain_text("Paid byYou")
+        await expect(chip).to_contain_text("Paid by You")
         # The other member sees the cost, and it is still there after a reload.
         for tab in (other, page):
             await tab.reload()

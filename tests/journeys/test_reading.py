@@ -66,7 +66,7 @@ SHRINK_AND_GROW = """async (goesOn) => {
   return log.scrollHeight - log.scrollTop - log.clientHeight;
 }"""
 ORDER = """() => Array.from(document.querySelectorAll("chat-message, live-response"), (view) =>
-  (view.querySelector(".message-ending") || view.querySelector(".markdown")).textContent)"""
+  (view.querySelector(".message-ending") || view.querySelector(".markdown")).textContent.trim())"""
 
 
 @pytest.fixture(scope="module")

@@ -152,9 +152,7 @@ class ToolCall extends View {
         role="group"
         aria-label=${interpolate(gettext("What %(name)s says"), { name: this._name })}
         ?hidden=${!isWork || isOver || !part.said}
-      >
-        ${part.said}
-      </div>
+      >${part.said}</div>
       ${isWork ? "" : items}`;
   }
 

@@ -41,7 +41,7 @@ WATCH_BAR = """() => {
     if (!bar?.offsetParent) return;
     const value = (of) => bar.getAttribute(`aria-value${of}`);
     const [least, now, most] = ["min", "now", "max"].map(value);
-    const said = bar.parentElement.querySelector(".tool-stage").textContent;
+    const said = bar.parentElement.querySelector(".tool-stage").textContent.trim();
     const { width } = bar.firstElementChild.style;
     const shown = [least, now, most, width, said].join(" | ");
     if (now !== null && width && shown !== window.seen.at(-1)) window.seen.push(shown);

@@ -109,9 +109,7 @@ ${r}`,i=Ve.get(n);if(i){Ca(e,i);return}Ve.has(n)&&!kt.has(n)||(kt.has(n)||(kt.se
         role="group"
         aria-label=${T(f("What %(name)s says"),{name:this._name})}
         ?hidden=${!r||o||!t.said}
-      >
-        ${t.said}
-      </div>
+      >${t.said}</div>
       ${r?"":i}`}_facts(t){let r=this.call,n=me.get(ve.state.chatId)?.participants.find(({kind:s,name:o})=>s==="agent"&&o===this.agent),i=t==="stopped"||t==="failed"?"":Rs(n?.pricing,r.name);return[r.tookMs===null?"":X0(r.tookMs),i].filter(Boolean)}_progress(t){let{step:r,total_steps:n,message:i,stage:s}=t,o=Cn(t),a=n?T(f("Step %(step)s of %(total)s"),{step:r??0,total:n}):"",c=o===null?"":`${Math.round(o)} %`;return y` <div class="tool-progress">
       <div
         class="progress ${o===null?"is-unknown":""}"
