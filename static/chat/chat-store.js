@@ -7,18 +7,16 @@
 
 import { isApiError, isUnreached } from "./api.js";
 import { people } from "./person/looks.js";
+import { namesOf } from "./person/names.js";
 import { Presences } from "./store/presences.js";
 import { readReplies, replied } from "./store/unread-replies.js";
-import { gettext } from "./words.js";
 
 const LISTED = 200;
 const OVERLAP = 20;
 const TOGETHER_MS = 300;
 
-/**
- * @typedef {import("./store/chat.js").Chat} Chat
- * @typedef {import("./store/chat.js").Participant} Participant
- */
+/** @typedef {import("./store/chat.js").Chat} Chat */
+/** @typedef {import("./store/chat.js").Participant} Participant */
 
 /**
  * Events: `change` (anything about the chats), `removed` (detail: the id of a chat that the person
@@ -56,9 +54,7 @@ export class ChatStore extends EventTarget {
     this._clock = 0;
     /** @type {Map<string, number>} when the last live event of a chat came, by the chat's id */
     this._liveAt = new Map();
-    /**
-     * @type {Map<string, number>} when the read began by which a chat is known, by the chat's id
-     */
+    /** @type {Map<string, number>} when the read of a chat began, by the chat's id */
     this._readAt = new Map();
     this._presences = new Presences();
     /** @type {Map<string, number>} when the person was no longer in a chat, by the chat's id */
@@ -235,10 +231,7 @@ export class ChatStore extends EventTarget {
     return chat;
   }
 
-  /**
-   * The session of a chat.
-   * @param {Chat} chat
-   */
+  /** The session of a chat. @param {Chat} chat */
   session({ id, epoch, last_seq: lastSeq }) {
     // A little earlier than now: the beginning of an answer that still runs names its agent.
     return this._client.open(id, { epoch, after: Math.max(0, lastSeq - OVERLAP) });
@@ -246,11 +239,7 @@ export class ChatStore extends EventTarget {
 
   /** What a chat is called: its title, else the names of the others. @param {Chat} chat */
   nameOf(chat) {
-    if (chat.title) return chat.title;
-    const others = this.others(chat).map(({ kind, name }) =>
-      kind === "user" ? people.nameOf(name) : name,
-    );
-    return others.join(", ") || gettext("Notes to self");
+    return chat.title || namesOf(this.others(chat));
   }
 
   /**

@@ -4,9 +4,10 @@ import { isApiError } from "./api.js";
 import { api, checkSignedIn, client, kept, me, page, store } from "./context.js";
 import { failure, nothingOpen } from "./chat-notices.js";
 import { ChatMoney } from "./money/chat-money.js";
-import { AnswerActs, takenBack } from "./actions/answer-acts.js";
+import { AnswerActs } from "./actions/answer-acts.js";
 import { mayDecide } from "./decisions.js";
 import { loadLog } from "./deferred.js";
+import { detailListener } from "./dom.js";
 import { editLast, onEscape } from "./keyboard/chat-keys.js";
 import { Announcements } from "./log/announcements.js";
 import { Places } from "./log/places.js";
@@ -125,7 +126,8 @@ export class ChatView extends View {
             @queue-start=${(/** @type {CustomEvent} */ e) => this._acts.onQueue(e.detail, "start")}
             @queue-remove=${(/** @type {CustomEvent} */ e) =>
               this._acts.onQueue(e.detail, "remove")}
-            @queue-edit=${(/** @type {CustomEvent} */ e) => this._editQueued(e.detail)}
+            @queue-edit=${(/** @type {CustomEvent} */ e) =>
+              this._places.goTo(() => this._acts.editQueued(e.detail, this._composer))}
           ></queue-strip>
           <chat-composer
             @keydown=${(/** @type {KeyboardEvent} */ e) => editLast(e, this._composer)}
@@ -211,30 +213,11 @@ export class ChatView extends View {
   /** @param {string} text that the composer shows for a moment */
   _say = (text) => this._composer?.say(text);
 
-  /** Take a message back into the field where it was written. @param {Frame} item */
-  async _editQueued({ id }) {
-    const { chatId } = this;
-    if (!this._composer?.isEmpty) {
-      this._say(gettext("Send or clear what you're writing first."));
-      return;
-    }
-    await this._places.goTo(async () => {
-      const text = await takenBack(chatId, id, () => this.chatId === chatId);
-      if (text !== null) this._composer?.write(text);
-    });
-  }
-
   /** @param {ChatSession} session */
   _listen(session) {
     this.session = session;
     const { signal } = this._listeners;
-    /** @template T @param {string} type @param {(detail: T) => void} listener */
-    const on = (type, listener) =>
-      session.addEventListener(
-        type,
-        (event) => listener(/** @type {CustomEvent<T>} */ (event).detail),
-        { signal },
-      );
+    const on = detailListener(session, signal);
     followSession(page, session, signal);
     on("message", (/** @type {{message: Frame, seq: number}} */ event) => this._onMessage(event));
     on("transcript", (/** @type {Frame} */ event) =>
@@ -269,7 +252,9 @@ export class ChatView extends View {
     const receipts = readersOf(chatId);
     // Awaited below; a failure must not count as unhandled while the messages load.
     receipts.catch(() => {});
-    await this._loadMessages(session);
+    const wanted = this._wanted;
+    this._wanted = "";
+    await this._places.begin(wanted, session.failures);
     if (this.chatId !== chatId || this.session !== session) return;
     if (this._history.isKept) {
       catchUp(page, session);
@@ -291,24 +276,9 @@ export class ChatView extends View {
     this._loadPins();
   }
 
-  /**
-   * Load the newest messages, or those around the one that the address names.
-   * @param {ChatSession} session
-   */
-  async _loadMessages(session) {
-    const wanted = this._wanted;
-    this._wanted = "";
-    if (wanted && (await this._places.isShown(wanted))) return;
-    await this._history.load(session.failures);
-  }
-
-  /**
-   * Show a message of the open chat, wherever it stands.
-   * @param {string} id
-   */
-  async showMessage(id) {
-    if (page.state.entries.some((entry) => entry.id === id)) page.dispatch({ type: "target", id });
-    else await this._places.goTo(() => this._places.isShown(id));
+  /** Show a message of the open chat, wherever it stands. @param {string} id */
+  showMessage(id) {
+    return this._places.show(id);
   }
 
   _loadPins() {

@@ -198,3 +198,18 @@ export const on = (type, listener) =>
  */
 export const part = (name) =>
   /** @type {HTMLElementTagNameMap[N]} */ (document.querySelector(name));
+
+/**
+ * Listen to the details of events.
+ * @param {EventTarget} target
+ * @param {AbortSignal} signal
+ */
+export const detailListener =
+  (target, signal) =>
+  /** @template T @param {string} type @param {(detail: T) => void} listener */
+  (type, listener) =>
+    target.addEventListener(
+      type,
+      (event) => listener(/** @type {CustomEvent<T>} */ (event).detail),
+      { signal },
+    );

@@ -3,7 +3,7 @@
  * on the queue.
  */
 
-import { api } from "../context.js";
+import { api, page } from "../context.js";
 import { decide } from "../decisions.js";
 import { announce } from "../dom.js";
 import { gettext, interpolate } from "../words.js";
@@ -67,19 +67,22 @@ export class AnswerActs {
     if (!isSent) this._say(gettext("You're offline. Try again when you're back online."));
     return Boolean(isSent);
   }
-}
 
-/**
- * Take a message out of the queue, to be written anew.
- * @param {string} chatId
- * @param {string} id
- * @param {() => boolean} isOpen whether the chat is still the one that is open
- * @returns {Promise<string|null>} its text; null where it is not taken out
- */
-export async function takenBack(chatId, id, isOpen) {
-  const { data } = await api.get(`/chats/${encodeURIComponent(chatId)}/queue`);
-  const item = data.find((/** @type {{id: string, text: string}} */ one) => one.id === id);
-  if (!item || !isOpen()) return null;
-  await api.send("DELETE", `/chats/${encodeURIComponent(chatId)}/queue/${id}`);
-  return item.text;
+  /**
+   * Take a message back into the field where it was written.
+   * @param {import("../../uamp/types.js").Frame} item
+   * @param {import("../composer/composer.js").ChatComposer|null} composer
+   */
+  async editQueued({ id }, composer) {
+    if (!composer?.isEmpty) {
+      this._say(gettext("Send or clear what you're writing first."));
+      return;
+    }
+    const { chatId } = page.state;
+    const { data } = await api.get(`/chats/${encodeURIComponent(chatId)}/queue`);
+    const item = data.find((/** @type {{id: string, text: string}} */ one) => one.id === id);
+    if (!item || page.state.chatId !== chatId) return;
+    await api.send("DELETE", `/chats/${encodeURIComponent(chatId)}/queue/${id}`);
+    composer.write(item.text);
+  }
 }

@@ -1,7 +1,8 @@
-/** A button in the row of the composer. */
+/** The buttons in the row of the composer. */
 
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
+import { gettext, interpolate } from "../words.js";
 
 /**
  * @param {{name: string, label: string, icon: Parameters<typeof glyph>[0], isHidden?: boolean,
@@ -18,4 +19,30 @@ export const composerButton = ({ name, label, icon, isHidden = false, press }) =
     @click=${press}
   >
     ${glyph(icon)}
+  </button>`;
+
+/**
+ * Stops answers; hidden where there are none.
+ * @param {import("../../uamp/live-response.js").LiveResponse[]} own
+ * @param {() => void} press
+ */
+export function stopButton(own, press) {
+  const names = own.map((response) => response.agent || "agent").join(", ");
+  const label = names
+    ? interpolate(gettext("Stop %(name)s"), { name: names })
+    : gettext("Stop the answer");
+  return composerButton({ name: "stop", label, icon: "stop", isHidden: !names, press });
+}
+
+/** @param {boolean} canSend */
+export const sendButton = (canSend) =>
+  html`<button
+    type="submit"
+    class="icon-button send"
+    aria-label=${gettext("Send")}
+    title=${gettext("Send")}
+    data-testid="send"
+    ?disabled=${!canSend}
+  >
+    ${glyph("send")}
   </button>`;

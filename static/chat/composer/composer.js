@@ -4,23 +4,24 @@ import { drafts, pageAt, settings, store } from "../context.js";
 import { Selected } from "../store/store.js";
 import { announce } from "../dom.js";
 import { costLine } from "../money/price.js";
-import { View, glyph } from "../view.js";
+import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import "../actions/quote.js";
 import { Attachments } from "./attachments.js";
-import { COMMANDS, commandOf, outcomeOf } from "./commands.js";
-import { composerButton } from "./composer-button.js";
+import { alsoInChat } from "./also-in-chat.js";
+import { commandOf, outcomeOf } from "./commands.js";
+import { composerButton, sendButton, stopButton } from "./composer-button.js";
 import { takeDrops } from "./drops.js";
 import { emojiButton } from "./emoji-button.js";
-import { mentionable } from "./mentionable.js";
+import { meaningOf } from "./keys.js";
 import { TEXT_MOST, longText } from "./pasting.js";
 import { placeholder } from "./placeholder.js";
 import { withEmoji } from "../text/emoji.js";
-import { UNFINISHED } from "../store/mentions.js";
 import "./mention-hint.js";
+import { kinds } from "./suggestion-kinds.js";
 import { Suggestions } from "./suggestions.js";
 import { VoiceNote } from "./voice-note.js";
-import { gettext, interpolate } from "../words.js";
+import { gettext } from "../words.js";
 
 const NOTE_MS = 6_000;
 const SAVE_AFTER_MS = 400;
@@ -55,14 +56,11 @@ export class ChatComposer extends View {
       (text) => this.say(text),
       (file) => this._files.add([file]),
     );
-    this._suggestions = new Suggestions(this, () => this._text, [
-      { label: gettext("Mention"), pattern: UNFINISHED, all: () => mentionable(this._chat) },
-      {
-        label: gettext("Commands"),
-        pattern: /^\/([a-z]*)$/,
-        all: () => COMMANDS.map(({ name, note }) => ({ name, note })),
-      },
-    ]);
+    this._suggestions = new Suggestions(
+      this,
+      () => this._text,
+      kinds(() => this._chat),
+    );
     this._onChats = () => this._chatsChanged();
     /** Whether the next message is sent after the answers that run. */
     this._isQueued = false;
@@ -107,10 +105,6 @@ export class ChatComposer extends View {
   render() {
     const price = this._value.trim() && this._chat ? costLine(this._chat, this._value) : "";
     const canSend = this._value.trim() !== "" || !this._files.isEmpty;
-    const names = this._own.map((response) => response.agent || "agent").join(", ");
-    const stop = names
-      ? interpolate(gettext("Stop %(name)s"), { name: names })
-      : gettext("Stop the answer");
     const { thread } = this._page.state;
     const of = thread ? "thread-" : "";
     return html` <p class="composer-note" role="status" ?hidden=${!this._note}>${this._note}</p>
@@ -151,14 +145,11 @@ export class ChatComposer extends View {
             @paste=${(/** @type {ClipboardEvent} */ event) => this._pasted(event)}
             @blur=${() => this._left()}
           ></textarea>
-          ${emojiButton((emoji) => this._insert(emoji))} ${this._voice.button()}
-          ${composerButton({
-            name: "stop",
-            label: stop,
-            icon: "stop",
-            isHidden: !names,
-            press: () => this.stopOwn(),
-          })}
+          ${emojiButton(
+            () => this._text,
+            () => this._written(),
+          )} ${this._voice.button()}
+          ${stopButton(this._own, () => this.stopOwn())}
           ${composerButton({
             name: "send-later",
             label: gettext("Queue (send when the answer is done)"),
@@ -166,28 +157,10 @@ export class ChatComposer extends View {
             isHidden: !this._mayQueue || !canSend,
             press: () => this._queue(),
           })}
-          <button
-            type="submit"
-            class="icon-button send"
-            aria-label=${gettext("Send")}
-            title=${gettext("Send")}
-            data-testid="send"
-            ?disabled=${!canSend}
-          >
-            ${glyph("send")}
-          </button>
+          ${sendButton(canSend)}
         </div>
       </form>
-      ${
-        thread
-          ? html`<label class="also-in-chat"
-              ><input
-                type="checkbox"
-                data-testid="also-in-chat"
-              />${gettext("Also send to the chat")}</label
-            >`
-          : ""
-      }
+      ${thread ? alsoInChat() : ""}
       <mention-hint .chat=${this._chat} .text=${this._value}></mention-hint>
       <p class="price-line" id="${of}price-line" data-testid="price-line" ?hidden=${!price}>
         ${price}
@@ -319,13 +292,6 @@ export class ChatComposer extends View {
     this._suggestions.close();
   }
 
-  /** Write an emoji at the caret. @param {string} emoji */
-  _insert(emoji) {
-    this._text.focus();
-    this._text.setRangeText(emoji, this._text.selectionStart, this._text.selectionEnd, "end");
-    this._written();
-  }
-
   _written() {
     const made = withEmoji(this._text.value, this._text.selectionStart);
     if (made) {
@@ -350,19 +316,11 @@ export class ChatComposer extends View {
       event.preventDefault();
       return;
     }
-    const isWithControl = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" && event.altKey && this._mayQueue) {
-      event.preventDefault();
-      this._queue();
-      return;
-    }
-    if (
-      event.key === "Enter" &&
-      (isWithControl || (settings.values.send_key === "enter" && !event.shiftKey))
-    ) {
-      event.preventDefault();
-      this.querySelector("form")?.requestSubmit();
-    }
+    const meaning = meaningOf(event, this._mayQueue);
+    if (!meaning) return;
+    event.preventDefault();
+    if (meaning === "queue") this._queue();
+    else this.querySelector("form")?.requestSubmit();
   }
 
   /** Whether an answer runs after which a message can be sent. */
@@ -387,12 +345,11 @@ export class ChatComposer extends View {
       this.say(gettext("Loading the chat. Your message will be sent automatically."));
       return;
     }
-    if (this._voice.isRecording) {
-      this.say(gettext("Finish the voice note before you send."));
-      return;
-    }
-    if (this._files.isBusy) {
-      this.say(gettext("Wait for the upload to finish before you send."));
+    const reason = this._voice.isRecording
+      ? gettext("Finish the voice note before you send.")
+      : this._files.isBusy && gettext("Wait for the upload to finish before you send.");
+    if (reason) {
+      this.say(reason);
       return;
     }
     const called = this._files.isEmpty ? commandOf(this._text.value) : null;

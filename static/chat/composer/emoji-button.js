@@ -5,10 +5,17 @@ import { html } from "../../vendor/lit/lit.js";
 import { gettext } from "../words.js";
 
 /**
- * Fires (bubbling) `pick-emoji` with what takes the emoji.
- * @param {(emoji: string) => void} take
+ * Fires (bubbling) `pick-emoji` with what writes the emoji at the caret.
+ * @param {() => HTMLTextAreaElement} field
+ * @param {() => void} written
  */
-export function emojiButton(take) {
+export function emojiButton(field, written) {
+  const take = (/** @type {string} */ emoji) => {
+    const text = field();
+    text.focus();
+    text.setRangeText(emoji, text.selectionStart, text.selectionEnd, "end");
+    written();
+  };
   const pick = (/** @type {Event} */ { currentTarget }) =>
     currentTarget?.dispatchEvent(new CustomEvent("pick-emoji", { bubbles: true, detail: take }));
   return html`<button

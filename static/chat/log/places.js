@@ -15,6 +15,22 @@ export class Places {
   }
 
   /**
+   * Load the newest messages, or those around a message.
+   * @param {string} id "" for the newest
+   * @param {Map<string, string>} failures why answers were not completed, by response id
+   */
+  async begin(id, failures) {
+    if (id && (await this.isShown(id))) return;
+    await this._history.load(failures);
+  }
+
+  /** Show a message, wherever it stands. @param {string} id */
+  async show(id) {
+    if (page.state.entries.some((entry) => entry.id === id)) page.dispatch({ type: "target", id });
+    else await this.goTo(() => this.isShown(id));
+  }
+
+  /**
    * Show a message of the open chat.
    * @param {string} id
    * @returns {Promise<boolean>} whether the chat has the message
