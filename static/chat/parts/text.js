@@ -56,9 +56,9 @@ class StoredText extends View {
       : interpolate(gettext("Show all (%(n)s characters)"), {
           n: new Intl.NumberFormat(locale).format(1000 * Math.ceil(this.text.length / 1000)),
         });
-    return html`<div class="markdown ${this._isFolded ? "is-folded" : ""}" dir="auto">
-        ${this._nodes}
-      </div>
+    return html`<div class="markdown ${this._isFolded ? "is-folded" : ""}" dir="auto"
+        >${this._nodes}</div
+      >
       ${
         this._isFolded
           ? html`<button
