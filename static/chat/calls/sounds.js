@@ -1,5 +1,5 @@
 /**
- * What is heard of the participants of a call: an element for each person, and one for the agents
+ * The sound of the participants of a call: an audio element for each person, and one for the agents
  * that a person hosts.
  */
 
@@ -20,7 +20,7 @@ export function playSound(sounds, key, stream) {
 }
 
 /**
- * Hear a person, and their agents, no more.
+ * Stop the sound of a person and of their agents.
  * @param {Map<string, HTMLAudioElement>} sounds
  * @param {string} userId
  */
