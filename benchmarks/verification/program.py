@@ -175,6 +175,7 @@ class Writer:
             price=None,
             status="completed",
             digital_source_type=AI_MADE,
+            usage_hash=signatures.sha256_of(None),
         )
         signature = self.key.sign(msgspec.to_builtins(claims), typ=signatures.TYPE)
         response = {"id": response_id, "status": "completed", "output": output, "usage": None}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from chat_app.log.signatures import signatures_of, stored_output_hashes
+from chat_app.log.signatures import signatures_of, stored_hashes
 from chat_app.members.membership import is_member
 from chat_app.models import Chat, Message
 from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from chat_app.log.signatures import StoredHashes
 
 PAGE: Final = 50
 """How many messages are in memory at once."""
@@ -94,18 +96,24 @@ def _plain_all(
     """Return messages with their receipts and signatures."""
     answers = {message.response_id for message in messages if message.response_id}
     signed = signatures_of(chat.pk, answers)
-    stored = stored_output_hashes(chat.pk, signed)
+    stored = stored_hashes(chat.pk, signed)
     return [
         {
             **_plain(message),
             **_present(
                 receipt=receipts.get(message.response_id),
                 signature=signed.get(message.response_id),
-                stored_output_hash=stored.get(message.response_id),
+                **_stored(stored.get(message.response_id)),
             ),
         }
         for message in messages
     ]
+
+
+def _stored(hashes: StoredHashes | None) -> dict[str, str]:
+    if hashes is None:
+        return {}
+    return {"stored_output_hash": hashes.output, "stored_usage_hash": hashes.usage}
 
 
 def _present(**members: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.db.models import OuterRef, Subquery, TextField
 from django.db.models.functions import Cast
@@ -30,8 +30,15 @@ def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]
     return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
 
 
-def stored_output_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, str]:
-    """Return the `output_hash` of responses as they are stored, by response id.
+class StoredHashes(NamedTuple):
+    """The `output_hash` and `usage_hash` of a response as it is stored."""
+
+    output: str
+    usage: str
+
+
+def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, StoredHashes]:
+    """Return the hashes of responses as they are stored, by response id.
 
     Clients of other protocols read the stored responses, so verifiers compare them with the
     signature, too. Responses whose output was erased are left out.
@@ -42,14 +49,18 @@ def stored_output_hashes(chat_id: str, response_ids: Collection[str]) -> dict[st
     # The cast keeps SQLite from reading all responses of the chat, as in `ends`.
     chats = Chat.objects.alias(of_chat=Cast("pk", TextField()))
     rows = chats.filter(of_chat=chat_id, responses__pk__in=response_ids)
-    found = rows.values_list("responses__pk", "responses__output")
-    return {response_id: _hash_of(output) for response_id, output in found if output}
+    found = rows.values_list("responses__pk", "responses__output", "responses__usage")
+    return {
+        response_id: StoredHashes(_hash_of(output), _hash_of(usage))
+        for response_id, output, usage in found
+        if output
+    }
 
 
-def _hash_of(output: Any) -> str:
-    """Return the hash of an output; an empty text, which no signature has, if it is not JSON."""
+def _hash_of(value: Any) -> str:
+    """Return the hash of a value; an empty text, which no signature has, if it is not JSON."""
     try:
-        return sha256_of(output)
+        return sha256_of(value)
     except ValueError:
         return ""
 

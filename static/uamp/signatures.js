@@ -103,13 +103,23 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
     if (!couldSign(key, `agent:${claims.sub}`, claims.iat)) throw new UnknownKey();
     const about = { claims, kid: key.kid, request: await requestOf(claims, question) };
     const state = await stateOf(claims, key, message, chatId);
-    const isOtherStored =
-      (state === "valid" || state === "rotated") &&
-      (message.stored_output_hash ?? claims.output_hash) !== claims.output_hash;
-    return isOtherStored ? { ...about, state: "changed", part: "response" } : { ...about, state };
+    const part =
+      state === "valid" || state === "rotated" ? changedPart(claims, message) : undefined;
+    return part ? { ...about, state: "changed", part } : { ...about, state };
   } catch (error) {
     return { state: failure(error), request: "absent" };
   }
+}
+
+/**
+ * What of the stored response, which other protocols read, is not as it was signed.
+ * @param {Claims} claims
+ * @param {SignedMessage} message
+ * @returns {"response"|"usage"|undefined}
+ */
+function changedPart({ output_hash, usage_hash }, message) {
+  if ((message.stored_output_hash ?? output_hash) !== output_hash) return "response";
+  if (usage_hash && (message.stored_usage_hash ?? usage_hash) !== usage_hash) return "usage";
 }
 
 /**

@@ -35,6 +35,7 @@
  * @property {string|null} [signature]
  * @property {string|null} [stored_output_hash] the `output_hash` of the stored response, which
  *   other protocols read
+ * @property {string|null} [stored_usage_hash] the `usage_hash` of the stored response
  * @property {unknown} [deleted_at]
  * @property {unknown} [edited_at]
  * @property {string} [body_sha256]
@@ -55,14 +56,15 @@
  * @property {string} [status] of an answer that was paid though it is not whole: cancelled or
  *   failed
  * @property {string} [digital_source_type] that AI made it
+ * @property {string} [usage_hash] of its tokens and cost; signatures of earlier servers have none
  *
  * @typedef {object} Verdict
  * @property {SignatureState} state `unsupported` where this browser does not know the algorithm
  * @property {RequestState} request
  * @property {Claims} [claims] once they are verified
  * @property {string} [kid]
- * @property {"response"} [part] what was changed, where it is not the message itself: the stored
- *   response
+ * @property {"response"|"usage"} [part] what was changed, where it is not the message itself: the stored
+ *   response, or its usage
  *
  * @typedef {object} SignedReceipt a receipt of REST or of an export
  * @property {string} [response_id]

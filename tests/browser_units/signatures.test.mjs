@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
@@ -127,6 +128,33 @@ test("a stored response that is not the signed one shows, and is not mistaken fo
   }
   const message = await checkAnswer(signed({ content: "other", stored_output_hash: "0" }), keys);
   assert.deepEqual([message.state, message.part], ["changed", undefined]);
+});
+
+test("a stored usage that is not the signed one shows", async () => {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const { claims } = await checkAnswer(signed(), keys);
+  const key = {
+    ...publicKey.export({ format: "jwk" }),
+    kid: "k",
+    alg: "EdDSA",
+    use: "sig",
+    uamp_owner: `agent:${claims.sub}`,
+    iat: 0,
+  };
+  const usage_hash = await sha256(canonical({ total_tokens: 7 }));
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const text = `${part({ alg: "EdDSA", kid: "k", typ: "response+jwt" })}.${part({ ...claims, usage_hash })}`;
+  const signature = `${text}.${sign(null, Buffer.from(text), privateKey).toString("base64url")}`;
+  for (const stored of [undefined, null, usage_hash]) {
+    const verdict = await checkAnswer({ ...answer, signature, stored_usage_hash: stored }, [key]);
+    assert.deepEqual([verdict.state, verdict.part], ["valid", undefined]);
+  }
+  for (const stored of ["", "0".repeat(64), 7]) {
+    const verdict = await checkAnswer({ ...answer, signature, stored_usage_hash: stored }, [key]);
+    assert.deepEqual([verdict.state, verdict.part], ["changed", "usage"], String(stored));
+    // Signatures of earlier servers do not cover it.
+    assert.equal(await stateOf(signed({ stored_usage_hash: stored })), "valid");
+  }
 });
 
 test("unsigned, erased and rotated answers are called so", async () => {

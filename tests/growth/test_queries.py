@@ -104,7 +104,7 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "running_responses": lambda w: selectors.running_responses(w.chat.pk),
     "ends_of_responses": lambda w: chat_history.ends_of_responses(w.chat.pk, ["resp_2", "resp_4"]),
     "signatures_of_a_page": lambda w: log_signatures.signatures_of(w.chat.pk, PAGE_OF_RESPONSES),
-    "stored_outputs_of_a_page": lambda w: log_signatures.stored_output_hashes(
+    "stored_outputs_of_a_page": lambda w: log_signatures.stored_hashes(
         w.chat.pk, PAGE_OF_RESPONSES
     ),
     "claim_orphans": lambda _: leases.claim_orphans("here", running=["resp_x"]),

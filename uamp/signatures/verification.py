@@ -2,8 +2,8 @@
 
 Messages are those of exports, REST and `message.created`: objects with `id`, `content`,
 `content_items`, `response_id`, `status` unless it is `completed`, and `deleted_at` or `body_sha256`
-if their text was deleted. `stored_output_hash` is that of the stored response, where the server
-adds it.
+if their text was deleted. `stored_output_hash` and `stored_usage_hash` are those of the stored
+response, where the server adds them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,6 +27,7 @@ _DETAILS: Final = {
 
 
 _STORED: Final = "The stored response differs from what the agent signed."
+_STORED_USAGE: Final = "The stored usage or cost differs from what the agent signed."
 
 
 class RequestState(StrEnum):
@@ -88,8 +89,8 @@ def check_answer(
     if state is SignatureState.VALID and is_retired(key):
         state = SignatureState.ROTATED
     detail = _DETAILS[state]
-    if state in _UNCHANGED and not _is_stored_as_signed(claims, message):
-        state, detail = SignatureState.CHANGED, _STORED
+    if state in _UNCHANGED and (stored := _stored_change(claims, message)):
+        state, detail = SignatureState.CHANGED, stored
     return SignatureCheck(
         state=state,
         detail=detail,
@@ -143,10 +144,13 @@ def _is_as_signed(claims: AnswerClaims, message: Mapping[str, Any]) -> bool:
         return False
 
 
-def _is_stored_as_signed(claims: AnswerClaims, message: Mapping[str, Any]) -> bool:
-    """Return whether the response that other protocols read is the signed one, if that is known."""
-    stored = message.get("stored_output_hash")
-    return stored is None or bool(stored == claims.output_hash)
+def _stored_change(claims: AnswerClaims, message: Mapping[str, Any]) -> str:
+    """Return how the response that other protocols read differs from the signed one, if known."""
+    if message.get("stored_output_hash") not in (None, claims.output_hash):
+        return _STORED
+    # Signatures of earlier servers do not cover the usage.
+    usage = message.get("stored_usage_hash")
+    return _STORED_USAGE if claims.usage_hash and usage not in (None, claims.usage_hash) else ""
 
 
 def _is_erased(message: Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from chat_app.conversation.reactions import reactions_of
 from chat_app.conversation.threads import threads_of
 from chat_app.log.deletions import without_deleted
 from chat_app.log.history import LOG_TYPES, QUOTE_CHARS
-from chat_app.log.signatures import signatures_of, stored_output_hashes
+from chat_app.log.signatures import signatures_of, stored_hashes
 from chat_app.models import EMOJI_CHARS, Message
 from chat_app.rest.paging import SEQ_MAX, SeqQuery
 from chat_app.rest.uamp_types import ErrorSerializer, ReferenceField, UampField
@@ -163,6 +163,11 @@ class MessageSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="With `expand=signature`: the `output_hash` of the stored response.",
     )
+    stored_usage_hash = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="With `expand=signature`: the `usage_hash` of the stored response.",
+    )
     response = ReferenceField(
         "Response",
         required=False,
@@ -231,13 +236,15 @@ def messages_data(
 
 
 def with_signatures(data: list[dict[str, Any]]) -> None:
-    """Add `signature` and `stored_output_hash` to messages of one chat; None without one."""
+    """Add signatures and the hashes of stored responses to messages of one chat, or None."""
     answers = {row["response_id"] for row in data if row["response_id"]}
     found = signatures_of(data[0]["chat_id"], answers) if answers else {}
-    stored = stored_output_hashes(data[0]["chat_id"], found) if found else {}
+    stored = stored_hashes(data[0]["chat_id"], found) if found else {}
     for row in data:
+        hashes = stored.get(row["response_id"])
         row["signature"] = found.get(row["response_id"])
-        row["stored_output_hash"] = stored.get(row["response_id"])
+        row["stored_output_hash"] = None if hashes is None else hashes.output
+        row["stored_usage_hash"] = None if hashes is None else hashes.usage
 
 
 def message_data(message_id: str, *, reader: int) -> dict[str, Any]:

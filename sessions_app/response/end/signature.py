@@ -104,6 +104,7 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
         price=price,
         status=finish.status,
         digital_source_type=AI_MADE,
+        usage_hash=signatures.sha256_of(finish.usage),
     )
 
 

@@ -70,8 +70,17 @@ const STORED_CHANGED = {
   ),
 };
 
+const USAGE_CHANGED = {
+  ...STORED_CHANGED,
+  about: gettext(
+    "The message is exactly what the agent signed, but the stored usage or cost of the answer was changed.",
+  ),
+};
+
+const PARTS = { response: STORED_CHANGED, usage: USAGE_CHANGED };
+
 /** @param {Verdict} verdict */
-const lookOf = ({ state, part }) => (part === "response" ? STORED_CHANGED : STATES[state]);
+const lookOf = ({ state, part }) => (part ? PARTS[part] : STATES[state]);
 
 /** @param {Verdict} verdict */
 function aboutOf(verdict) {
@@ -120,6 +129,7 @@ export const signedMessage = (entry) => ({
   status: entry.status,
   signature: entry.signature,
   stored_output_hash: entry.stored_output_hash,
+  stored_usage_hash: entry.stored_usage_hash,
   deleted_at: entry.deletedAt,
   edited_at: entry.editedAt,
 });

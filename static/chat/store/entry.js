@@ -22,6 +22,7 @@
  * @property {boolean} pinned
  * @property {string|null} [signature] of an answer, by its agent
  * @property {string|null} [stored_output_hash] of the stored response, which other protocols read
+ * @property {string|null} [stored_usage_hash] of the same
  * @property {string|null} [copied_from] in a fork, the message that it is a copy of
  * @property {string|null} versionOf the first version of an answer that was made again
  * @property {string} [replaced_by] the version that took the place of this one

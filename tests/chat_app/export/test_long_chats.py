@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from chat_app.log.signatures import signatures_of, stored_output_hashes
+from chat_app.log.signatures import signatures_of, stored_hashes
 from chat_app.models import ChatEvent
 from sessions_app.models import Response
 from tests import factories
@@ -51,8 +51,8 @@ def test_the_signatures_of_a_page_do_not_read_the_whole_chat() -> None:
     )
     page = ids[-25:]
     with counted() as cost:
-        signed, stored = signatures_of(chat.pk, page), stored_output_hashes(chat.pk, page)
+        signed, stored = signatures_of(chat.pk, page), stored_hashes(chat.pk, page)
     assert signed == {response_id: response_id for response_id in page}
     assert stored.keys() == set(page)
     assert cost.amount < ANSWERS, cost
-    assert signatures_of("chat_other", page) == stored_output_hashes("chat_other", page) == {}
+    assert signatures_of("chat_other", page) == stored_hashes("chat_other", page) == {}

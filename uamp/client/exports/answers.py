@@ -27,6 +27,7 @@ _KEPT: Final = (
     "status",
     "signature",
     "stored_output_hash",
+    "stored_usage_hash",
     "edited_at",
     "deleted_at",
     "receipt",
