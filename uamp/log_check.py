@@ -5,6 +5,7 @@ The server checks its rows with it, and `uamp verify` the lines of an export.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
@@ -157,8 +158,7 @@ class LogCheck:
     """Checks the entries of one log in order. For use by one task or thread.
 
     ``after`` and ``previous`` are the place and chain hash of the entry before the first one, for
-    checking only the end of a log. ``heads`` maps places to the chain hashes that checkpoints name.
-    What the log has about its messages is kept in ``tables``.
+    checking only the end of a log. What the log has about its messages is kept in ``tables``.
     """
 
     def __init__(
@@ -167,11 +167,9 @@ class LogCheck:
         *,
         after: int = 0,
         previous: bytes | None = None,
-        heads: Mapping[int, bytes] | None = None,
         tables: CheckTables = in_memory,
     ) -> None:
         self._chat_id = chat_id
-        self._heads = {} if heads is None else heads
         self._seq = after
         self._previous = previous
         self._entries = self._unchained = self._erased = 0
@@ -188,8 +186,11 @@ class LogCheck:
         self._problems: list[LogProblem] = []
         self._problem_count = 0
 
-    def add_entry(self, entry: LoggedEntry) -> None:
-        """Check the next entry against the one before it."""
+    def add_entry(self, entry: LoggedEntry, *, signed: bytes | None = None) -> None:
+        """Check the next entry against the one before it.
+
+        ``signed`` is the chain hash that a checkpoint names at its place, if there is one.
+        """
         is_next = entry.seq == self._seq + 1
         if not is_next:
             self._add(LogProblemKind.ENTRY_MISSING, self._seq + 1)
@@ -200,13 +201,15 @@ class LogCheck:
         else:
             if self._chained_from is None:
                 self._chained_from = entry.seq
-            if is_next and self._hash_of(entry) != entry.chain_hash:
+            if is_next and not self._is_as_hashed(entry):
                 self._add(LogProblemKind.ENTRY_CHANGED, entry.seq)
-        if self._heads.get(entry.seq, entry.chain_hash) != entry.chain_hash:
+        if signed is not None and signed != entry.chain_hash:
             self._add(LogProblemKind.CHECKPOINT_CHANGED, entry.seq)
         # Go on from the entry's own values, so that a wrong one does not fail later entries.
         self._seq, self._previous = entry.seq, entry.chain_hash
-        self._take_text(entry)
+        # An entry that has no canonical form does not have the hash that it was written with.
+        with suppress(ValueError):
+            self._take_text(entry)
 
     def has_text(self, message_id: str, *, seq: int, revision: int, text: bytes) -> bool:
         """Return whether the log has this text (`text_digest`) as that revision of a message.
@@ -245,13 +248,8 @@ class LogCheck:
         return message_id in self._deleted
 
     @property
-    def places(self) -> Mapping[str, int]:
-        """The messages announced in the chain, with the places of their entries."""
-        return {message_id: entry.seq for message_id, entry in self._announced.items()}
-
-    @property
     def announced(self) -> CheckTable[Announced]:
-        """The same messages with the facts in their entries."""
+        """The messages announced in the chain, with the facts in their entries."""
         return self._announced
 
     @property
@@ -296,11 +294,15 @@ class LogCheck:
             problems=tuple(self._problems),
         )
 
-    def _hash_of(self, entry: LoggedEntry) -> bytes:
+    def _is_as_hashed(self, entry: LoggedEntry) -> bool:
+        """Return whether an entry has the chain hash that follows from it."""
         previous = self._previous or chain_start(self._chat_id, entry.seq - 1)
-        digest = entry.digest or payload_digest(entry.payload)
+        try:
+            digest = entry.digest or payload_digest(entry.payload)
+        except ValueError:
+            return False
         covered = entry_digest(entry.type, entry.response_id, entry.at, digest)
-        return chain_hash(previous, entry.seq, covered)
+        return chain_hash(previous, entry.seq, covered) == entry.chain_hash
 
     def _take_text(self, entry: LoggedEntry) -> None:
         """Record the text of a message that an entry announces or changes."""
@@ -348,6 +350,6 @@ def _text_key(message_id: str, revision: int) -> str:
 
 
 def text_digest(message: Mapping[str, Any]) -> bytes:
-    """Return the SHA-256 of a message's content: its text and its items."""
+    """Return the SHA-256 of a message's content: its text and its items. Raises ValueError."""
     body = [message.get("content") or "", message.get("content_items") or []]
     return hashlib.sha256(canonical(body)).digest()

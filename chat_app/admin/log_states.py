@@ -13,6 +13,7 @@ from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.log.verification import check_log
 from chat_app.models import LogCheckpoint, LogErasure
 from uamp.log_check import SENTENCES
+from uamp.spool import TMPDIR_ADVICE, SpoolError
 
 if TYPE_CHECKING:
     from django.utils.safestring import SafeString
@@ -28,7 +29,10 @@ SHOWN: Final = 10
 
 def log_state(chat: Chat) -> SafeString | str:
     """Return the result of checking the last entries of a chat's log, with a link to its heads."""
-    summary = check_log(chat.pk, last=CHECKED)
+    try:
+        summary = check_log(chat.pk, last=CHECKED)
+    except SpoolError as error:
+        return f"Not checked: {error}. {TMPDIR_ADVICE}"
     if summary is None:
         return "-"
     url = reverse("admin:chat_app_logcheckpoint_changelist")

@@ -94,10 +94,11 @@ def sign_heads(now: datetime) -> int:
     return len(chat_ids)
 
 
-def read_stored(chat_id: str, *, after: int) -> StoredHeads:
+def read_stored(chat_id: str, *, after: int, until: int) -> StoredHeads:
     """Return the heads after a place, each verified with the published log keys and the tree."""
     found = StoredHeads({}, [])
-    rows = list(LogCheckpoint.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq"))
+    heads = LogCheckpoint.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=until)
+    rows = list(heads.order_by("seq"))
     keys = keys_of(owner_keys.LOG)["keys"] if rows else []
     leaves = _leaves(rows)
     for row in rows:

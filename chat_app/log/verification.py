@@ -1,57 +1,70 @@
 """The check of a chat's rows against the hash chain of its log (docs/log-chain.md).
 
 Synchronous. The chat is locked only for the end of the check, so that concurrent writes are not
-reported as problems.
+reported as problems. What the log has about its messages is kept in temporary files, so that
+memory does not grow with the chat.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from django.db import transaction
 
 from chat_app.log import checkpoints
-from chat_app.models import Chat, ChatEvent, Message
+from chat_app.models import Chat, ChatEvent, LogCheckpoint, Message
 from uamp.log_check import LogCheck, LoggedEntry, LogProblemKind, text_digest
+from uamp.spool import Spool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from uamp.log_check import LogSummary
+    from uamp.log_check import CheckTable, CheckTables, LogSummary
 
-PAGE: Final = 500
+PAGE: Final = 100
 """How many rows are in memory at once."""
+
+Item = TypeVar("Item")
 
 
 def check_log(chat_id: str, *, last: int | None = None) -> LogSummary | None:
     """Check the entries and messages of a chat, or only the `last` ones of a long log.
 
-    Returns None if there is no such chat.
+    Returns None if there is no such chat. Raises SpoolError if there is no space for the files.
     """
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         return None
     after = 0 if last is None else max(0, chat.last_seq - last)
+    with Spool() as spool:
+        return _checked(chat, after, spool.table)
+
+
+def _checked(chat: Chat, after: int, tables: CheckTables) -> LogSummary | None:
+    """Check a chat after a place; return None if it was deleted meanwhile."""
+    chat_id = chat.pk
     if not _is_emptied(chat):
-        signed = checkpoints.read_stored(chat_id, after=after)
-        previous = _chain_hash_at(chat_id, after)
-        check = LogCheck(chat_id, after=after, previous=previous, heads=signed.heads)
-        for seq in signed.bad:
-            check.add_problem(LogProblemKind.CHECKPOINT_CHANGED, seq)
+        check = LogCheck(
+            chat_id, after=after, previous=_chain_hash_at(chat_id, after), tables=tables
+        )
         _add_entries(check, chat_id, chat.last_seq)
     else:
-        check = LogCheck(chat_id, after=chat.last_seq)
-    suspects = [row.pk for row in _messages(chat_id, after) if _problem(check, row)]
-    missing = _missing(check, chat_id)
+        check = LogCheck(chat_id, after=chat.last_seq, tables=tables)
+    suspects, missing = tables(bool), tables(int)
+    for row in _messages(chat_id, after):
+        if _problem(check, row):
+            suspects[row.pk] = True
+    for message_id, seq in _missing(check, chat_id):
+        missing[message_id] = seq
     with transaction.atomic():
-        chat = Chat.objects.select_for_update(no_key=True).get(pk=chat_id)
-        _add_entries(check, chat_id, chat.last_seq)
-        check.add_head(chat.last_seq, _head(chat))
-        for row in Message.objects.filter(pk__in=suspects).order_by("seq"):
-            kind = _problem(check, row)
-            if kind is not None and not _was_erased_meanwhile(check, row):
-                check.add_problem(kind, row.seq)
-    for seq in missing:
+        now = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+        if now is None:
+            return None
+        _add_entries(check, chat_id, now.last_seq)
+        _add_head(check, now)
+        _add_changed(check, suspects)
+    for _message_id, seq in missing.items():  # noqa: PERF102 a table has no values()
         check.add_problem(LogProblemKind.MESSAGE_MISSING, seq)
     return check.finish()
 
@@ -86,9 +99,30 @@ def entries_after(chat_id: str, after: int, last_seq: int) -> Iterator[list[Chat
 
 
 def _add_entries(check: LogCheck, chat_id: str, last_seq: int) -> None:
+    """Check entries against the chain and against the signed heads at their places."""
     for page in entries_after(chat_id, check.last_seq, last_seq):
+        signed = checkpoints.read_stored(chat_id, after=check.last_seq, until=page[-1].seq)
+        for seq in signed.bad:
+            check.add_problem(LogProblemKind.CHECKPOINT_CHANGED, seq)
         for row in page:
-            check.add_entry(logged(row))
+            check.add_entry(logged(row), signed=signed.heads.get(row.seq))
+
+
+def _add_head(check: LogCheck, chat: Chat) -> None:
+    """Compare the end of the log with the head that its locked chat records, and signed heads."""
+    check.add_head(chat.last_seq, _head(chat))
+    if LogCheckpoint.objects.filter(chat=chat, seq__gt=chat.last_seq).exists():
+        # The end of the log was removed, and the chat's row changed to match.
+        check.add_problem(LogProblemKind.ENTRY_MISSING, chat.last_seq + 1)
+
+
+def _add_changed(check: LogCheck, suspects: CheckTable[bool]) -> None:
+    """Compare messages that did not match once more, now that their chat is locked."""
+    for page in _pages(suspects.items()):
+        for row in Message.objects.filter(pk__in=dict(page)).order_by("seq"):
+            kind = _problem(check, row)
+            if kind is not None and not _was_erased_meanwhile(check, row):
+                check.add_problem(kind, row.seq)
 
 
 def _is_emptied(chat: Chat) -> bool:
@@ -132,12 +166,15 @@ def _problem(check: LogCheck, row: Message) -> LogProblemKind | None:
         is_empty = not row.content and not row.content_items
         is_deleted = is_empty and check.vouches_for_deletion(row.pk)
         return None if is_deleted else LogProblemKind.MESSAGE_CHANGED
-    said = {"content": row.content, "content_items": row.content_items}
+    try:
+        text = text_digest({"content": row.content, "content_items": row.content_items})
+    except ValueError:
+        return LogProblemKind.MESSAGE_CHANGED
     revision = row.revision or 0
     last = check.last_revision(row.pk)
     is_last = last is None or last == revision
     if not is_last or not check.has_text(
-        row.pk, seq=row.seq, revision=revision, text=text_digest(said)
+        row.pk, seq=row.seq, revision=revision, text=text
     ):
         return LogProblemKind.MESSAGE_CHANGED
     if not check.vouches_for(row.pk, seq=row.seq, revision=revision):
@@ -172,12 +209,15 @@ def _was_erased_meanwhile(check: LogCheck, row: Message) -> bool:
     return not row.content and now.filter(erased_digest__isnull=False).exists()
 
 
-def _missing(check: LogCheck, chat_id: str) -> list[int]:
-    """Return the places of messages that the log announced but that have no row."""
-    places = check.places
-    ids = list(places)
-    present: set[str] = set()
-    for start in range(0, len(ids), PAGE):
-        rows = Message.objects.filter(chat_id=chat_id, pk__in=ids[start : start + PAGE])
-        present.update(rows.values_list("pk", flat=True))
-    return [seq for message_id, seq in places.items() if message_id not in present]
+def _missing(check: LogCheck, chat_id: str) -> Iterator[tuple[str, int]]:
+    """Yield the messages that the log announced but that have no row, with their places."""
+    for page in _pages(check.announced.items()):
+        rows = Message.objects.filter(chat_id=chat_id, pk__in=dict(page))
+        present = set(rows.values_list("pk", flat=True))
+        yield from ((pk, entry.seq) for pk, entry in page if pk not in present)
+
+
+def _pages(items: Iterable[Item]) -> Iterator[list[Item]]:
+    remaining = iter(items)
+    while page := list(islice(remaining, PAGE)):
+        yield page

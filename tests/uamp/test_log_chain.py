@@ -187,10 +187,10 @@ def test_the_head_shows_a_log_that_was_cut() -> None:
 
 def test_a_signed_head_of_another_hash_shows() -> None:
     entries = log()
-    heads = {3: entries[2].chain_hash or b"", 5: b"\1" * 32}
-    check = LogCheck(CHAT, heads=heads)
+    heads = {3: entries[2].chain_hash, 5: b"\1" * 32}
+    check = LogCheck(CHAT)
     for entry in entries:
-        check.add_entry(entry)
+        check.add_entry(entry, signed=heads.get(entry.seq))
     assert check.finish().problems == (LogProblem(kind=LogProblemKind.CHECKPOINT_CHANGED, seq=5),)
 
 
@@ -216,7 +216,8 @@ def test_messages_are_compared_with_their_revisions() -> None:
     assert not check.has_text("msg_4", seq=1, revision=0, text=text)
     assert (check.last_revision("msg_3"), check.last_revision("msg_9")) == (1, None)
     assert (check.is_deleted("msg_4"), check.is_deleted("msg_3")) == (True, False)
-    assert check.places == {f"msg_{n}": n for n in range(2, 6)}
+    places = {message_id: entry.seq for message_id, entry in check.announced.items()}
+    assert places == {f"msg_{n}": n for n in range(2, 6)}
     assert (check.last_seq, check.chain_hash) == (9, None)
 
 

@@ -1,9 +1,8 @@
 """Verifies that an exported chat is complete and its answers and log are unchanged.
 
 ``check`` reads the file; ``answers`` verifies the signatures of answers and receipts, ``log`` the
-hash chain; ``json_form`` splits a JSON export into parts, ``reading`` parses them, and ``spool``
-keeps what is compared at the end. ``receipt`` verifies a downloaded receipt, ``message`` an
-answer or the proof of a single message.
+hash chain; ``json_form`` splits a JSON export into parts, and ``reading`` parses them. ``receipt``
+verifies a downloaded receipt, ``message`` an answer or the proof of a single message.
 """
 
 from uamp.client.exports.check import ExportCheck, ExportSummary, check_export

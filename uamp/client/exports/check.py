@@ -1,20 +1,21 @@
 """Verifies that an exported chat is complete, by its final count and SHA-256 (docs/rest.md)."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
-from uamp.client.errors import ExportCutError
+from uamp.client.errors import ClientError, ExportCutError
 from uamp.client.exports.answers import ExportedAnswers, ExportedAnswersCheck
 from uamp.client.exports.json_form import ExportPart, begins_json, parts_of
 from uamp.client.exports.log import ExportedLog, ExportedLogCheck
 from uamp.client.exports.reading import object_of
-from uamp.client.exports.spool import Spool
 from uamp.log_check import SENTENCES
+from uamp.spool import TMPDIR_ADVICE, Spool, SpoolError
 from uamp.transparency.notes import Witness
 
 
@@ -112,13 +113,15 @@ class ExportCheck:
     def _add_message(self, message: dict[str, Any], line: bytes) -> None:
         self._count += 1
         self._digest.update(line)
-        self._log.add_message(message)
-        self._answers.add_message(message)
+        with _spooled():
+            self._log.add_message(message)
+            self._answers.add_message(message)
 
     def _add_log(self, line: dict[str, Any]) -> None:
         self._log_lines += 1
         if line.get("type") == "entry":
-            self._log.add_entry(line)
+            with _spooled():
+                self._log.add_entry(line)
         else:
             self._log.add_checkpoint(line.get("note"), line.get("tree"))
 
@@ -145,16 +148,18 @@ class ExportCheck:
                 "The messages do not match the checksum: the file was changed.",
                 code="export_changed",
             )
-        if self._answers.message_count != self._count:
-            # Another reader may show the first of them, where the last one is verified.
-            raise ExportCutError("Two messages have the same id.", code="export_changed")
+        with _spooled():
+            if self._answers.message_count != self._count:
+                # Another reader may show the first of them, where the last one is verified.
+                raise ExportCutError("Two messages have the same id.", code="export_changed")
+            log, answers = self._checked_log(), self._checked_answers(self._end.get("keys"))
         return ExportSummary(
             chat_id=str(self._chat.get("id", "")),
             title=str(self._chat.get("title", "")),
             count=self._count,
             sha256=self._digest.hexdigest(),
-            log=self._checked_log(),
-            answers=self._checked_answers(self._end.get("keys")),
+            log=log,
+            answers=answers,
         )
 
     def _checked_log(self) -> ExportedLog | None:
@@ -177,6 +182,15 @@ class ExportCheck:
                 code="export_changed",
             )
         return answers
+
+
+@contextmanager
+def _spooled() -> Iterator[None]:
+    """Raise a failure of the temporary files as a ClientError."""
+    try:
+        yield
+    except SpoolError as error:
+        raise ClientError(str(error), code="no_temporary_space", what_to_do=TMPDIR_ADVICE) from None
 
 
 def check_export(

@@ -183,7 +183,8 @@ class ExportedLogCheck:
         except OverflowError:
             raise ExportCutError("An entry has no time.", code="export_changed") from None
         if self._entries is None:
-            self._entries = LogCheck(self._chat_id, heads=self._heads(), tables=self._tables)
+            self._entries = LogCheck(self._chat_id, tables=self._tables)
+        head = self._head
         self._entries.add_entry(
             LoggedEntry(
                 seq=entry.seq,
@@ -193,7 +194,8 @@ class ExportedLogCheck:
                 payload=entry.event,
                 digest=digest,
                 chain_hash=chain_hash,
-            )
+            ),
+            signed=head.chain_hash if head is not None and head.seq == entry.seq else None,
         )
 
     def add_checkpoint(self, note: Any, tree: Any = None) -> None:
@@ -283,9 +285,6 @@ class ExportedLogCheck:
                 covered = entry.seq
             versions[entry.first_id] = _Versions(current=entry.seq, covered=covered)
         return versions
-
-    def _heads(self) -> dict[int, bytes]:
-        return {} if self._head is None else {self._head.seq: self._head.chain_hash}
 
 
 def _is_logged(check: LogCheck, message_id: str, message: _ExportedMessage) -> bool:

@@ -1,6 +1,7 @@
 """`manage.py audit_log [CHAT ...]`: verify the logs of chats, and the tree of their heads."""
 
 from argparse import ArgumentParser
+from itertools import islice
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -8,7 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from chat_app.log.verification import all_chats, check_log
 from chat_app.log_tree import checking
 from sessions_app.changed_answers import changed_answers
-from uamp.log_check import SENTENCES, LogProblem, LogProblemKind, LogSummary
+from uamp.log_check import PROBLEMS_MAX, SENTENCES, LogProblem, LogProblemKind, LogSummary
+from uamp.spool import TMPDIR_ADVICE, SpoolError
 from uamp_project.management.migrated import require_migrations
 
 
@@ -31,7 +33,10 @@ class Command(BaseCommand):
         require_migrations()
         checked = entries = unchained = erased = changed = 0
         for chat_id in options["chat"] or all_chats():
-            summary = check_log(chat_id)
+            try:
+                summary = check_log(chat_id)
+            except SpoolError as error:
+                raise CommandError(f"{error}. {TMPDIR_ADVICE}") from None
             if summary is None:
                 if options["chat"]:
                     raise CommandError(f"There is no chat {chat_id}.")
@@ -41,9 +46,11 @@ class Command(BaseCommand):
             unchained += summary.unchained
             erased += summary.erased
             changed += not summary.is_intact
-            answers = list(changed_answers(chat_id, last_seq=summary.last_seq))
+            found = changed_answers(chat_id, last_seq=summary.last_seq)
+            answers = list(islice(found, PROBLEMS_MAX))
+            more = sum(1 for _ in found)
             changed += bool(answers) and summary.is_intact
-            self._report(chat_id, summary, answers, every=options["verbosity"] > 1)
+            self._report(chat_id, summary, answers, more, every=options["verbosity"] > 1)
         outside = (
             f" {unchained} of them are outside the chain: they are older." if unchained else ""
         )
@@ -73,13 +80,15 @@ class Command(BaseCommand):
         return found.is_intact
 
     def _report(
-        self, chat_id: str, summary: LogSummary, answers: list[int], *, every: bool
+        self, chat_id: str, summary: LogSummary, answers: list[int], more: int, *, every: bool
     ) -> None:
+        """Print what was found in a chat; `more` changed answers are not in the list."""
         rows = [LogProblem(kind=LogProblemKind.ANSWER_CHANGED, seq=seq) for seq in answers]
         for problem in (*summary.problems, *rows):
             sentence = SENTENCES[problem.kind]
             self.stdout.write(f"{chat_id}#{problem.seq}: {problem.kind}. {sentence}")
-        if (more := summary.problem_count - len(summary.problems)) > 0:
+        more += summary.problem_count - len(summary.problems)
+        if more:
             self.stdout.write(f"{chat_id}: {more} more problems")
         if every and summary.is_intact and not answers:
             erased = f", {summary.erased} with erased bodies" if summary.erased else ""

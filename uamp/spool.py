@@ -13,12 +13,13 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import msgspec
 
-from uamp.client.errors import ClientError
-
 Row = TypeVar("Row")
 
 BYTES_IN_MEMORY: Final = 128 * 1024
 """The size of the rows that a table keeps in memory, encoded."""
+
+TMPDIR_ADVICE: Final = "Set TMPDIR to a folder with free space."
+"""What to do about a SpoolError."""
 
 _PAGE: Final = 100
 _CREATE: Final = "CREATE TABLE rows (number INTEGER PRIMARY KEY, key TEXT UNIQUE, row BLOB)"
@@ -30,10 +31,14 @@ _READ_ALL: Final = "SELECT key, row FROM rows ORDER BY number"
 _COUNT: Final = "SELECT count(*) FROM rows"
 
 
+class SpoolError(Exception):
+    """The temporary file of a table cannot be used, for instance because the disk is full."""
+
+
 class SpooledTable(Generic[Row]):
     """Rows by key, in the order in which their keys were added. For use by one task or thread.
 
-    Rows are encoded as JSON. All methods raise ClientError if the file cannot be written.
+    Rows are encoded as JSON. All methods raise SpoolError if the file cannot be written or read.
     """
 
     def __init__(self, kind: type[Row]) -> None:
@@ -149,12 +154,8 @@ def _next(rows: sqlite3.Cursor) -> list[tuple[str, bytes]]:
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Raise a failure of the file as a ClientError."""
+    """Raise a failure of the file as a SpoolError."""
     try:
         yield
     except sqlite3.Error as error:
-        raise ClientError(
-            f"The temporary file cannot be used: {error}",
-            code="no_temporary_space",
-            what_to_do="Set TMPDIR to a folder with free space.",
-        ) from None
+        raise SpoolError(f"The temporary file cannot be used: {error}") from None
