@@ -92,10 +92,11 @@ def fetch(
 
 
 class Posted(NamedTuple):
-    """The status of a response, and the seconds of its Retry-After; None without a number."""
+    """The status of a response, the seconds of its Retry-After or None, and its body if read."""
 
     status: int
     retry_after: int | None = None
+    data: bytes = b""
 
 
 def post(
@@ -104,13 +105,15 @@ def post(
     *,
     body: bytes,
     headers: Mapping[str, str],
+    reads_answer: bool = False,
     tls: ssl.SSLContext | None = None,
     resolve: Resolve | None = None,
 ) -> Posted:
     """Post a body to a URL and return the response's status and when to retry; raises Unreachable.
 
-    Redirects are not followed and the response's body is not read. Everything together takes at
-    most `policy.seconds`.
+    Redirects are not followed. The response's body is read only with `reads_answer`; TooLarge is
+    raised if it has more than `policy.max_bytes`. Everything together takes at most
+    `policy.seconds`.
     """
     sending = _Fetch(
         policy=policy,
@@ -122,7 +125,7 @@ def post(
         deadline=time.monotonic() + policy.seconds,
     )
     try:
-        return sending.post(url, body)
+        return sending.post(url, body, reads_answer=reads_answer)
     except Unreachable as error:
         logger.warning("nothing was posted to an address: %s", error.reason)
         raise
@@ -159,17 +162,18 @@ class _Fetch:
             url = _joined(target.url, answer)
         raise Unreachable(f"{place}: more than {REDIRECTS} redirects")
 
-    def post(self, url: str, body: bytes) -> Posted:
-        """Post a body and return the response's status and Retry-After."""
+    def post(self, url: str, body: bytes, *, reads_answer: bool) -> Posted:
+        """Post a body and return the response's status and Retry-After, and its body if wanted."""
         target = check_url(url, self.policy)
         found = self.resolve(target.host, target.port, _left(self.deadline))
         try:
             with self._sent("POST", target, check_addresses(target, found), body) as response:
-                headers = {name.lower(): value for name, value in response.headers}
-                after = headers.get(b"retry-after", b"")
+                headers = _headers(response)
+                after = headers.get("retry-after", b"")
                 seconds = int(after) if _SECONDS.fullmatch(after) else None
-                return Posted(response.status, seconds)
-        except _HTTP_ERRORS as error:
+                data = self._body(response, headers) if reads_answer else b""
+                return Posted(response.status, seconds, data)
+        except (*_HTTP_ERRORS, zlib.error) as error:
             raise Unreachable(f"{target.place}: {type(error).__name__} {error}") from error
 
     @contextmanager
@@ -203,7 +207,7 @@ class _Fetch:
         """Return the response of one address, or its Location if it redirects."""
         try:
             with self._sent("GET", target, addresses) as response:
-                got = {name.decode("latin-1").lower(): value for name, value in response.headers}
+                got = _headers(response)
                 if response.status in _REDIRECT_STATUS and "location" in got:
                     return got["location"]
                 data = self._body(response, got)
@@ -279,6 +283,10 @@ def _joined(base: httpx.URL, location: bytes) -> str:
         return str(base.join(location.decode("utf-8", "replace")).copy_with(fragment=None))
     except (httpx.InvalidURL, ValueError) as error:
         raise Unreachable(f"a redirect leads to an invalid URL: {error}") from error
+
+
+def _headers(response: httpcore.Response) -> dict[str, bytes]:
+    return {name.decode("latin-1").lower(): value for name, value in response.headers}
 
 
 def _content_type(header: bytes) -> tuple[str, str | None]:

@@ -27,7 +27,16 @@ class NotAWitness(Exception):
 
 def witnesses() -> list[Witness]:
     """Return the witnesses of UAMP_WITNESSES."""
-    return [Witness.parse(one) for one in settings.UAMP_WITNESSES]
+    return list(addresses())
+
+
+def addresses() -> dict[Witness, str]:
+    """Return the witnesses with their addresses, "" for one that fetches checkpoints itself."""
+    found = {}
+    for item in settings.UAMP_WITNESSES:
+        key, _, address = item.partition(" ")
+        found[Witness.parse(key)] = address.strip()
+    return found
 
 
 def add_cosignatures(note: str, now: datetime) -> TreeCheckpoint:

@@ -18,6 +18,7 @@ from chat_app.digests.tasks import look_for_unread
 from chat_app.log.checkpoints import BATCH, sign_heads
 from chat_app.log_tree.growth import BATCH as TREE_BATCH
 from chat_app.log_tree.growth import grow
+from chat_app.log_tree.submission import submissions_due, submit, take_answer
 from chat_app.push.tasks import send_news
 from chat_app.search import index
 from payments_app import services as ledger_services
@@ -34,6 +35,7 @@ from uamp import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from chat_app.log_tree.submission import Submission
     from sessions_app.connected.agent_socket import AgentSocket, RegisteredAgent
     from sessions_app.process.registry import Process
 
@@ -238,10 +240,15 @@ async def sign_grown_logs() -> None:
 
 
 async def grow_tree() -> None:
-    """Add signed heads to the tree and sign its new head (chat_app.log_tree.growth)."""
+    """Add signed heads to the tree, sign its new head and have witnesses cosign it."""
     for _ in range(CHECKPOINT_BATCHES):
         if await database.run(grow, timezone.now()) < TREE_BATCH:
-            return
+            break
+    for due in await database.run(submissions_due):
+        submission: Submission | None = due
+        while submission is not None:
+            answer = await asyncio.to_thread(submit, submission)
+            submission = await database.run(take_answer, submission, answer, timezone.now())
 
 
 async def _repeat(job: PeriodicJob) -> None:

@@ -114,13 +114,18 @@ def items(name: str, default: str = "") -> list[str]:
 
 
 def witnesses(name: str) -> list[str]:
-    """Return comma-separated verifier keys of witnesses (C2SP tlog-cosignature)."""
+    """Return comma-separated witnesses: verifier keys (C2SP), each with an optional address."""
     found = items(name)
     for item in found:
+        key, _, address = item.partition(" ")
         try:
-            Witness.parse(item)
+            Witness.parse(key)
         except ValueError:
             raise _refused(name, item, "the verifier key of a witness: <name>+<id>+<key>") from None
+        if address and not address.startswith(("https://", "http://")):
+            raise _refused(
+                name, item, "a verifier key, a space, and the https address of a witness"
+            )
     return found
 
 

@@ -21,7 +21,8 @@ UAMP_SIGNATURE_ALGORITHM = choice("UAMP_SIGNATURE_ALGORITHM", "RS256", ("RS256",
 # How often the head of a growing log is signed; it is also signed on request.
 UAMP_CHECKPOINT_MINUTES = integer("UAMP_CHECKPOINT_MINUTES", 60, least=1)
 
-# The verifier keys of witnesses, whose cosignatures of the tree of log heads are published.
+# The verifier keys of witnesses, whose cosignatures of the tree of log heads are published, each
+# with the address at which it takes checkpoints, if the server is to submit them.
 UAMP_WITNESSES = witnesses("UAMP_WITNESSES")
 
 UAMP_JWT_ISSUERS = jwt_issuers("UAMP_JWT_ISSUERS")
