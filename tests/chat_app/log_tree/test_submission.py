@@ -150,8 +150,10 @@ def test_a_tree_that_does_not_continue_is_not_cosigned(
     assert f"{NAME} refused the checkpoint" in caplog.text
 
 
-def test_an_unreachable_witness_is_asked_again(witness: Program) -> None:
-    witness.end()
+def test_an_unreachable_witness_is_asked_again(ada: User, settings: Settings) -> None:
+    settings.UAMP_FETCH_ALLOW_HOSTS = ["127.0.0.1:1"]
+    settings.UAMP_WITNESSES = [f"{verifier_key()} http://127.0.0.1:1"]
+    add_leaf(ada)
     assert ask() == [0]
     assert not TreeCosignature.objects.exists()
     assert len(submission.submissions_due()) == 1
