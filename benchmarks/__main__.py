@@ -44,8 +44,10 @@ COMMANDS: Final = {
     "fanout": Command("chats", "an answer that streams to 100 members, in one process and in two"),
     "connected": Command(
         "agents",
-        "a turn of a connected and of a remote agent against a hosted one, and 10,000 registered"
-        " agents",
+        "a turn of a connected and of a remote agent against a hosted one",
+    ),
+    "daemons": Command(
+        "agents", "1,000 daemons with 10,000 agents on two processes, and a restart of these"
     ),
     "users": Command("chats", "what people who read, write and ask cost, and how long they wait"),
     "joins": Command("chats", "1,000 people who join a chat within a minute"),

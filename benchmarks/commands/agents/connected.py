@@ -1,44 +1,31 @@
-"""Compare connected and remote agents with hosted ones, and register many daemons.
+"""Compare connected and remote agents with hosted ones.
 
 The same turn of 20 deltas by the scripted agent, by a daemon connected to the asker's process, by
 one connected to another process, to which the run moves, and by the scripted agent of the other
 process, called at its address over several protocols (PostgreSQL and Redis). CPU covers all server
-processes and PostgreSQL; for a remote agent that is two stored answers. Then `--daemons` sockets
-register `--agents` agents each at two processes; one process is killed, and its daemons reconnect
-to the other.
+processes and PostgreSQL; for a remote agent that is two stored answers.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import statistics
-import subprocess
-import sys
-import time
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import AGENT, gauges, results, servers, turn_runs
+from benchmarks.commands.agents.daemons import daemons, seconds_until, settings_of
 from benchmarks.daemon_client import DaemonOrder
-from benchmarks.rounds import measure, ratio, spread
+from benchmarks.rounds import measure, ratio
 from benchmarks.turn_runs import TurnTarget
-from tests import services
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from benchmarks.servers import Data, Server
 
-LIMITS: Final = {
-    "UAMP_CONNECTED_AGENTS": "1000000",
-    "UAMP_DAEMON_ANSWERS": "1000",
-    "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
-}
 REMOTE: Final = {"uamp": "", "a2a": "/a2a", "completions": "/v1"}
 """The protocols of the remote agents, and their paths below that of the agent."""
 KINDS: Final = (
@@ -61,52 +48,13 @@ class DaemonTarget(TurnTarget):
         return web + sum(gauges.cpu_seconds(one.pid) for one in self.holders), writers, database
 
 
-@contextmanager
-def daemons(order: DaemonOrder) -> Iterator[subprocess.Popen[str]]:
-    """Run daemons until the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.daemon_client"],
-        cwd=servers.ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        if process.stdin is None:
-            raise RuntimeError("the daemons have no input")
-        process.stdin.write(json.dumps(asdict(order)) + "\n")
-        process.stdin.flush()
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def seconds_until(process: subprocess.Popen[str], word: str) -> float:
-    """Read the word that the daemons print, and return the seconds printed with it."""
-    found, _, seconds = turn_runs.read_line(process).partition(" ")
-    if found != word:
-        raise RuntimeError(f"the daemons are {found}, not {word}")
-    return float(seconds)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cells in shuffled turns, then register many daemons."""
     parser = results.parser("connected", __doc__)
     parser.add_argument("--sockets", type=int, nargs="+", default=[1, 16], metavar="N")
-    parser.add_argument("--daemons", type=int, default=1000, metavar="N", help="0 for none")
-    parser.add_argument("--agents", type=int, default=10, metavar="N", help="of each daemon")
     parser.set_defaults(database=["postgresql"])
     chosen = parser.parse_args(arguments)
-    redis_url = services.running_redis()
-    if redis_url is None:
-        raise SystemExit("No Redis answers; set TEST_REDIS_URL.")
-    settings = {
-        **LIMITS,
-        "REDIS_URL": redis_url,
-        "REDIS_PREFIX": f"bench{os.getpid()}",
-        **results.settings_of(chosen),
-    }
+    settings = settings_of(results.settings_of(chosen))
     with results.Results("connected", chosen.results) as kept, ExitStack() as stack:
         (database,) = results.databases_of(chosen)
         ports = [servers.free_port(), servers.free_port()]
@@ -115,8 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         program = servers.of_ours(data)
         pair = [stack.enter_context(servers.serving(program, port)) for port in ports]
         _measure_turns(chosen, kept, data, pair)
-        if chosen.daemons:
-            _register_many(chosen, kept, data, pair)
 
 
 def _remote_agents(port: int) -> list[dict[str, Any]]:
@@ -174,38 +120,3 @@ def _measure_turns(
             name = f"connected.{kind.replace(' ', '_')}.{sockets}"
             kept.add(f"{name}.cpu", cpu)
             kept.add(f"{name}.first", first)
-
-
-def _register_many(
-    chosen: Namespace,
-    kept: results.Results,
-    data: Data,
-    pair: Sequence[Server],
-) -> None:
-    before = [gauges.pss_bytes(server.pid) for server in pair]
-    order = DaemonOrder(
-        ports=[server.port for server in pair],
-        token=data.token,
-        prefix="many",
-        daemons=chosen.daemons,
-        agents=chosen.agents,
-    )
-    with daemons(order) as process:
-        ready = seconds_until(process, "ready")
-        time.sleep(2)
-        grown = sum(gauges.pss_bytes(one.pid) for one in pair) - sum(before)
-        os.kill(pair[1].pid, signal.SIGKILL)
-        back = seconds_until(process, "back")
-        time.sleep(2)
-        alone = gauges.pss_bytes(pair[0].pid)
-    count = chosen.daemons * chosen.agents
-    print(
-        f"{chosen.daemons} daemons, {count} agents: registered in {ready:.1f} s"
-        f" ({count / ready:.0f}/s); {grown / count / 1024:.1f} KiB an agent"
-        f" ({grown / chosen.daemons / 1024:.0f} KiB a socket with {chosen.agents});"
-        f" all back {back:.1f} s after one of two processes was killed;"
-        f" the other one has {alone / 2**20:.0f} MiB then"
-    )
-    kept.add("connected.ready", spread([ready]), "s")
-    kept.add("connected.back", spread([back]), "s")
-    kept.add("connected.agent", spread([grown / count / 1024]), "KiB")
