@@ -85,10 +85,15 @@ class OnwardPayments:
         self._left -= submitted
         self._submitted.append(submitted)
 
+    def withdrawn(self) -> None:
+        """Note that the last payment was not submitted after all."""
+        if self._submitted:
+            self._left += self._submitted.pop()
+
     def refused(self) -> None:
         """Note that the other side says that it rejected the last payment."""
-        if self._submitted and self._trusts_cost:
-            self._left += self._submitted.pop()
+        if self._trusts_cost:
+            self.withdrawn()
 
     async def settle(self, cost: Decimal | None = None) -> None:
         """Charge the budget with what the inference cost, at most what was submitted."""

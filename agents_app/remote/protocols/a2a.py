@@ -22,6 +22,7 @@ from agents_app.remote.protocols.server import RemoteServer
 from agents_app.remote.tasks import Ids
 from upp import ErrorCode, LLMRequest, LLMResponse, StreamEvent
 from upp.json_values import plain
+from upp.providers.http.connections import read_body
 from upp.providers.http.failures import Failures
 from upp.providers.http.transport import HttpModel
 from upp.stream import Emit, EventDelta
@@ -142,7 +143,7 @@ class A2aServer(RemoteServer):
                 silent=self.called.silent,
             )
             try:
-                data = await response.content.read(settings.UAMP_REMOTE_ANSWER_BYTES + 1)
+                data = await read_body(response, settings.UAMP_REMOTE_ANSWER_BYTES)
             finally:
                 response.close()
         if response.status != HTTPStatus.OK:

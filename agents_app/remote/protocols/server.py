@@ -7,22 +7,25 @@ import logging
 from abc import abstractmethod
 from collections import deque
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Any, Protocol
 
 import aiohttp
+import msgspec
 from django.conf import settings
 
 from agents_app.outbound.rules import Target
 from agents_app.remote import hops
 from agents_app.remote.addresses import session_of
-from agents_app.remote.onward import OnwardPayments
+from agents_app.remote.onward import CURRENCY, OnwardPayments, OverBudget
+from agents_app.remote.protocols.demands import PAYMENT, TokenDemand, demand_in
 from agents_app.remote.tasks import Ids, TrackedTask
 from uamp.events import Event
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, ProviderConfig, StreamEvent
 from upp.json_values import plain
-from upp.providers.http.connections import HttpSession
+from upp.providers.http.connections import HttpSession, read_body
 from upp.providers.http.failures import Failures
-from upp.providers.http.transport import Answer, HttpProvider, Post
+from upp.providers.http.transport import Answer, HttpProvider, Post, Refusal
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +76,13 @@ class Shown:
 
 
 TELL_SECONDS = 5.0
+TOKEN_BYTES = 16 * 1024
+TOKEN_SECONDS = 3600
+"""When a token expires; then what an answer left of it returns to its account."""
+
+
+class _IssuedToken(msgspec.Struct):
+    token: str
 
 
 class Asking(Protocol):
@@ -98,6 +108,7 @@ class RemoteServer(HttpProvider):
         self.called = called
         self.shown = shown
         self._sent: Any = None
+        self._is_paid = False
         config = ProviderConfig(
             base_url=called.url,
             api_key=called.key,
@@ -121,6 +132,7 @@ class RemoteServer(HttpProvider):
     ) -> Post:
         """Return the request to post; raises UPPError INVALID_REQUEST."""
         del config
+        self._is_paid = False
         self._sent = self.body(model_id, request)
         return Post(url=self.path, body=self._sent, headers=self.credentials(key))
 
@@ -132,6 +144,59 @@ class RemoteServer(HttpProvider):
     def credentials(self, key: str | None) -> dict[str, str]:
         """Return the headers that carry the key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
+
+    async def after_refusal(self, post: Post, refusal: Refusal, failures: Failures) -> Post | None:
+        """Pay a demand (x402) once, within the budget, with a token of the agent's server."""
+        payments = self.called.payments
+        if refusal.status != HTTPStatus.PAYMENT_REQUIRED or payments is None:
+            return None
+        if self._is_paid:
+            payments.refused()
+            return None
+        demand = demand_in(refusal.headers, refusal.body)
+        if demand is None or self.called.key is None:
+            return None
+        try:
+            await payments.reserve(demand.amount, CURRENCY)
+        except OverBudget as error:
+            message = f"The agent failed: it requires a payment: {error}"
+            raise failures.error(message, ErrorCode.QUOTA_EXCEEDED) from error
+        self._is_paid = True
+        try:
+            token = await self._token_for(demand)
+        except BaseException:
+            payments.withdrawn()
+            raise
+        return replace(post, headers={**post.headers, PAYMENT: demand.header(token)})
+
+    async def _token_for(self, demand: TokenDemand) -> str:
+        """Return a token for a demand, from the account there of the key's owner."""
+        url = f"{self.called.target.place}/api/payments/tokens"
+        failures = Failures(provider=self.name, key=self.called.key, url=url)
+        headers = {
+            "Content-Type": "application/json",
+            **RemoteServer.credentials(self, self.called.key),
+            **self.config.headers,
+        }
+        wanted = {
+            "amount": demand.amount,
+            "currency": CURRENCY,
+            "audience": [demand.payee],
+            "expiresIn": TOKEN_SECONDS,
+        }
+        session = session_of(self.called.target)
+        with failures.translated():
+            response = await session.post(
+                url, headers=headers, body=plain.encode(wanted), silent=self.called.silent
+            )
+            try:
+                data = await read_body(response, TOKEN_BYTES)
+            finally:
+                response.close()
+            if response.status != HTTPStatus.CREATED:
+                message = f"The agent failed: its server issued no token (HTTP {response.status})."
+                raise failures.error(message, ErrorCode.QUOTA_EXCEEDED)
+            return msgspec.json.decode(data, type=_IssuedToken).token
 
     def answer(self, request: LLMRequest, failures: Failures) -> Answer:
         """Return an empty answer to a request, with its limits applied."""

@@ -99,6 +99,14 @@ def _tls(file: str | None, directory: str | None) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certifi.where())
 
 
+async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Read a response until its end or until there are more than `most` bytes."""
+    body = b""
+    while len(body) <= most and (piece := await response.content.readany()):
+        body += piece
+    return body
+
+
 class HttpSession:
     """Requests of one event loop; only its tasks may use it."""
 

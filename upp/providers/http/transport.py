@@ -24,6 +24,7 @@ from upp.config.retry import NoRetry, retrying
 from upp.errors import ErrorCode, UPPError
 from upp.json_values import plain
 from upp.model import EmittingModel, LLMCapabilities, LLMRequest, LLMResponse
+from upp.providers.http.connections import read_body
 from upp.providers.http.failures import Failures, request_id_of
 from upp.providers.http.server import VendorServer, with_bounded_usage
 from upp.providers.http.sse import EventReader, TextReader
@@ -49,6 +50,15 @@ class Post:
     url: str
     body: Mapping[str, Any]
     headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """A response without an answer; its body is cut after some ERROR_BODY_BYTES."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class Answer(Protocol):
@@ -93,6 +103,11 @@ class HttpProvider(VendorServer):
     @abstractmethod
     def answer(self, request: LLMRequest, failures: Failures) -> Answer:
         """Return an empty answer to a request."""
+
+    async def after_refusal(self, post: Post, refusal: Refusal, failures: Failures) -> Post | None:
+        """Return the request to send next, such as a paid one, or None to fail; raises UPPError."""
+        del post, refusal, failures
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,19 +161,8 @@ class _Inference:
         post = server.post(self._model.model_id, request, config, key)
         failures = Failures(provider=server.name, key=key, url=post.url)
         answer = server.answer(request, failures)
-        body = _content(post, failures)
-        with failures.translated():
-            response = await server.session(config).post(
-                post.url,
-                headers=_headers(post, config),
-                body=body,
-                silent=SILENT_SECONDS if config.timeout is None else config.timeout,
-            )
+        response, sent = await self._respond(post, config, failures)
         try:
-            if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-                with failures.translated():
-                    refusal = await _error_body(response)
-                raise failures.refused(response.status, response.headers, refusal)
             is_json = server.takes_json and response.content_type == "application/json"
             reader = TextReader() if is_json else EventReader()
             reading = _Reading(response.content, answer, failures, reader, most=server.answer_bytes)
@@ -173,7 +177,7 @@ class _Inference:
             if not self._began:
                 raise failures.no_stream(reading.head)
             finished = with_bounded_usage(
-                _finished(answer, failures), config, sent=len(body), received=reading.received
+                _finished(answer, failures), config, sent=sent, received=reading.received
             )
         except UPPError as error:
             error.request_id = error.request_id or request_id_of(response.headers)
@@ -184,6 +188,33 @@ class _Inference:
         await self._emit(StreamEvent(type="message_stop", delta=EventDelta(usage=finished.usage)))
         request_id = request_id_of(response.headers)
         return replace(finished, request_id=request_id) if request_id else finished
+
+    async def _respond(
+        self, post: Post, config: ProviderConfig, failures: Failures
+    ) -> tuple[aiohttp.ClientResponse, int]:
+        """Send a request until it is not refused; return the response and the bytes sent."""
+        server, next_post = self._model.server, post
+        while True:
+            body = _content(next_post, failures)
+            with failures.translated():
+                response = await server.session(config).post(
+                    next_post.url,
+                    headers=_headers(next_post, config),
+                    body=body,
+                    silent=SILENT_SECONDS if config.timeout is None else config.timeout,
+                )
+            if HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+                return response, len(body)
+            try:
+                with failures.translated():
+                    data = await read_body(response, ERROR_BODY_BYTES)
+            finally:
+                response.close()
+            refusal = Refusal(status=response.status, headers=response.headers, body=data)
+            again = await server.after_refusal(next_post, refusal, failures)
+            if again is None:
+                raise failures.refused(refusal.status, refusal.headers, refusal.body)
+            next_post = again
 
 
 def _finished(answer: Answer, failures: Failures) -> LLMResponse:
@@ -214,13 +245,6 @@ def _headers(post: Post, config: ProviderConfig) -> dict[str, str]:
         for name, value in headers.items()
     }
     return dict(by_name.values())
-
-
-async def _error_body(response: aiohttp.ClientResponse) -> bytes:
-    body = b""
-    while len(body) <= ERROR_BODY_BYTES and (piece := await response.content.readany()):
-        body += piece
-    return body
 
 
 class _Reading:
