@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from tests.client import TERMINAL, UampClient, output_text, text_of
+from tests.client import TERMINAL, output_text, text_of
 from tests.faults.daemon_matrix import DaemonFixture, make_plan, run_point
+from tests.faults.held_daemons import ASKER, HOLDER, client_of, daemon_at, end_of
 from tests.faults.kill_daemons import AGENT, ANSWER
 from tests.faults.kill_servers import NoServices, running_servers
-from tests.sessions_app.connected.daemons import Daemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.client import Frame
     from tests.faults.kill_servers import ServerGroup
 
 POINTS = 5
 SEED = 7
-ASKER, HOLDER = 0, 1
 
 pytestmark = [pytest.mark.long, pytest.mark.redis, pytest.mark.timeout(400)]
 
@@ -43,26 +41,6 @@ def group(fixture: DaemonFixture) -> ServerGroup:
     """Return the servers, without a daemon."""
     fixture.stop()
     return fixture.group
-
-
-def client_of(group: ServerGroup, **fields: Any) -> UampClient:
-    """Return a client at the server of the asker, with a session of the agent."""
-    headers = {"Authorization": f"Bearer {group.token}"}
-    client = UampClient(f"ws://127.0.0.1:{group.ports[ASKER]}/uamp", headers=headers)
-    client.create_session(agent=AGENT, **fields)
-    return client
-
-
-def daemon_at(fixture: DaemonFixture, server: int) -> Daemon:
-    """Return a daemon that is registered at a server."""
-    daemon = Daemon(UampClient(f"ws://127.0.0.1:{fixture.group.ports[server]}/ws"))
-    daemon.register(AGENT, fixture.token)
-    return daemon
-
-
-def end_of(client: UampClient) -> Frame:
-    """Return the terminal event of an answer."""
-    return client.until(*TERMINAL)[-1]
 
 
 def test_the_run_goes_to_the_process_that_holds_the_socket(
