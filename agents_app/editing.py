@@ -169,7 +169,7 @@ def _problems(agent: Agent, key: str | None, delegates: Collection[str]) -> dict
             found["protocol"] = NOT_FOR_PEERS
     elif agent.kind == AgentKind.CONNECTED:
         # Only its daemon knows what it answers with.
-        found = {}
+        found = _problems_of_options(agent)
     else:
         found = _problems_of_model(agent)
     if key and agent.kind != AgentKind.REMOTE:
@@ -181,6 +181,13 @@ def _problems(agent: Agent, key: str | None, delegates: Collection[str]) -> dict
     if missing := unknown_to_owner(delegates, agent.owner_id):
         found["delegates"] = f"No such agent: {', '.join(missing)}."
     return found
+
+
+def _problems_of_options(agent: Agent) -> dict[str, str]:
+    if unknown := unknown_options(agent.kind, agent.options):
+        return {"options": f"Unknown options: {', '.join(unknown)}."}
+    problem = problem_of(agent.kind, agent.options)
+    return {} if problem is None else {"options": problem}
 
 
 def _problems_of_model(agent: Agent) -> dict[str, str]:

@@ -278,7 +278,13 @@ class AgentForm(_AgentForm):
                 self.add_error("key", problem)
         if values.get("kind") != AgentKind.CONNECTED:
             self._check_model(values)
-        elif values.get("owner") is None:
+            return values
+        options = values.get("options") or {}
+        if unknown := unknown_options(AgentKind.CONNECTED, options):
+            self.add_error("options", f"Unknown options: {', '.join(unknown)}.")
+        elif (problem := problem_of(AgentKind.CONNECTED, options)) is not None:
+            self.add_error("options", problem)
+        if values.get("owner") is None:
             self.add_error("owner", "A connected agent needs an owner, whose daemon registers it.")
         return values
 

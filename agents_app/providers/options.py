@@ -71,6 +71,11 @@ class _RemoteOptions(_ProviderOptions):
     trusts_cost: bool = False
 
 
+class _ConnectedOptions(_ProviderOptions):
+    # Whether another daemon starts over if one is lost before it said anything.
+    starts_over: bool = True
+
+
 SPEECH_FORMATS = ("pcm16", "g711_ulaw", "g711_alaw")
 """The audio formats that a Realtime API accepts and produces."""
 # The formats that the providers' adapters can put into a request.
@@ -126,11 +131,13 @@ def unknown_options(provider: str, options: Mapping[str, Any]) -> list[str]:
     return sorted(set(options) - set(option_names(provider)))
 
 
-def _kind(provider: str) -> type[_Scripted | _OfModel | _RemoteOptions]:
+def _kind(provider: str) -> type[_Scripted | _OfModel | _RemoteOptions | _ConnectedOptions]:
     if provider == "scripted":
         return _Scripted
     if provider == "remote":
         return _RemoteOptions
+    if provider == "connected":
+        return _ConnectedOptions
     return _Realtime if provider == "openai_realtime" else _OfModel
 
 

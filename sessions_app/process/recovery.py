@@ -86,7 +86,7 @@ async def sweep(process: Process) -> None:
     if process.draining:
         return
     rows = await database.run(leases.claim_orphans, process.id, running=process.runs)
-    await _take_all(process, rows)
+    await _take_all(process, rows, was_given=False)
 
 
 async def take_over_dead(process: Process) -> None:
@@ -108,25 +108,26 @@ async def take_given(process: Process, response_ids: Sequence[str] | None = None
     Without ids, continue all of them, since a signal may have been lost.
     """
     if not process.draining:
-        await _take_all(process, await database.run(leases.claim_given, process.id, response_ids))
+        rows = await database.run(leases.claim_given, process.id, response_ids)
+        await _take_all(process, rows, was_given=True)
 
 
-async def _take_all(process: Process, rows: Sequence[Response]) -> None:
+async def _take_all(process: Process, rows: Sequence[Response], *, was_given: bool) -> None:
     for row in rows:
         try:
-            await _take_over(process, row)
+            await _take_over(process, row, was_given=was_given)
         except Exception:
             # One unreadable response must not stop the others. Its new lease expires, and the next
             # sweep tries it again.
             logger.exception("response %s could not be taken over", row.pk)
 
 
-async def _take_over(process: Process, row: Response) -> None:
+async def _take_over(process: Process, row: Response, *, was_given: bool) -> None:
     if row.cancel_requested_at is not None:
         await _end(process, row)
         return
     try:
-        context = await database.run(_continuation, row)
+        context = await database.run(_continuation, row, was_given=was_given)
     except (UnreadableCheckpointError, msgspec.ValidationError):
         # A retry would read the same data.
         logger.exception("response %s cannot continue", row.pk)
@@ -137,25 +138,28 @@ async def _take_over(process: Process, row: Response) -> None:
         process.runs.launch(context)
 
 
-def _continuation(row: Response) -> RunContext | None:
+def _continuation(row: Response, *, was_given: bool) -> RunContext | None:
     """Return the context for continuing a response, or None if it has to end.
 
-    Raises UnreadableCheckpointError and ValidationError for rows that this server cannot read.
+    `was_given` is whether its process handed it over, rather than died. Raises
+    UnreadableCheckpointError and ValidationError for rows that this server cannot read.
     """
     kept = checkpoints.load(row.pk)
-    return _continued(row, kept) if _can_continue(row, kept) else None
+    return _continued(row, kept) if _can_continue(row, kept, was_given=was_given) else None
 
 
-def _can_continue(row: Response, kept: ResponseCheckpoint | None) -> bool:
+def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_given: bool) -> bool:
     """Return whether an answer can be continued: from a wait, a step, or a tool that has run.
 
     An answer that crashes its process every time is not retried forever.
     """
     if row.session_id is None:
         return False
-    if agents.get_spec(row.agent_id).kind == AgentKind.CONNECTED:
+    spec = agents.get_spec(row.agent_id)
+    if spec.kind == AgentKind.CONNECTED:
         # The daemon that had started is gone; another one starts over unless there is output.
-        return row.fence - 1 <= HANDOVERS and not (row.output or row.text)
+        may_start = (was_given or spec.starts_over) and row.fence - 1 <= HANDOVERS
+        return may_start and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True
     if kept is not None:

@@ -3,7 +3,7 @@
 The daemon is another program, so its events are not trusted: ids are replaced with this server's,
 text is made storable, usage is capped by the bytes sent and received, and an event that breaks the
 protocol ends the answer with a typed error. If a daemon is lost before it has sent anything,
-another one is asked; after that, its loss ends the answer.
+another one is asked, unless the agent does not start over; after that, its loss ends the answer.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def run_connected(
             finished = await relay.run()
         except DaemonLost:
             answer.close(cancel=False)
-            if relay.has_begun:
+            if relay.has_begun or not spec.starts_over:
                 raise _interrupted(spec) from None
         except BaseException:
             answer.close(cancel=True)

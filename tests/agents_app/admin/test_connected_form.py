@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.forms.models import modelform_factory
 
 from agents_app import editing
@@ -35,6 +36,39 @@ def test_what_answers_is_checked_by_the_kind(
     form.cleaned_data = {**values, "options": {}}
     form.clean()
     assert set(form.errors) == wrong
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"starts_over": False}, None),
+        ({"starts_over": "no"}, "bool"),
+        ({"start_over": False}, "Unknown options: start_over"),
+        ({"script": "echo"}, "Unknown options: script"),
+    ],
+)
+def test_the_options_of_a_connected_agent_are_checked(
+    options: dict[str, object], words: str | None
+) -> None:
+    owner = factories.user("owner")
+    agent = Agent.objects.create(name="dials-in", kind="connected", owner=owner)
+    form = FORM({}, instance=agent)
+    form.full_clean()
+    form.errors.clear()
+    values = {"name": "dials-in", "kind": "connected", "owner": owner, "provider": "scripted"}
+    form.cleaned_data = {**values, "options": options}
+    form.clean()
+    said = [*map(str, form.errors.get("options", []))]
+    if words is None:
+        editing.change(agent, {"options": options})
+        assert Agent.objects.get().options == options
+        assert not said
+    else:
+        with pytest.raises(ValidationError) as refused:
+            editing.change(agent, {"options": options})
+        assert words in str(refused.value)
+        assert words in str(said)
+        assert Agent.objects.get().options == {}
 
 
 def test_an_owner_prices_a_connected_agent() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
 from django.utils import timezone
 
+from agents_app.models import Agent
 from sessions_app.access import keys
 from sessions_app.models import ApiKey, Response
-from tests.client import TERMINAL, wait_until
+from tests.client import TERMINAL, output_text, wait_until
 from tests.sessions_app.connected.daemons import Daemon, token_for, wait_for_daemons
 
 if TYPE_CHECKING:
@@ -40,6 +42,34 @@ def test_the_answer_of_a_silent_daemon_ends(dial: Dial, alice: Person, settings:
     wait_for_daemons("helper", 0)
     client.ask("anyone?")
     assert client.until(*TERMINAL)[-1]["error"]["code"] == "agent_offline"
+
+
+@pytest.mark.parametrize("starts_over", [True, False])
+def test_a_daemon_that_is_lost_before_a_word_is_replaced_if_the_agent_starts_over(
+    dial: Dial, alice: Person, *, starts_over: bool
+) -> None:
+    first = Daemon(dial(path="/ws"))
+    first.register("helper", token_for(alice, "helper"))
+    agent = Agent.objects.get(name="helper")
+    agent.options = {"starts_over": starts_over}
+    agent.save()
+    client = dial(alice)
+    client.create_session(agent="helper")
+    client.ask("hello")
+    turn = first.turn()
+    spare = Daemon(dial(path="/ws"))
+    spare.register("helper", token_for(alice, "helper"))
+    first.socket.cut()
+    if starts_over:
+        again = spare.turn()
+        assert again["messages"] == turn["messages"]
+        spare.say(again, "here")
+        spare.end(again)
+        assert output_text(client.until(*TERMINAL)[-1]) == "here"
+        return
+    end = client.until(*TERMINAL)[-1]
+    assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
+    assert spare.socket.settle() == []
 
 
 def test_the_answer_under_a_revoked_token_ends(dial: Dial, alice: Person) -> None:

@@ -121,6 +121,31 @@ async def test_a_dead_process_loses_its_responses_before_their_leases_end(
     assert await database.run(connections.dead_processes) == []
 
 
+@transaction.atomic
+def left_by_a_daemon(options: dict[str, Any]) -> Response:
+    """Return a response of a connected agent whose daemon was lost before it said a word."""
+    response = left_behind()
+    response.tool_calls.all().delete()
+    Response.objects.filter(pk=response.pk).update(status="in_progress")
+    agent = response.agent
+    agent.kind, agent.owner, agent.options = "connected", User.objects.get(), options
+    agent.save()
+    return response
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [({}, "agent_offline"), ({"starts_over": False}, "interrupted")]
+)
+async def test_an_answer_without_a_word_looks_for_another_daemon_if_its_agent_starts_over(
+    process: Process, options: dict[str, Any], code: str
+) -> None:
+    response = await database.run(left_by_a_daemon, options)
+    await recovery.sweep(process)
+    await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
+    ended = await database.run(get_response, response.pk)
+    assert (ended.error or {})["code"] == code
+
+
 async def test_a_process_has_a_heartbeat_until_it_ends(process: Process) -> None:
     def leases() -> list[str]:
         return list(ProcessLease.objects.values_list("pk", flat=True))
