@@ -40,6 +40,7 @@ from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.response.context import AnsweredMessage, RunContext
 from sessions_app.response.end.endings import Ending
 from sessions_app.response.end.finish import ResponseEnd
+from sessions_app.response.forwarding import to_waiting_chats
 from sessions_app.response.payment_guard import PaymentGuard
 from sessions_app.response.port import RunPort
 from sessions_app.response.request import ResponseRequest, at_its_prices, run_request
@@ -135,7 +136,12 @@ async def _take_over(process: Process, row: Response, *, was_given: bool) -> Non
     if context is None:
         await _end(process, row)
     else:
-        process.runs.launch(context)
+        # Whoever waits for it in another process receives its progress through their chats.
+        name = context.spec.name
+        listener = None
+        if context.parent is not None:
+            listener = await database.run(to_waiting_chats, row.pk, name)
+        process.runs.launch(context, listener)
 
 
 def _continuation(row: Response, *, was_given: bool) -> RunContext | None:

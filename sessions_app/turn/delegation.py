@@ -7,9 +7,8 @@ other agent's text is published as progress of the call (UAMP §6.13).
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 from django.conf import settings
@@ -23,8 +22,8 @@ from chat_app.contents import references
 from chat_app.members import chats
 from sessions_app import database
 from sessions_app.access.principal import Principal
-from sessions_app.frames import TERMINAL
 from sessions_app.models import Response, Session, SessionTransport
+from sessions_app.response.forwarding import Forwarder
 from sessions_app.selectors import session_on_behalf
 from sessions_app.tools import delegated_calls
 from sessions_app.tools.contents import asker_of, readable
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from sessions_app.records import OpenSession
     from sessions_app.response.port import RunPort
     from sessions_app.response.run import Run
-
-FORWARD_SECONDS: Final = 0.1
 
 
 async def delegate(
@@ -67,7 +64,13 @@ async def delegate(
         attachments=attachments,
         counted_as=context.counted_as,
     )
-    listener = Forwarder(port, call.id, session.agent_name or order.agent)
+
+    def publish(event: ev.Event) -> None:
+        if not port.has_ended:
+            port.publish(event)
+
+    call_above = delegated_calls.CallAbove(context.chat_id, context.response_id, call.id)
+    listener = Forwarder(call_above, session.agent_name or order.agent, publish)
     return (await start_response(request, listener)).runs
 
 
@@ -167,79 +170,3 @@ def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
             f"Work can be passed on at most {settings.UAMP_DELEGATE_DEPTH} times. "
             "Do the task yourself."
         )
-
-
-class Forwarder:
-    """Publishes another agent's output as progress of the waiting call (UAMP §6.13).
-
-    The delegated run calls it on the event loop. It holds the port of the waiting response, which
-    outlives the delegated run.
-    """
-
-    def __init__(self, port: RunPort, call_id: str, agent: str) -> None:
-        self._port = port
-        self._call_id = call_id
-        self._agent = agent
-        self._text: list[str] = []
-        self._timer: asyncio.TimerHandle | None = None
-
-    def text(self, response_id: str, offset: int, text: str, frame: tuple[str, str]) -> None:
-        """See Listener."""
-        del response_id, offset, frame
-        self._add(text)
-
-    def frame(self, response_id: str, frame: str) -> None:
-        """See Listener."""
-        del response_id
-        match uamp.decode(frame, sender="server"):
-            case ev.Thinking(content=content) if settings.DELEGATE_FORWARD_THINKING:
-                self._add(content)
-            case ev.Progress() as progress:
-                self._flush()
-                here = delegated_calls.CallAbove("", self._port.response_id, self._call_id)
-                self._publish(delegated_calls.progress_of_call(progress, here, self._agent))
-            case ev.ResponseDelta(delta=ev.Delta(tool_call=uamp.ToolCallData(name=name))) if name:
-                self._flush()
-                self._publish(
-                    ev.Progress(
-                        target="tool",
-                        target_id=self._call_id,
-                        stage="working",
-                        message=f"{self._agent} uses {name}",
-                        response_id=self._port.response_id,
-                    )
-                )
-
-    def event(self, seq: int, event_type: str, response_id: str, frame: str) -> None:
-        """See Listener. The call's result carries the end, after all progress."""
-        del seq, response_id, frame
-        if event_type in TERMINAL:
-            self._flush()
-
-    def ended(self, response_id: str) -> None:
-        """See Listener."""
-        del response_id
-        self._flush()
-
-    def _add(self, text: str) -> None:
-        self._text.append(text)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(FORWARD_SECONDS, self._flush)
-
-    def _flush(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._text:
-            progress = ev.ToolProgress(call_id=self._call_id, text="".join(self._text))
-            self._text = []
-            self._publish(
-                ev.ResponseDelta(
-                    response_id=self._port.response_id,
-                    delta=ev.Delta(type="tool_progress", tool_progress=progress),
-                )
-            )
-
-    def _publish(self, event: ev.Event) -> None:
-        if not self._port.has_ended:
-            self._port.publish(event)
