@@ -135,13 +135,14 @@ async def answered(
 
     async def respond(exchange: Exchange) -> None:
         if path_of(exchange) == BOUGHT:
-            await exchange.refuse(*shop["token"])
+            await exchange.refuse(*shop["token"], "Connection: close")
         elif header_of(exchange, "payment-signature") and "again" not in shop:
             await exchange.send(STREAM_HEAD)
             await exchange.delta(content="Paid.")
             await exchange.finish()
         else:
-            await exchange.refuse("402 Payment Required", shop.get("demand", demand(OFFER)))
+            body = shop.get("demand", demand(OFFER))
+            await exchange.refuse("402 Payment Required", body, "Connection: close")
 
     async with serve(respond) as wire:
         options = {"pays_per_answer": "0.05"}
