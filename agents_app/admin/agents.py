@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 
 from agents_app.admin.agent_form import AgentForm
 from agents_app.admin.drafts import draft_view
@@ -13,7 +14,7 @@ from agents_app.admin.mcp import ToolSourceAdmin
 from agents_app.admin.model_names import models_view
 from agents_app.admin.remote import remote_view
 from agents_app.admin.trial import PERMISSION, trial_view
-from agents_app.models import Agent, AgentKind
+from agents_app.models import Agent, AgentConnection, AgentKind
 from agents_app.providers.readiness import missing_key
 from agents_app.remote.discovery import facts_of
 from agents_app.remote.rules import PEERS, has_model, is_of_peer
@@ -23,6 +24,10 @@ from audit_app.admin.records import AuditedAdmin
 
 # Importing ToolSourceAdmin registers it.
 __all__ = ["AgentAdmin", "AgentForm", "ToolSourceAdmin"]
+
+
+DAEMONS = 20
+"""The most daemons of a connected agent that its page lists."""
 
 
 @admin.register(Agent)
@@ -111,11 +116,9 @@ class AgentAdmin(AuditedAdmin):
 
     @admin.display(description="health")
     def health(self, agent: Agent) -> str:
-        """Return the health of a remote agent, or the number of daemons of a connected one."""
+        """Return the health of a remote agent, or the daemons of a connected one."""
         if agent.kind == AgentKind.CONNECTED:
-            count = agent.connections.count()
-            daemons = "1 daemon" if count == 1 else f"{count} daemons"
-            return f"{daemons} connected." if count else "Not connected."
+            return _daemons_of(agent)
         if agent.kind != AgentKind.REMOTE:
             return "Runs on this server."
         failed = (
@@ -224,3 +227,31 @@ class AgentAdmin(AuditedAdmin):
             f"Protocols: {', '.join(sorted(ways))}." if ways else "",
         )
         return " ".join(text for text in said if text) or "nothing"
+
+
+def _daemons_of(agent: Agent) -> str:
+    """Return the daemons of a connected agent, the oldest DAEMONS of them with their facts."""
+    count = agent.connections.count()
+    if not count:
+        return "Not connected."
+    rows = agent.connections.order_by("connected_at", "pk")[:DAEMONS]
+    daemons = "1 daemon" if count == 1 else f"{count} daemons"
+    return format_html(
+        "{} connected.{}",
+        daemons,
+        format_html_join("", "<div>{}</div>", ((_said(r),) for r in rows)),
+    )
+
+
+def _said(row: AgentConnection) -> str:
+    """Return since when a daemon is connected, to which process, its answers and its program."""
+    known = row.capabilities if isinstance(row.capabilities, dict) else {}
+    program = " ".join(str(known[name])[:80] for name in ("provider", "id") if known.get(name))
+    facts = [
+        f"Since {row.connected_at:%Y-%m-%d %H:%M:%S} UTC",
+        f"process {row.process_id}",
+        f"{row.answers} running" if row.answers else "idle",
+        *(["closing"] if row.is_closing else []),
+        *([program] if program else []),
+    ]
+    return ", ".join(facts)

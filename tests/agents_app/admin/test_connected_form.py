@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.forms.models import modelform_factory
+from django.urls import reverse
 
-from agents_app import editing
+from agents_app import connections, editing
 from agents_app.admin.agent_form import AgentForm
+from agents_app.admin.agents import DAEMONS
 from agents_app.models import Agent
 from tests import factories
+from uamp.types.capabilities import Capabilities
+
+if TYPE_CHECKING:
+    from django.test import Client
+    from pytest_django import Settings
 
 FORM = modelform_factory(Agent, form=AgentForm, fields="__all__")
 pytestmark = pytest.mark.django_db
@@ -69,6 +78,23 @@ def test_the_options_of_a_connected_agent_are_checked(
         assert words in str(refused.value)
         assert words in str(said)
         assert Agent.objects.get().options == {}
+
+
+def test_the_page_lists_the_daemons_of_an_agent(admin_client: Client, settings: Settings) -> None:
+    settings.UAMP_DAEMONS_PER_AGENT = DAEMONS + 1
+    agent = Agent.objects.create(name="dials-in", kind="connected", owner=factories.user("owner"))
+    address = reverse("admin:agents_app_agent_change", args=[agent.pk])
+    assert "Not connected." in admin_client.get(address).content.decode()
+    capabilities = Capabilities(id="<model>", provider="uap")
+    for number in range(DAEMONS + 1):
+        connections.open_connection(
+            f"process-{number}", agent.pk, connection=f"c{number}", capabilities=capabilities
+        )
+    agent.connections.filter(process="process-0").update(answers=3)
+    page = admin_client.get(address).content.decode()
+    assert f"{DAEMONS + 1} daemons connected." in page
+    assert "process process-0, 3 running, uap &lt;model&gt;" in page
+    assert page.count("process process-") == DAEMONS
 
 
 def test_an_owner_prices_a_connected_agent() -> None:
