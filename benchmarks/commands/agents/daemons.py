@@ -94,10 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             daemons=chosen.daemons,
             agents=chosen.agents,
         )
-        _Run(kept, data, order, stack).run()
+        DaemonPhases(kept, data, order, stack).run()
 
 
-class _Run:
+class DaemonPhases:
     """One run; each phase prints what it found."""
 
     def __init__(

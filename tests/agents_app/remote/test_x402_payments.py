@@ -97,7 +97,7 @@ def test_a_demand_beyond_the_budget_buys_no_token(
     assert budget(web, bob) == {"left": amount, "held": "0", "spent": "0"}
     assert str(wallet(bob).posted) == "10"
     wait_until(lambda: not Hold.objects.filter(state="active").exists())
-    assert Agent.objects.get(name="far").failures == 0, "it is no fault of the other side"
+    assert Agent.objects.get(name="far").failures == 0, "the other side did nothing wrong"
 
 
 # --- Servers that lie ---
