@@ -77,11 +77,6 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int = 0
     """Seconds since 1970."""
 
-    @property
-    def starts_over(self) -> bool:
-        """Whether another daemon may take a turn whose daemon was lost before it said anything."""
-        return self.options.get("starts_over") is not False
-
 
 class AgentNotFoundError(LookupError):
     """The viewer has no such agent; does not reveal whether it exists."""

@@ -25,6 +25,7 @@ from agents_app.models import AgentKind
 from agents_app.remote import models as remote
 from agents_app.remote import tasks
 from agents_app.runtime.agent_run import RunRequest
+from agents_app.runtime.connected.daemons import starts_over
 from chat_app.log import history as chat_history
 from chat_app.log.shared_state import read_state
 from chat_app.members.agents.triggers import shown_to
@@ -164,7 +165,7 @@ def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_given: 
     spec = agents.get_spec(row.agent_id)
     if spec.kind == AgentKind.CONNECTED:
         # The daemon that had started is gone; another one starts over unless there is output.
-        may_start = (was_given or spec.starts_over) and row.fence - 1 <= HANDOVERS
+        may_start = (was_given or starts_over(spec)) and row.fence - 1 <= HANDOVERS
         return may_start and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from agents_app.selectors import AgentSpec
     from uamp.events import Event
 
 
@@ -18,6 +19,11 @@ class HeldElsewhere(Exception):
     def __init__(self, process: str) -> None:
         super().__init__(process)
         self.process = process
+
+
+def starts_over(spec: AgentSpec) -> bool:
+    """Return whether another daemon may take a turn whose daemon was lost before a word."""
+    return spec.options.get("starts_over") is not False
 
 
 class DaemonAnswer(Protocol):

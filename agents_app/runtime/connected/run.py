@@ -15,7 +15,7 @@ import msgspec
 
 from agents_app.runtime.connected.calls import DaemonCalls
 from agents_app.runtime.connected.claims import DaemonClaims
-from agents_app.runtime.connected.daemons import DaemonLost
+from agents_app.runtime.connected.daemons import DaemonLost, starts_over
 from agents_app.runtime.failures import AgentError
 from agents_app.runtime.run_request import RunFinished
 from uamp.errors import ErrorCode, PaymentErrorCode
@@ -79,7 +79,7 @@ async def run_connected(
             finished = await relay.run()
         except DaemonLost:
             answer.close(cancel=False)
-            if relay.has_begun or not spec.starts_over:
+            if relay.has_begun or not starts_over(spec):
                 raise _interrupted(spec) from None
         except BaseException:
             answer.close(cancel=True)
