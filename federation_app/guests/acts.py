@@ -84,8 +84,8 @@ async def say(peer: Peer, message: GuestMessage) -> None:
     followed = FollowedResponse(http)
     session_id = f"guest-{message.chat}"
     try:
-        if await find_session(session_id, principal) is not None:
-            await http.join_known(session_id)
+        if (known := await find_session(session_id, principal)) is not None:
+            await http.join_found(known)
         else:
             session = uamp.SessionConfig(id=session_id)
             await followed.take(ev.SessionCreate(session=session, chat=message.chat))

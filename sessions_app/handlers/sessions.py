@@ -132,7 +132,14 @@ async def _resumed_session(principal: Principal, event: ev.SessionCreate) -> Ope
 async def find_session(
     session_id: str, principal: Principal, *, receives: bool = True
 ) -> OpenSession | None:
-    """Return a session of this principal, or a visitor's session by its id.
+    """Find a session on a database thread; see `known_session`."""
+    return await database.run(known_session, session_id, principal, receives=receives)
+
+
+def known_session(
+    session_id: str, principal: Principal, *, receives: bool = True
+) -> OpenSession | None:
+    """Return a session of this principal, or a visitor's session by its id. Synchronous.
 
     None if the person is no longer in its chat, or the credential is not for that chat. An
     ephemeral session becomes permanent, since its client knows it. `receives` is False for a client
@@ -146,21 +153,21 @@ async def find_session(
     if principal.is_visitor:
         if not settings.UAMP_ALLOW_ANONYMOUS:
             return None
-        key = await database.run(selectors.anonymous_session_principal, session_id)
+        key = selectors.anonymous_session_principal(session_id)
         if key is None:
             return None
         principal = replace(principal, key=key)
-    session = await database.run(selectors.find_session, session_id, principal)
+    session = selectors.find_session(session_id, principal)
     if session is not None and session.ephemeral:
-        if not await database.run(session_states.keep_session, session.id):
+        if not session_states.keep_session(session.id):
             return None
         session.ephemeral = False
-    if session is None or not await _may_enter(session):
+    if session is None or not _may_enter(session):
         return None
     return session
 
 
-async def _may_enter(session: OpenSession) -> bool:
+def _may_enter(session: OpenSession) -> bool:
     """Return whether the session's person and credential may still access its chat.
 
     Membership may have ended since the session was opened, also in a chat that began as the
@@ -170,7 +177,7 @@ async def _may_enter(session: OpenSession) -> bool:
         return False
     if session.principal.user_id is None:
         return not session.chat_scoped
-    return await database.run(services.is_member, session)
+    return services.is_member(session)
 
 
 async def hold_session(connection: ClientConnection, session_id: str) -> None:
@@ -265,13 +272,18 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
 
 async def waiting_frames(session: OpenSession) -> list[str]:
     """Return frames for everything that awaits the client: tool results, approvals, payments."""
-    waiting = await database.run(calls.waiting_calls, session.id)
-    asking = await database.run(approvals.asking_calls, session.chat_id)
-    unpaid = await database.run(requests.waiting_payments, session)
+    return await database.run(frames_waiting_in, session)
+
+
+def frames_waiting_in(session: OpenSession) -> list[str]:
+    """Return the frames of `waiting_frames`. Synchronous."""
     return [
-        *(_call_frame(call) for call in waiting),
-        *(frame(approval) for approval in asking),
-        *(frame(payment_required(row, row.response.agent.name)) for row in unpaid),
+        *(_call_frame(call) for call in calls.waiting_calls(session.id)),
+        *(frame(approval) for approval in approvals.asking_calls(session.chat_id)),
+        *(
+            frame(payment_required(row, row.response.agent.name))
+            for row in requests.waiting_payments(session)
+        ),
     ]
 
 

@@ -16,6 +16,7 @@ from chat_app.members import chat_lists, presence
 from sessions_app import database, selectors, session_states
 from sessions_app.access import auth
 from sessions_app.access.principal import PrincipalKind
+from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -60,6 +61,14 @@ class Followers:
             most = settings.UAMP_CONNECTIONS_PER_USER
             others = (f.principal for f in self)
         return sum(other.counted_as == principal.counted_as for other in others) < most
+
+    def admit(self, connection: ClientConnection) -> None:
+        """Start checking a connection; raises RemoteProtocolError rate_limited without room."""
+        if not self.has_room_for(connection.principal):
+            raise RemoteProtocolError(
+                ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
+            )
+        self.add(connection)
 
     async def poll_logs(self) -> None:
         """Find followers that are behind their chat's log because the layer lost a message."""

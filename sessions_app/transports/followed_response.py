@@ -11,13 +11,17 @@ from chat_app.log import fanout
 from chat_app.log import history as chat_history
 from sessions_app import database, selectors
 from sessions_app.connection.open_sessions import attached_session
-from sessions_app.handlers.sessions import waiting_frames
+from sessions_app.handlers.sessions import frames_waiting_in, known_session
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.outgoing_queue import Outgoing
+    from sessions_app.records import OpenSession
     from sessions_app.transports.http_exchange import HttpExchange
     from uamp.events import Event
 
@@ -59,15 +63,15 @@ class FollowedResponse:
         unknown_session if the caller has no such response.
         """
         connection = self._http.connection
-        wire_id = await database.run(
-            selectors.session_of_response, response_id, connection.principal
+        wire_id, session = await database.run(
+            _session_of, response_id, connection.principal, attached=tuple(connection.sessions)
         )
         if wire_id is None:
             raise RemoteProtocolError(
                 ErrorCode.UNKNOWN_SESSION, "There is no such response, or it is not yours."
             )
         if wire_id not in connection.sessions:
-            await self._http.join_known(wire_id)
+            await self._http.join_found(session)
         await self._http.follow_running(wire_id)
         return attached_session(connection, wire_id)
 
@@ -78,17 +82,35 @@ class FollowedResponse:
 
         With `with_output`, queue its whole output before the end.
         """
-        session = attached.session
-        ends = await database.run(chat_history.ends_of_responses, session.chat_id, [response_id])
-        if ends and with_output:
-            outputs = await database.run(selectors.stored_outputs, [response_id])
-            for stored in outputs.values():
-                for event in uamp.events_of_output(response_id, stored.output):
-                    attached.subscription.send_signal(msgspec.json.encode(event).decode())
-        for entry in ends:
-            attached.subscription.send_signal(fanout.frame_of(entry.payload, entry.seq))
-        for text in await waiting_frames(session):
+        for text in await database.run(
+            _state_of, attached.session, response_id, with_output=with_output
+        ):
             attached.subscription.send_signal(text)
+
+
+def _session_of(
+    response_id: str, principal: Principal, *, attached: Collection[str]
+) -> tuple[str | None, OpenSession | None]:
+    """Return the wire id of the session of a principal's response, and the session unless attached.
+
+    Both are None for a response that is not the principal's.
+    """
+    wire_id = selectors.session_of_response(response_id, principal)
+    if wire_id is None or wire_id in attached:
+        return wire_id, None
+    return wire_id, known_session(wire_id, principal)
+
+
+def _state_of(session: OpenSession, response_id: str, *, with_output: bool) -> list[str]:
+    """Return the frames of `FollowedResponse.send_state`."""
+    ends = chat_history.ends_of_responses(session.chat_id, [response_id])
+    frames: list[str] = []
+    if ends and with_output:
+        for stored in selectors.stored_outputs([response_id]).values():
+            events = uamp.events_of_output(response_id, stored.output)
+            frames += [msgspec.json.encode(event).decode() for event in events]
+    frames += [fanout.frame_of(entry.payload, entry.seq) for entry in ends]
+    return [*frames, *frames_waiting_in(session)]
 
 
 def received(sent: Outgoing) -> Event:

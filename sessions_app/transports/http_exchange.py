@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sessions_app.access.principal import Principal
     from sessions_app.connection.attached_session import AttachedSession
     from sessions_app.connection.outgoing_queue import Outgoing, OutgoingQueue
+    from sessions_app.records import OpenSession
 
 logger = logging.getLogger(__name__)
 
@@ -248,11 +249,15 @@ class HttpExchange:
         session = await find_session(
             session_id, self.connection.principal, receives=self.connection.receives
         )
+        await self.attach(session)
+
+    async def attach(self, session: OpenSession | None) -> None:
+        """Attach a session that was just read with `known_session`; see `attach_known`."""
         if session is None:
             raise RemoteProtocolError(
                 ErrorCode.UNKNOWN_SESSION, "There is no such session, or it is not yours."
             )
-        self.connection.protocol.attach(session_id)
+        self.connection.protocol.attach(session.wire_id)
         self.connection.attach(session, cursor=session.last_seq)
         if self.connection.defaults.payment_token:
             await take_payment_token(session, self.connection.defaults.payment_token)
@@ -269,14 +274,14 @@ class HttpExchange:
         Raises RemoteProtocolError: unknown_session, or rate_limited if there are too many
         connections.
         """
-        followers = self._process.followers
-        if not followers.has_room_for(self.connection.principal):
-            raise RemoteProtocolError(
-                ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
-            )
         # Counted before waiting, since others may arrive in the meantime.
-        followers.add(self.connection)
+        self._process.followers.admit(self.connection)
         await self.attach_known(session_id)
+
+    async def join_found(self, session: OpenSession | None) -> None:
+        """Attach a session that was just read; see `join_known`."""
+        self._process.followers.admit(self.connection)
+        await self.attach(session)
 
     async def follow_running(self, session_id: str) -> None:
         """Follow a session's running responses, one of which a tool.result may continue.

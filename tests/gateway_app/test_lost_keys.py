@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
     from sessions_app.connection.client_connection import ClientConnection
+    from sessions_app.records import OpenSession
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
@@ -34,20 +35,20 @@ SOCKETS = ("ACP", "Realtime GA", "Realtime beta")
 
 def lose_after(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dismiss each connection after the step, as the check of principals does."""
-    receive, attach_known = table.receive, HttpExchange.attach_known
+    receive, attach = table.receive, HttpExchange.attach
 
     async def receive_and_lose(connection: ClientConnection, raw: Any) -> None:
         await receive(connection, raw)
         if json.loads(raw)["type"] == step:
             connection.dismiss(connection.principal)
 
-    async def attach_and_lose(exchange: HttpExchange, session_id: str) -> None:
-        await attach_known(exchange, session_id)
+    async def attach_and_lose(exchange: HttpExchange, session: OpenSession | None) -> None:
+        await attach(exchange, session)
         exchange.connection.dismiss(exchange.connection.principal)
 
     monkeypatch.setattr(table, "receive", receive_and_lose)
     if step == "a known session":
-        monkeypatch.setattr(HttpExchange, "attach_known", attach_and_lose)
+        monkeypatch.setattr(HttpExchange, "attach", attach_and_lose)
 
 
 def answers(server: ServerAddress, web: httpx.Client, headers: dict[str, str]) -> dict[str, str]:
