@@ -181,13 +181,17 @@ class EnvelopeSocket:
         if len(record) <= _DELTA_BYTES and is_delta(value := load(record)):
             await self._delta(value, record)
             return
-        receipt = await self._receiver.take(record)
+        receipt = await self._receiver.take(record, follows=True)
         self._is_known = True
         for delivery in receipt.deliveries:
             if delivery.error is not None:
                 await self._refuse(delivery.error, record)
         if receipt.opens:
-            await self._open(receipt)
+            try:
+                await self._open(receipt)
+            except BaseException:
+                await receipt.leave()
+                raise
 
     async def _delta(self, value: object, record: bytes) -> None:
         """Process a delta from the reader: an acknowledgement, or a request for a missing delta."""
@@ -203,7 +207,8 @@ class EnvelopeSocket:
         if (ack := delta.acknowledged) is not None:
             opened.acknowledge(ack)
         elif delta.type is DeltaType.ERROR:
-            await self._open(replace(receipt, opens=True, after=missing_of(delta.payload)))
+            after = missing_of(delta.payload)
+            await self._open(replace(receipt, opens=True, after=after, turn=None))
         else:
             raise malformed("A reader acknowledges deltas, or misses one.", detail="type")
 

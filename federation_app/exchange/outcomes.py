@@ -19,12 +19,16 @@ from federation_app.exchange import admission
 from federation_app.exchange.answers import envelope_error
 from federation_app.models import ReceivedEnvelope
 from sessions_app import database
+from sessions_app.handlers.sessions import known_session
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from federation_app.exchange.admission import Admitted
+    from federation_app.models import EnvelopeStream
+    from sessions_app.access.principal import Principal
+    from sessions_app.records import OpenSession
 
 ABANDONED: Final = timedelta(minutes=1)
 """After this time, an envelope under way is carried out by a repeat: its process has died."""
@@ -55,6 +59,38 @@ async def carry_out(admitted: Admitted, act: Callable[[], Awaitable[None]]) -> b
         raise
     await database.run(_mark_done, received)
     return is_repeated
+
+
+def remember_question(
+    admitted: Admitted, principal: Principal
+) -> tuple[ReceivedEnvelope, bool, OpenSession | None]:
+    """Record an `ask` as `admission.remember` does; return also its open session. Synchronous.
+
+    A new conversation has no session yet, and an `ask` with a response needs none.
+    """
+    received, is_repeated = admission.remember(admitted)
+    stream = received.stream
+    if stream is None or stream.response_id:
+        return received, is_repeated, None
+    return received, is_repeated, known_session(stream.session_id, principal)
+
+
+async def begun_by_another(received: ReceivedEnvelope, stream: EnvelopeStream) -> EnvelopeStream:
+    """Wait for the request that received the same `ask` first; return the stream's row.
+
+    That has no response yet if the other process died. Raises EnvelopeError busy if the other
+    request has not come so far.
+    """
+    ends_at = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < ends_at:
+        row = await database.run(admission.stream_row, stream.pk)
+        if row is None:
+            # The other request was refused.
+            break
+        if row.response_id or timezone.now() - received.created_at > ABANDONED:
+            return row
+        await asyncio.sleep(LOOK_SECONDS)
+    raise under_way()
 
 
 def under_way() -> EnvelopeError:

@@ -6,14 +6,11 @@ and sends the deltas of `open`. It sends back a receipt, a delta or an EnvelopeE
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from django.utils import timezone
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.body import text_of
@@ -29,6 +26,7 @@ from federation_app.guests import receiving
 from federation_app.peers import quotas
 from sessions_app import database
 from sessions_app.access import rates
+from sessions_app.handlers.sessions import find_session
 from uamp import RemoteProtocolError
 from uamp import events as ev
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from federation_app.exchange.windowed import WindowedStream
     from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
     from sessions_app.access.rates import Quota
+    from sessions_app.records import OpenSession
 
     PassOn = Callable[[Admitted, bytes], Awaitable[relay.Passed]]
 
@@ -60,6 +59,9 @@ class EnvelopeReceipt:
     is_repeated: bool = False
     # The outcomes at each member, if several are its receivers.
     deliveries: tuple[relay.Delivery, ...] = ()
+    # The row of an `ask`, and the turn that began its answer here, if the caller follows it.
+    asked: ReceivedEnvelope | None = None
+    turn: PeerTurn | None = None
 
     @property
     def stream_id(self) -> str:
@@ -70,6 +72,11 @@ class EnvelopeReceipt:
     def window(self) -> int:
         """The stream's window; 0 without one."""
         return 0 if self.stream is None else self.stream.window
+
+    async def leave(self) -> None:
+        """Leave the turn, unless it was opened; the response keeps running. Idempotent."""
+        if self.turn is not None:
+            await self.turn.close()
 
 
 class EnvelopeReceiver:
@@ -85,12 +92,12 @@ class EnvelopeReceiver:
         self._relays = relays
         self._relay = pass_on or partial(relay.pass_on, relays=relays)
 
-    async def take(self, raw: bytes) -> EnvelopeReceipt:
+    async def take(self, raw: bytes, *, follows: bool = False) -> EnvelopeReceipt:
         """Verify an envelope and carry out its request; raises EnvelopeError.
 
         An accepted `ask` starts a response; the same envelope again has no further effect. A
         refused envelope leaves no row. An envelope that is not admitted counts against its client's
-        address.
+        address. A caller that `follows` opens the receipt or leaves it.
         """
         if self._address:
             self._check(await self._count_address(0), least=1)
@@ -111,7 +118,7 @@ class EnvelopeReceiver:
         if admitted.is_about_guests:
             return await self._share(admitted)
         if admitted.envelope.intent is Intent.ASK:
-            return await self._ask(admitted)
+            return await self._ask(admitted, follows=follows)
         if chat_id := requests.chat_of(admitted):
             return await self._subscribe(admitted, chat_id)
         stream = await database.run(
@@ -152,10 +159,22 @@ class EnvelopeReceiver:
         """
         if receipt.stream is None:
             raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no stream to read.")
-        return await self.open_stream(receipt.peer, receipt.stream, after=receipt.after)
+        return await self.open_stream(
+            receipt.peer,
+            receipt.stream,
+            after=receipt.after,
+            asked=receipt.asked,
+            turn=receipt.turn,
+        )
 
     async def open_stream(
-        self, peer: Peer, stream: EnvelopeStream, *, after: int
+        self,
+        peer: Peer,
+        stream: EnvelopeStream,
+        *,
+        after: int,
+        asked: ReceivedEnvelope | None = None,
+        turn: PeerTurn | None = None,
     ) -> WindowedStream:
         """Open a stream's deltas after `after`; raises EnvelopeError. The caller closes them."""
         if not stream.response_id and not stream.chat_id:
@@ -178,7 +197,8 @@ class EnvelopeReceiver:
                 principal,
                 most=most,
                 after=after,
-                on_done=partial(done_members, peer, stream),
+                turn=turn,
+                on_done=partial(done_members, peer, stream, asked),
                 on_demand=partial(demand_members, peer, stream),
             )
         await opened.open()
@@ -228,28 +248,31 @@ class EnvelopeReceiver:
             deliveries=deliveries,
         )
 
-    async def _ask(self, admitted: Admitted) -> EnvelopeReceipt:
+    async def _ask(self, admitted: Admitted, *, follows: bool) -> EnvelopeReceipt:
         text, servers = text_of(admitted.envelope.body), hops_of(admitted.envelope.ext)
-        received, is_repeated = await database.run(admission.remember, admitted)
-        stream = received.stream
-        if stream is None:
-            raise EnvelopeError(
-                EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict"
-            )
+        principal = admission.principal_of(admitted.peer, address=self._address, servers=servers)
+        received, is_repeated, session = await database.run(
+            outcomes.remember_question, admitted, principal
+        )
+        stream = _stream_of(received)
         if is_repeated and not stream.response_id:
-            stream = await self._begun_by_another(received, stream)
+            stream = await outcomes.begun_by_another(received, stream)
+            session = await find_session(stream.session_id, principal)
+        turn: PeerTurn | None = None
         if not stream.response_id:
-            principal = admission.principal_of(
-                admitted.peer, address=self._address, servers=servers
-            )
             turn = PeerTurn(principal, agent=admitted.agent)
-            await self._begin(admitted, received, stream, turn, text)
+            await self._begin(received, stream, turn, session, text)
+            if not (follows and admitted.is_ours_alone and turn.has_begun_here):
+                await turn.close()
+                turn = None
         return EnvelopeReceipt(
             intent=Intent.ASK,
             peer=admitted.peer,
             stream=stream,
             opens=admitted.is_ours_alone,
             is_repeated=is_repeated,
+            asked=received,
+            turn=turn,
         )
 
     async def _subscribe(self, admitted: Admitted, chat_id: str) -> EnvelopeReceipt:
@@ -259,11 +282,7 @@ class EnvelopeReceiver:
         after = head if place is None or place < 0 else place
         remember = partial(admission.remember, admitted, chat_id=chat_id)
         received, is_repeated = await database.run(remember)
-        stream = received.stream
-        if stream is None:
-            raise EnvelopeError(
-                EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict"
-            )
+        stream = _stream_of(received)
         if is_repeated:
             after = stream.acknowledged
         else:
@@ -278,54 +297,34 @@ class EnvelopeReceiver:
             is_repeated=is_repeated,
         )
 
-    async def _begun_by_another(
-        self, received: ReceivedEnvelope, stream: EnvelopeStream
-    ) -> EnvelopeStream:
-        """Wait for the request that received the same `ask` first; return the stream's row.
-
-        That has no response yet if the other process died. Raises EnvelopeError busy if the other
-        request has not come so far.
-        """
-        ends_at = time.monotonic() + outcomes.WAIT_SECONDS
-        while time.monotonic() < ends_at:
-            row = await database.run(admission.stream_row, stream.pk)
-            if row is None:
-                # The other request was refused.
-                break
-            if row.response_id or timezone.now() - received.created_at > outcomes.ABANDONED:
-                return row
-            await asyncio.sleep(outcomes.LOOK_SECONDS)
-        raise outcomes.under_way()
-
     async def _begin(
         self,
-        admitted: Admitted,
         received: ReceivedEnvelope,
         stream: EnvelopeStream,
         turn: PeerTurn,
+        session: OpenSession | None,
         text: str,
     ) -> None:
+        """Begin the response to an `ask`; the caller closes the turn unless this raises."""
+        event_id = f"env-{received.envelope_id}"
         try:
-            response_id = await turn.begin(
-                stream.session_id, text, event_id=f"env-{admitted.envelope.id}"
-            )
+            response_id = await turn.begin(stream.session_id, session, text, event_id=event_id)
+            await database.run(admission.begun, stream, response_id)
         except RemoteProtocolError as error:
+            await turn.close()
             await database.run(admission.forget, received)
             raise envelope_error(error) from None
-        finally:
+        except BaseException:
             await turn.close()
-        await database.run(admission.begun, stream, response_id)
+            raise
 
     async def _follow(
         self, admitted: Admitted, stream: EnvelopeStream, place: int | None, *, is_repeated: bool
     ) -> EnvelopeReceipt:
         intent = admitted.envelope.intent
+        peer = admitted.peer
         receipt = partial(
-            EnvelopeReceipt,
-            intent=intent,
-            peer=admitted.peer,
-            stream=stream,
-            is_repeated=is_repeated,
+            EnvelopeReceipt, intent=intent, peer=peer, stream=stream, is_repeated=is_repeated
         )
         if intent is Intent.CONFIRM:
             return receipt(opens=False)
@@ -362,6 +361,13 @@ class EnvelopeReceiver:
             raise envelope_error(error) from None
         finally:
             await turn.close()
+
+
+def _stream_of(received: ReceivedEnvelope) -> EnvelopeStream:
+    """Return the stream that an envelope opened; raises EnvelopeError conflict without one."""
+    if received.stream is None:
+        raise EnvelopeError(EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict")
+    return received.stream
 
 
 def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:

@@ -25,12 +25,17 @@ EVENT_TYPE: Final = "application/vnd.uamp.event+json"
 PAYMENT_TYPE: Final = "application/vnd.uamp.payment+json"
 
 
-async def done_members(peer: Peer, stream: EnvelopeStream, text: str) -> dict[str, object]:
-    """Return the members of `done` about the whole answer: its text, signed for the peer."""
+async def done_members(
+    peer: Peer, stream: EnvelopeStream, asked: ReceivedEnvelope | None, text: str
+) -> dict[str, object]:
+    """Return the members of `done` about the whole answer: its text, signed for the peer.
+
+    `asked` is the request of the stream; without it, it is read.
+    """
     found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
     if len(text) <= SIGNED_CHARS:
         found["envelope"] = await database.run(
-            partial(_signed, peer, stream, Intent.INFORM, text, type_="text/markdown")
+            partial(_signed, peer, stream, Intent.INFORM, text, type_="text/markdown", asked=asked)
         )
     return found
 
@@ -53,10 +58,17 @@ def signed_event(peer: Peer, stream: EnvelopeStream, event: dict[str, Any]) -> d
 
 
 def _signed(
-    peer: Peer, stream: EnvelopeStream, intent: Intent, content: str, *, type_: str
+    peer: Peer,
+    stream: EnvelopeStream,
+    intent: Intent,
+    content: str,
+    *,
+    type_: str,
+    asked: ReceivedEnvelope | None = None,
 ) -> dict[str, Any]:
     """Return a signed envelope of the asked name that references the request of a stream."""
-    asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
+    if asked is None:
+        asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
     members: dict[str, Any] = {"stream_id": stream.stream_id}
     if asked is not None:
         members["reply_to"] = f"urn:uuid:{asked.envelope_id}"

@@ -39,8 +39,9 @@ PAYMENT_SECONDS: Final = 1.0
 class DeltaStream(WindowedStream):
     """The deltas of the answer to an `ask`.
 
-    `on_done` returns additional members of the payload of `done`, given the whole text. `on_demand`
-    returns the payload of the `progress` that demands a payment.
+    `turn` has begun the answer here; without it, the answer is joined, in whichever process it
+    runs. `on_done` returns additional members of the payload of `done`, given the whole text.
+    `on_demand` returns the payload of the `progress` that demands a payment.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class DeltaStream(WindowedStream):
         *,
         most: int,
         after: int = -1,
+        turn: PeerTurn | None = None,
         on_done: Callable[[str], Awaitable[dict[str, object]]],
         on_demand: Callable[[ev.PaymentRequired], Awaitable[dict[str, object]]],
     ) -> None:
@@ -58,7 +60,8 @@ class DeltaStream(WindowedStream):
         self._on_demand = on_demand
         self._demanded: ev.PaymentRequired | None = None
         self._answer = AnswerDeltas(replaces=after >= 0)
-        self._turn = PeerTurn(principal, agent="")
+        self._is_begun = turn is not None
+        self._turn = turn or PeerTurn(principal, agent="")
 
     async def deltas(self) -> AsyncIterator[StreamDelta | None]:
         """Yield deltas until a terminal one, and None after a period of silence.
@@ -88,7 +91,10 @@ class DeltaStream(WindowedStream):
 
     async def join(self) -> None:
         """See WindowedStream."""
-        await self._turn.join(self.stream.response_id)
+        if self._is_begun:
+            self._turn.stay()
+        else:
+            await self._turn.join(self.stream.response_id)
 
     async def leave(self) -> None:
         """See WindowedStream."""

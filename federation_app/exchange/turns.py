@@ -12,7 +12,7 @@ import uamp
 from sessions_app import database
 from sessions_app.billing.requests import waiting_payments
 from sessions_app.connection.defaults import Defaults
-from sessions_app.handlers.sessions import find_session
+from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS, FollowedResponse, received
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS, HttpExchange
 from uamp import ErrorCode, RemoteProtocolError
@@ -40,13 +40,16 @@ class PeerTurn:
         self.session_id = ""
         self.response_id = ""
 
-    async def begin(self, session_id: str, text: str, *, event_id: str) -> str:
+    async def begin(
+        self, session_id: str, known: OpenSession | None, text: str, *, event_id: str
+    ) -> str:
         """Start a response to a text, and return its id; repeating the event starts nothing.
 
-        Opens the session of this id if it does not exist. Raises RemoteProtocolError.
+        `known` is the session of this id as it was just read; without one, it is opened. Raises
+        RemoteProtocolError.
         """
-        if await find_session(session_id, self._connection.principal) is not None:
-            await self._http.join_known(session_id)
+        if known is not None:
+            await self._http.join_found(known)
         else:
             session = uamp.SessionConfig(id=session_id)
             await self._take(ev.SessionCreate(session=session))
@@ -60,7 +63,25 @@ class PeerTurn:
             raise self._connection.unanswered or RemoteProtocolError(
                 ErrorCode.AGENT_NOT_FOUND, "No agent answers the message."
             )
+        attached = self._connection.sessions.get(session_id)
+        self._session = None if attached is None else attached.session
         return self.response_id
+
+    @property
+    def has_begun_here(self) -> bool:
+        """Whether `begin` started the response, so that `events` can yield it from its start."""
+        return self._session is not None and not self._connection.has_repeated
+
+    def stay(self) -> None:
+        """Stay in the session, to follow the response that `begin` has started here.
+
+        Counts as one of the peer's open connections from now on. Raises RemoteProtocolError
+        rate_limited.
+        """
+        followers = registry.current().followers
+        followers.discard(self._connection)
+        followers.admit(self._connection)
+        self._http.end_with_process()
 
     async def join(self, response_id: str) -> None:
         """Follow a response of the peer, in whichever process it runs.
