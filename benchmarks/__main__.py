@@ -35,6 +35,9 @@ COMMANDS: Final = {
     "envelopes": Command(
         "answers", "a question in a signed envelope over each transport, against a turn"
     ),
+    "held_streams": Command(
+        "answers", "the memory of streams of deltas whose readers acknowledge nothing"
+    ),
     "instructions": Command(
         "answers", "the instructions of a turn, free and paid, which hardly vary with the load"
     ),

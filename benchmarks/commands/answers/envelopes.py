@@ -6,9 +6,8 @@ which has the answer signed. N connections each ask again after an answer, in on
 process on loopback; `http2` and `http3` are `manage.py peers` with TLS 1.3, so they include the
 encryption. Over HTTP a question is two requests.
 
-CPU covers all threads of the server and of its PostgreSQL backends, per question. Then, in this
-process: signing and verifying an envelope. Then the memory of streams that are open with a full
-window, because their reader acknowledges nothing.
+CPU covers all threads of the server and of its PostgreSQL backends, per question. Before that, in
+this process: reading and verifying an envelope.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from benchmarks import gauges, results, servers, turn_runs
+from benchmarks import results, servers, turn_runs
 from benchmarks.envelope_client import (
     ECHO,
     HOST,
@@ -38,7 +37,6 @@ from benchmarks.envelope_client import (
     AskingPeer,
     ListeningPlace,
     open_line,
-    open_streams,
     run_line,
 )
 from benchmarks.rounds import measure, ratio, spread
@@ -69,7 +67,6 @@ from django.contrib.auth.models import User
 from federation_app.peers import registry
 registry.enter_peer({did!r}, json.loads({jwks!r}), user=User.objects.get(username="bench"))
 """
-STREAMS_A_SOCKET: Final = 50
 SIGNED: Final = 2000
 HEAD: Final = f"{'':26}{'CPU ms':>8}{'per second':>12}"
 
@@ -99,7 +96,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cells in shuffled turns, and print their ratios."""
     parser = results.parser("envelopes", __doc__)
     parser.add_argument("--connections", type=int, default=8, metavar="N", help="of a cell (8)")
-    parser.add_argument("--streams", type=int, default=1000, metavar="N", help="open at once")
     parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=TRANSPORTS)
     chosen = parser.parse_args(arguments)
     peer = AskingPeer(TEXT)
@@ -108,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for database in results.databases_of(chosen):
             with ExitStack() as stack:
                 settings = results.settings_of(chosen)
-                plain = _plain_server(database, settings, peer, stack)
+                plain = plain_server(database, settings, peer, stack)
                 targets = {one: plain for one in chosen.transports if one not in WITH_TLS}
                 if set(chosen.transports) & WITH_TLS:
                     secure = _server_with_tls(database, settings, peer, stack)
@@ -120,12 +116,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 }
                 cells[UAMP] = partial(_turns, plain, count, seconds)
                 _show(database, measure(cells, chosen.rounds), kept)
-                _show_memory(database, plain, peer, chosen.streams, kept)
 
 
-def _plain_server(
+def plain_server(
     database: str, settings: Mapping[str, str], peer: AskingPeer, stack: ExitStack
 ) -> MeasuredTarget:
+    """Serve with uvicorn without TLS, and with gRPC; the peer is known."""
     rpc_port = servers.free_port()
     address = {"UAMP_GRPC_ADDRESS": f"127.0.0.1:{rpc_port}"}
     data = stack.enter_context(
@@ -231,23 +227,3 @@ def _show_signatures(kept: Results) -> None:
         print(f"{name}: an envelope is read in {read:.0f} and verified in {verified:.0f} µs of CPU")
         kept.add(f"envelopes.{name}.read", spread([read]), "µs")
         kept.add(f"envelopes.{name}.verified", spread([verified]), "µs")
-
-
-def _show_memory(
-    database: str, target: MeasuredTarget, peer: AskingPeer, streams: int, kept: Results
-) -> None:
-    counts = [STREAMS_A_SOCKET] * (streams // STREAMS_A_SOCKET)
-    counts += [streams % STREAMS_A_SOCKET] if streams % STREAMS_A_SOCKET else []
-    (server,) = target.gauge.servers
-    before = gauges.pss_bytes(server.pid)
-    during = asyncio.run(_held(target, peer, counts, server.pid))
-    size = (during - before) / streams / 1024
-    print(
-        f"{database}: {size:.1f} KiB for each of {streams} streams with a full window", flush=True
-    )
-    kept.add(f"envelopes.{database}.stream", spread([size]), "KiB")
-
-
-async def _held(target: MeasuredTarget, peer: AskingPeer, counts: Sequence[int], pid: int) -> int:
-    async with await open_streams(target.place, peer, counts):
-        return gauges.pss_bytes(pid)
