@@ -116,7 +116,8 @@ async def _deliver_to(bell: _Doorbell, peer_id: int) -> None:
             rings = bell.rings
             while (item := await database.run(outgoing.claim, peer_id)) is not None:
                 posted = await asyncio.to_thread(_post, item.post)
-                status, retry_after = (None, None) if posted is None else posted
+                status = None if posted is None else posted.status
+                retry_after = None if posted is None else posted.retry_after
                 if not await database.run(outgoing.finish, item, status, retry_after=retry_after):
                     return
     finally:
