@@ -173,9 +173,7 @@ def _problem(check: LogCheck, row: Message) -> LogProblemKind | None:
     revision = row.revision or 0
     last = check.last_revision(row.pk)
     is_last = last is None or last == revision
-    if not is_last or not check.has_text(
-        row.pk, seq=row.seq, revision=revision, text=text
-    ):
+    if not is_last or not check.has_text(row.pk, seq=row.seq, revision=revision, text=text):
         return LogProblemKind.MESSAGE_CHANGED
     if not check.vouches_for(row.pk, seq=row.seq, revision=revision):
         return LogProblemKind.MESSAGE_UNVERIFIED

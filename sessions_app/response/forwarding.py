@@ -108,9 +108,9 @@ class _WaitingChats:
     def publish(self, event: ev.Event) -> None:
         """Send an event of the nearest call; the others receive its progress only."""
         for place, (call, queue) in enumerate(self._queues):
-            if place and not isinstance(event, ev.Progress):
-                return
             if place:
+                if not isinstance(event, ev.Progress):
+                    return
                 event = progress_of_call(event, call, self._agent)
             queue.signal(
                 fanout.signal_message(

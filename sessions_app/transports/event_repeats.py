@@ -33,7 +33,7 @@ async def under_key(
     """
     if not request.headers.get(batch_repeats.HEADER, ""):
         return principal, create, list(events)
-    plain = [uamp.to_dict(event) for event in (create, *events)]
+    plain = [uamp.to_dict(create), *map(uamp.to_dict, events)]
     principal, (opening, *named) = await batch_repeats.under_key(
         request, principal, plain, asked=asked
     )

@@ -12,6 +12,7 @@ from django.db.backends.utils import CursorWrapper
 from federation_app.exchange.receiver import EnvelopeReceiver
 from sessions_app import database
 from sessions_app.handlers.turns import input as turn_inputs
+from sessions_app.turn.start import start_response
 
 if TYPE_CHECKING:
     import pytest
@@ -42,7 +43,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> DatabaseWork:
     work = DatabaseWork()
     is_counted = contextvars.ContextVar("is_counted", default=False)
     take: Any = EnvelopeReceiver.take
-    run, start = database.run, turn_inputs.start_response
+    run, start = database.run, start_response
     execute = CursorWrapper.execute
 
     async def counted_take(receiver: EnvelopeReceiver, raw: bytes, **options: Any) -> Any:

@@ -24,7 +24,7 @@ def test_nothing_is_posted_to_a_name_that_leads_to_a_private_address(address: st
 class Answering(QuietHandler):
     """Answers each POST with its own body, with status 409."""
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 named by http.server
         """Answer."""
         body = self.rfile.read(int(self.headers["content-length"]))
         self.send_response(409)

@@ -11,8 +11,8 @@ from chat_app.models import Participant
 from sessions_app.models import Session
 from tests.client import EventStream, open_stream, wait_until
 from tests.live_server import shared_chat
-from tests.sessions_app.access.test_scoped_keys import key_of
-from tests.sessions_app.rest_turns.test_turns import SSE, Program
+from tests.sessions_app.access.scoped_keys import key_of
+from tests.sessions_app.rest_turns.programs import SSE, Program
 
 if TYPE_CHECKING:
     import httpx
