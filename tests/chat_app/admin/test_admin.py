@@ -2,171 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import sync_playwright
 
 from audit_app.admin.records import CappedPaginator
-from audit_app.models import AuditRecord
-from chat_app.admin.chats import TRANSCRIPT_EVENTS
-from chat_app.contents import reading_rights
-from chat_app.conversation import deletion, pins, reactions, revisions
-from chat_app.forks.forking import fork_chat
-from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
-from chat_app.log import entries
-from chat_app.log.checkpoints import checkpoint_of
-from chat_app.log_tree.growth import grow
-from chat_app.members import receipts
 from chat_app.models import (
-    AgentMention,
-    CallMemberState,
-    Chat,
     ChatEvent,
-    ContentPreview,
-    LinkCard,
-    LinkCardState,
-    LogErasure,
     Message,
-    MessageMention,
-    MessageThread,
     Profile,
     ProfilePicture,
-    PushDelivery,
-    PushSubscription,
-    RepeatedRequest,
-    SharedState,
-    Site,
-    ThreadFollower,
-    Transcript,
-    TranscriptState,
-    TreeCheckpoint,
-    TreeCosignature,
-    UnreadMail,
-    Upload,
-    UploadPart,
-    VoiceCall,
-    VoiceCallAgent,
-    VoiceCallMember,
 )
 from chat_app.people import profiles
-from chat_app.people import settings as person_settings
 from chat_app.people.profiles import ProfileChange
-from chat_app.people.settings import SettingsChange
 from tests import factories
+from tests.chat_app.admin.admin_rows import address, one_of_each, signed_in, staff, transcript
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from django.contrib.auth.models import User
-    from pytest_django.fixtures import Settings
-
     from tests.conftest import ServerAddress
 
 pytestmark = pytest.mark.django_db
 
 MODELS = sorted(model._meta.label_lower for model in apps.get_app_config("chat_app").get_models())
-
-
-@pytest.fixture(autouse=True)
-def media(settings: Settings, tmp_path: Path) -> None:
-    settings.MEDIA_ROOT = tmp_path
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def staff(*permissions: str) -> User:
-    user = factories.user("operator", is_staff=True)
-    for name in permissions:
-        user.user_permissions.add(Permission.objects.get(codename=name))
-    return user
-
-
-def address(label: str, view: str = "changelist", **options: Any) -> str:
-    # The admin writes ids in its paths in a way of its own: `_25` is a character to it.
-    options["args"] = [quote(pk) for pk in options.get("args", ())]
-    return reverse(f"admin:{label.replace('.', '_')}_{view}", **options)
-
-
-def one_of_each(number: int) -> Chat:
-    """Add one row of every model."""
-    person = factories.user(f"person{number}")
-    agent = factories.agent(f"agent{number}")
-    chat = factories.chat(person, agent, title=f"Chat {number}")
-    message = factories.message(chat, person, "Hello")
-    receipts.mark_read(chat_id=chat.pk, user_id=person.pk, message_id=message.pk)
-    act: dict[str, Any] = {"chat_id": chat.pk, "message_id": message.pk, "user_id": person.pk}
-    revisions.edit_message(**act, content="Hello again")
-    deletion.delete_message(**act)
-    act["message_id"] = factories.message(chat, person, "Hi").pk
-    reactions.add_reaction(**act, emoji="\N{PARTY POPPER}")
-    pins.pin_message(**act)
-    content = factories.content(person)
-    reading_rights.use(chat.pk, [str(content.pk)])
-    factories.presence(person)
-    SharedState.objects.create(chat=chat, version=1)
-    AgentMention.objects.create(chat=chat, pair=f"{agent.pk} other")
-    call = VoiceCall.objects.create(chat=chat, call_id=f"call{number}", started_by=person)
-    VoiceCallMember.objects.create(call=call, user=person, state=CallMemberState.JOINED)
-    VoiceCallAgent.objects.create(call=call, agent=agent, host=person, joined_at=timezone.now())
-    thread = MessageThread.objects.create(
-        root_id=act["message_id"], chat=chat, last_seq=1, last_at=timezone.now()
-    )
-    ThreadFollower.objects.create(thread=thread, user=person)
-    MessageMention.objects.create(message_id=act["message_id"], chat=chat, user=person, seq=1)
-    create_share_link(chat_id=chat.pk, made_by=person)
-    Transcript.objects.create(content=content, state=TranscriptState.DONE)
-    ContentPreview.objects.create(content=content, data=b"RIFF")
-    upload = Upload.objects.create(
-        owner=person, length=2, mime_type="text/plain", expires_at=timezone.now()
-    )
-    UploadPart.objects.create(upload=upload, start=0, blob="part")
-    client = signed_in(person)
-    subscription = PushSubscription.objects.create(
-        user=person,
-        session_id=str(client.session.session_key),
-        endpoint=f"https://push.example/{number}",
-        endpoint_sha256=f"{number:064}",
-    )
-    PushDelivery.objects.create(
-        subscription=subscription,
-        message_id=act["message_id"],
-        is_mention=False,
-        is_followed=False,
-        due_at=timezone.now(),
-    )
-    UnreadMail.objects.create(user=person, looked_until=timezone.now())
-    RepeatedRequest.objects.create(user=person, key="key", request_sha256="")
-    LinkCard.objects.create(url_sha256=f"{number:064}", state=LinkCardState.READ)
-    fork_chat(
-        chat_id=chat.pk, message_id=act["message_id"], forked_by=person, admit=lambda _size: None
-    )
-    create_invite_link(chat_id=chat.pk, made_by=person)
-    profiles.set_picture(user_id=person.pk, data=factories.png())
-    checkpoint_of(chat.pk)
-    grow(timezone.now())
-    TreeCosignature.objects.create(checkpoint=TreeCheckpoint.objects.latest("size"), witness="w")
-    LogErasure.objects.get_or_create()
-    Site.objects.get_or_create()
-    person_settings.update_settings(user_id=person.pk, change=SettingsChange(theme="dark"))
-    return chat
 
 
 def test_every_model_of_the_chat_domain_is_in_the_admin() -> None:
@@ -321,100 +188,6 @@ def test_a_long_list_is_counted_up_to_its_cap(monkeypatch: pytest.MonkeyPatch) -
     assert CappedPaginator(Message.objects.order_by("seq"), 2).num_pages == 2
 
 
-# --- Transcript ---
-
-
-def transcript(chat: Chat) -> str:
-    return reverse("admin:chat_app_chat_transcript", args=[chat.pk])
-
-
-def test_a_transcript_shows_what_was_said_and_done() -> None:
-    ada = factories.user("ada")
-    echo = factories.agent("echo")
-    chat = factories.chat(ada, echo, title="Plans")
-    session = factories.session(ada, chat, agent=echo)
-    factories.message(chat, ada, "**Hi** <script>alert(1)</script>")
-    response = factories.response(echo, chat, session=session, status="completed")
-    factories.tool_call(response, "csv_report", status="done", arguments='{"a": "<b>"}', result="3")
-    done = {"type": "response.done", "event_id": "1", "timestamp": 1}
-    event = entries.NewEvent(type="response.done", payload=done, response_id=response.pk)
-    entries.append(chat.pk, [event], at=response.created_at)
-    page = signed_in(factories.superuser()).get(transcript(chat)).content.decode()
-    assert "<strong>Hi</strong> &lt;script&gt;" in page
-    assert "Tool csv_report: done" in page
-    assert "{&quot;a&quot;: &quot;&lt;b&gt;&quot;}" in page
-    assert reverse("admin:sessions_app_response_change", args=[quote(response.pk)]) in page
-    assert reverse("admin:sessions_app_session_change", args=[quote(session.pk)]) in page
-    assert "Older" not in page
-    assert "Newest" not in page
-
-
-def test_a_transcript_is_paged_with_the_newest_last() -> None:
-    ada = factories.user("ada")
-    chat = factories.chat(ada)
-    for number in range(TRANSCRIPT_EVENTS + 2):
-        factories.message(chat, ada, f"text{number}-")
-    client = signed_in(factories.superuser())
-    newest = client.get(transcript(chat)).content.decode()
-    assert newest.index("text2-") < newest.index(f"text{TRANSCRIPT_EVENTS + 1}-")
-    assert "text1-" not in newest
-    assert 'href="?before=3"' in newest
-    older = client.get(transcript(chat), {"before": 3}).content.decode()
-    assert "text0-" in older
-    assert "text1-" in older
-    assert "text2-" not in older
-    assert "Newest" in older
-    for odd in ("x", "-1", "²", "9" * 40):
-        assert client.get(transcript(chat), {"before": odd}).status_code == 200
-
-
-def test_a_transcript_of_100_takes_as_many_queries_as_one_of_1() -> None:
-    ada = factories.user("ada")
-    echo = factories.agent("echo")
-    chat = factories.chat(ada, echo)
-    client = signed_in(factories.superuser())
-
-    def add() -> None:
-        factories.message(chat, ada)
-        response = factories.response(echo, chat, status="completed")
-        factories.tool_call(response, status="done")
-        done = {"type": "response.done", "event_id": response.pk, "timestamp": 1}
-        event = entries.NewEvent(type="response.done", payload=done, response_id=response.pk)
-        entries.append(chat.pk, [event], at=response.created_at)
-
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            assert client.get(transcript(chat)).status_code == 200
-        return len(captured)
-
-    add()
-    # The first reading also looks up the content types.
-    queries()
-    few = queries()
-    for _ in range(TRANSCRIPT_EVENTS // 2 - 1):
-        add()
-    assert ChatEvent.objects.count() == TRANSCRIPT_EVENTS
-    assert queries() == few
-
-
-def test_a_transcript_needs_the_right_to_read_messages_and_is_recorded() -> None:
-    chat = one_of_each(0)
-    operator = staff("view_chat", "view_message")
-    assert signed_in(operator).get(transcript(chat)).status_code == 403
-    assert not LogEntry.objects.exists()
-    operator.user_permissions.add(Permission.objects.get(codename="view_content"))
-    assert signed_in(operator).get(transcript(chat)).status_code == 200
-    entry = LogEntry.objects.get()
-    assert (entry.user, entry.object_id, entry.get_change_message()) == (
-        operator,
-        chat.pk,
-        "Read the transcript.",
-    )
-    missing = reverse("admin:chat_app_chat_transcript", args=["chat_none"])
-    assert signed_in(operator).get(missing).status_code == 404
-    assert signed_in(factories.user("ada")).get(transcript(chat)).status_code == 302
-
-
 @pytest.mark.browser
 def test_the_admin_and_the_api_reader_run_under_the_strict_policy(
     server: ServerAddress, chromium: str
@@ -443,33 +216,6 @@ def test_the_admin_and_the_api_reader_run_under_the_strict_policy(
         page.get_by_text("/api/v1/chats/{chat_id}/messages").first.wait_for()
         browser.close()
     assert complaints == []
-
-
-def test_an_export_of_a_chat_has_all_messages_and_is_recorded() -> None:
-    ada = factories.user("ada")
-    chat = factories.chat(ada)
-    for number in range(60):
-        factories.message(chat, ada, f"Message {number}")
-    url = reverse("admin:chat_app_chat_operate", args=[quote(chat.pk), "export"])
-    reader = signed_in(staff("view_chat", "view_content"))
-    assert reader.get(url).status_code == 403
-    assert reader.post(url, {"reason": "asked for"}).status_code == 403
-    auditor = signed_in(factories.superuser())
-    assert auditor.get(url).status_code == 200
-    assert auditor.post(url, {"reason": ""}).context["form"].errors
-    assert not AuditRecord.objects.exists()
-    answer = auditor.post(url, {"reason": "asked for"})
-    assert answer["Content-Disposition"] == f'attachment; filename="{chat.pk}.ndjson"'
-    lines = [json.loads(line) for line in b"".join(answer).splitlines()]
-    texts = [line["content"] for line in lines if line["type"] == "message"]
-    assert texts == [f"Message {number}" for number in range(60)]
-    assert (lines[0]["type"], lines[-1]["type"], lines[-1]["count"]) == ("chat", "end", 60)
-    record = AuditRecord.objects.get()
-    assert (record.action, record.object_id, record.reason) == (
-        "content.exported",
-        chat.pk,
-        "asked for",
-    )
 
 
 def test_an_operator_takes_a_profile_away() -> None:
