@@ -25,10 +25,9 @@ pytestmark = [pytest.mark.usefixtures("database_threads"), pytest.mark.any_datab
 
 
 @pytest.fixture(autouse=True)
-def _open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def _open(settings: Settings) -> None:
     settings.UAMP_SERVER_TOOLS = ["agents_app.tools.csv_report.csv_report"]
     settings.UAMP_MCP_COMMANDS = [sys.executable, "/nowhere/absent", str(Path(__file__))]
-    monkeypatch.setattr(client, "START_SECONDS", 5.0)
 
 
 @pytest.fixture
