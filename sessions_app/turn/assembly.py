@@ -19,6 +19,7 @@ from agents_app.providers.options import audio_formats
 from agents_app.rest.rights import limited_to, limited_to_chats
 from chat_app.contents import references, storage
 from chat_app.ids import new_hex
+from chat_app.log import history
 from chat_app.log.entries import NewMessage
 from sessions_app import database
 from sessions_app.billing.repeated_conversations import ReturnedCall, digest_of, returned_call
@@ -32,6 +33,7 @@ from sessions_app.turn.targets import agent_spec
 from sessions_app.turn.versions import ReplacedAnswer, check_replaces
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
+from uamp.conversation import says_something
 from uamp.shared_state import VersionedState
 
 if TYPE_CHECKING:
@@ -260,3 +262,35 @@ async def _new_message(
         client_event_id=request.create.event_id,
         transport=request.session.transport,
     )
+
+
+async def check_content(request: TurnRequest) -> None:
+    """Reject a turn with nothing to answer; raises RemoteProtocolError invalid_event.
+
+    That is a turn whose texts are all blank. A turn without inputs or messages is valid if its chat
+    has messages, or if instructions let the agent speak first.
+    """
+    create, session = request.create, request.session
+    config = create.response or ev.ResponseConfig()
+    if create.replaces is not None or request.attachments or any(map(_says, request.inputs)):
+        return
+    if any(map(says_something, config.messages or ())):
+        return
+    if not request.inputs:
+        if (config.instructions or session.config.instructions or "").strip():
+            return
+        last = await database.run(history.last_messages, session.chat_id, limit=1)
+        if config.messages is None and last:
+            return
+    raise RemoteProtocolError(
+        ErrorCode.INVALID_EVENT,
+        "There is nothing to answer: send a message with text, or a file.",
+        event_id=create.event_id,
+    )
+
+
+def _says(given: ev.InputEvent) -> bool:
+    """Return whether an input has content; media always do."""
+    if not isinstance(given, ev.InputText):
+        return True
+    return bool(given.text.strip()) or any(map(says_something, given.messages or ()))

@@ -34,8 +34,7 @@ from sessions_app.store.records import (
     StartRefused,
     StartRepeated,
 )
-from sessions_app.turn.assembly import assemble
-from sessions_app.turn.emptiness import check_content
+from sessions_app.turn.assembly import assemble, check_content
 from sessions_app.turn.facts import queue_facts_of
 from sessions_app.turn.holds import beyond_budgets, continuing, reservations_of, with_state
 from sessions_app.turn.launch import launch

@@ -25,7 +25,7 @@ END: Final = ["sessions_app/response/end/signature.py", "sessions_app/response/e
 
 
 def modules_of(hops: list[str]) -> list[str]:
-    """Return the modules that waited, and print the lines for whoever reads the test's output."""
+    """Return the modules that waited, and print the lines that waited."""
     print(len(hops), *hops, sep="\n  ")  # noqa: T201 the figure that the test is for
     return [hop.partition(":")[0] for hop in hops]
 
