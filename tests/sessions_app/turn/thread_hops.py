@@ -33,8 +33,8 @@ def recorded() -> Iterator[list[str]]:
         line, is_round = "", False
         while frame is not None:
             path = _path_of(frame)
-            if path == _POOL and frame.f_code.co_name == "run":
-                name = name or _name_of(frame.f_locals["function"])
+            if path == _POOL:
+                name = name or _name_of(frame.f_locals.get("function", ""))
             elif path is not None:
                 line = line or f"{path}:{frame.f_lineno}"
                 is_round = is_round or path in _ROUNDS
