@@ -48,6 +48,7 @@ ANSWER = AnswerClaims(
     price=Price(amount="0.25", currency="USD", transfer_id="tr_1"),
     status="cancelled",
     digital_source_type="http://example.org/trainedAlgorithmicMedia",
+    usage_hash=sha256_of({"total_tokens": 7}),
 )
 RECEIPT = ReceiptClaims(
     iss="https://chat.example",
@@ -125,7 +126,9 @@ def message(**members: Any) -> dict[str, Any]:
 
 
 # The claims that say nothing about the message itself: they are evidence, not compared.
-EVIDENCE = {"iss", "iat", "sub", "price", "request_hash", "request_id", "digital_source_type"}
+EVIDENCE = {
+    "iss", "iat", "sub", "price", "request_hash", "request_id", "digital_source_type", "usage_hash",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", AnswerClaims.__struct_fields__)
