@@ -70,7 +70,7 @@ def test_the_protocol_without_its_client_is_under_the_sans_io_contract() -> None
     parts = {path.stem for path in (ROOT / "uamp").iterdir() if (path / "__init__.py").exists()}
     parts |= {path.stem for path in (ROOT / "uamp").glob("[!_]*.py")}
 
-    assert {f"uamp.{part}" for part in parts - {"client", "command_line", "spool"}} <= sans_io
+    assert {f"uamp.{part}" for part in parts - {"client", "command_line"}} <= sans_io
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:

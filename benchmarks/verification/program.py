@@ -39,7 +39,7 @@ from signing_app.owner_keys import signing_key  # noqa: E402
 from signing_app.published import all_keys  # noqa: E402
 from uamp import signatures  # noqa: E402
 from uamp.digital_source import AI_MADE  # noqa: E402
-from uamp.log_chain import chain_hash, chain_start, entry_digest, payload_digest  # noqa: E402
+from uamp.logs.chain import chain_hash, chain_start, entry_digest, payload_digest  # noqa: E402
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -12,8 +12,8 @@ from audit_app.admin.columns import linked, moment
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.log.verification import check_log
 from chat_app.models import LogCheckpoint, LogErasure
-from uamp.log_check import SENTENCES
-from uamp.spool import TMPDIR_ADVICE, SpoolError
+from uamp.logs.check import SENTENCES
+from uamp.logs.spool import TMPDIR_ADVICE, SpoolError
 
 if TYPE_CHECKING:
     from django.utils.safestring import SafeString

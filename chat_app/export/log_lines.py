@@ -17,7 +17,7 @@ from chat_app.log_tree.proofs import proof_of
 from chat_app.members.membership import is_member
 from chat_app.models import Chat
 from uamp.codec.single_lines import single_lines
-from uamp.log_chain import microseconds, payload_digest
+from uamp.logs.chain import microseconds, payload_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The hash chain of a chat's log, as stored in its rows (`uamp.log_chain`, docs/log-chain.md).
+"""The hash chain of a chat's log, as stored in its rows (`uamp.logs.chain`, docs/log-chain.md).
 
 An entry gets its chain hash in the transaction that writes it, under the chat's row lock. The chat
 stores the hash of its last entry, because a statement that waited for the lock sees the current row
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from uamp import log_chain
+from uamp.logs import chain as log_chain
 
 if TYPE_CHECKING:
     from chat_app.models import Chat, ChatEvent

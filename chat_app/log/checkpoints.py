@@ -1,4 +1,4 @@
-"""Signed log heads (`uamp.log_checkpoint`): signing, storing and reading them.
+"""Signed log heads (`uamp.logs.checkpoint`): signing, storing and reading them.
 
 Synchronous. Heads are signed outside turns: when a reader asks for one, and periodically for chats
 that were written to.
@@ -21,7 +21,7 @@ from django.utils import timezone
 from chat_app.models import Chat, ChatEvent, LogCheckpoint, TreeNode
 from signing_app import owner_keys
 from signing_app.published import keys_of
-from uamp.log_checkpoint import (
+from uamp.logs.checkpoint import (
     BadCheckpoint,
     LogHead,
     open_checkpoint,

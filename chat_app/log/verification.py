@@ -14,13 +14,13 @@ from django.db import transaction
 
 from chat_app.log import checkpoints
 from chat_app.models import Chat, ChatEvent, LogCheckpoint, Message
-from uamp.log_check import LogCheck, LoggedEntry, LogProblemKind, text_digest
-from uamp.spool import Spool
+from uamp.logs.check import LogCheck, LoggedEntry, LogProblemKind, text_digest
+from uamp.logs.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from uamp.log_check import CheckTable, CheckTables, LogSummary
+    from uamp.logs.check import CheckTable, CheckTables, LogSummary
 
 PAGE: Final = 100
 """How many rows are in memory at once."""

@@ -17,7 +17,7 @@ from chat_app.log_tree.growth import is_of_tree, leaf_of
 from chat_app.log_tree.proofs import published
 from chat_app.models import LogCheckpoint, LogTree, TreeCheckpoint
 from signing_app.published import keys_of
-from uamp.log_checkpoint import BadCheckpoint
+from uamp.logs.checkpoint import BadCheckpoint
 from uamp.transparency.notes import TREE, check_signature, cosignatures, read_note
 from uamp.transparency.tree import completed_by, joined, node_hash, nodes_before
 

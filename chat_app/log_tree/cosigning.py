@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from chat_app.models import TreeCheckpoint, TreeCosignature
-from uamp.log_checkpoint import BadCheckpoint
+from uamp.logs.checkpoint import BadCheckpoint
 from uamp.transparency.notes import Witness, cosignatures, cosigned_at, read_note
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from chat_app.log_tree import nodes
 from chat_app.log_tree.nodes import TreeChanged
 from chat_app.models import LogCheckpoint, LogTree, TreeCheckpoint
 from signing_app import owner_keys
-from uamp.log_checkpoint import BadCheckpoint, read_checkpoint
+from uamp.logs.checkpoint import BadCheckpoint, read_checkpoint
 from uamp.transparency.notes import TREE, TreeHead, read_note, sign_head
 from uamp.transparency.proofs import tree_origin
 from uamp.transparency.tree import leaf_hash

@@ -16,8 +16,8 @@ from chat_app.log_tree.proofs import proof_of
 from chat_app.models import ChatEvent, LogCheckpoint
 from signing_app.owner_keys import LOG
 from signing_app.published import keys_named, keys_of, kid_of
-from uamp.log_chain import chain_hash, chain_start, microseconds
-from uamp.log_checkpoint import BadCheckpoint, read_checkpoint
+from uamp.logs.chain import chain_hash, chain_start, microseconds
+from uamp.logs.checkpoint import BadCheckpoint, read_checkpoint
 from uamp.transparency.notes import TREE
 
 if TYPE_CHECKING:

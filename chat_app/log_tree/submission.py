@@ -22,7 +22,7 @@ from chat_app.log_tree.cosigning import (
 )
 from chat_app.log_tree.proofs import consistency_proof
 from chat_app.models import TreeCheckpoint, TreeCosignature
-from uamp.log_checkpoint import BadCheckpoint
+from uamp.logs.checkpoint import BadCheckpoint
 from uamp.transparency.notes import NOTE_CHARS_MAX
 
 if TYPE_CHECKING:

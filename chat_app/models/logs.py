@@ -32,7 +32,7 @@ class ChatEvent(models.Model):
     response_id = models.CharField(max_length=40, blank=True)
     payload = models.JSONField()
     created_at = models.DateTimeField(default=timezone.now)
-    # Its place in the hash chain (`uamp.log_chain`); None for entries older than the chain.
+    # Its place in the hash chain (`uamp.logs.chain`); None for entries older than the chain.
     chain_hash = models.BinaryField(max_length=32, null=True)
     # The digest of the original payload, if something was erased from the entry.
     erased_digest = models.BinaryField(max_length=32, null=True)
@@ -91,7 +91,7 @@ class LogErasure(models.Model):
 
 
 class LogCheckpoint(models.Model):
-    """The signed head of a chat's log at one time (`uamp.log_checkpoint`). Written once."""
+    """The signed head of a chat's log at one time (`uamp.logs.checkpoint`). Written once."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="checkpoints", db_index=False)

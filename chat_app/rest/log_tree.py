@@ -20,7 +20,7 @@ from chat_app.log_tree.growth import tree_name
 from chat_app.log_tree.nodes import TreeChanged
 from chat_app.log_tree.tiles import read_tile, tile_hashes
 from signing_app.published import keys_of
-from uamp.log_checkpoint import BadCheckpoint, public_key_of
+from uamp.logs.checkpoint import BadCheckpoint, public_key_of
 from uamp.transparency.notes import NOTE_CHARS_MAX, TREE, verifier_key
 
 if TYPE_CHECKING:

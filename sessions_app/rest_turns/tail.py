@@ -13,8 +13,8 @@ from rest_framework import serializers
 
 from agents_app.rest.problems import Problem, responses
 from chat_app.rest.edge import check_member
+from chat_app.rest.messages.event_serializers import EventSerializer, EventsQuery
 from chat_app.rest.messages.history import EventsView
-from chat_app.rest.messages.message_serializers import EventSerializer, EventsQuery
 from chat_app.rest.paging import SEQ_MAX, list_of, read_query
 from sessions_app.process import registry
 from sessions_app.rest_turns.requests import (

@@ -10,7 +10,7 @@ from sessions_app.models import Session
 from sessions_app.store.orm import finish_events, start_events
 from sessions_app.store.records import Start
 from sessions_app.transitions import BEGUN, response_ends
-from uamp.log_chain import entry_digest, payload_digest
+from uamp.logs.chain import entry_digest, payload_digest
 
 if TYPE_CHECKING:
     from chat_app.log.entries import NewEvent, NewMessage
@@ -49,7 +49,7 @@ def event_rows(turn: Start | Finish) -> list[NewEvent]:
 
 
 def entry_digests(turn: Start | Finish) -> list[bytes]:
-    """Return the digest of each entry for the log's hash chain, in order (`uamp.log_chain`)."""
+    """Return the digest of each entry for the log's hash chain, in order (`uamp.logs.chain`)."""
     return [
         entry_digest(new.type, new.response_id, turn.at, payload_digest(new.payload))
         for new in event_rows(turn)

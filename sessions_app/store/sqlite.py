@@ -23,7 +23,7 @@ from sessions_app.store.rows import (
     event_rows,
     message_row,
 )
-from uamp.log_chain import chain_hash
+from uamp.logs.chain import chain_hash
 
 if TYPE_CHECKING:
     import sqlite3

@@ -151,11 +151,7 @@ export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
   }
 }
 
-/**
- * The state of what could not be verified; what is no failure of that is thrown again.
- * @param {unknown} error
- * @returns {SignatureState}
- */
+/** @param {unknown} error @returns {SignatureState} Throws what is no failure to verify. */
 function failure(error) {
   if (error instanceof UnknownKey) return "unknown_key";
   if (error instanceof BadSignature) return "changed";

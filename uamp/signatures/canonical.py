@@ -9,7 +9,7 @@ from typing import Any
 
 import rfc8785
 
-from uamp.log_chain import plain_form
+from uamp.logs.chain import plain_form
 
 
 def canonical(value: Any) -> bytes:

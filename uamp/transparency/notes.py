@@ -14,7 +14,7 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from uamp.log_checkpoint import (
+from uamp.logs.checkpoint import (
     BadCheckpoint,
     UnknownCheckpointKey,
     decoded,

@@ -1,7 +1,7 @@
 """The proof that a signed log head is in the server's tree (C2SP tlog-proof).
 
 A proof has the place of the leaf, the hashes beside its path to the root, and the checkpoint of
-the tree. The leaf is the signed text of the log head (`uamp.log_checkpoint.LogHead.text`).
+the tree. The leaf is the signed text of the log head (`uamp.logs.checkpoint.LogHead.text`).
 """
 
 import base64
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from uamp.log_checkpoint import BadCheckpoint, LogHead, UnknownCheckpointKey, decoded
+from uamp.logs.checkpoint import BadCheckpoint, LogHead, UnknownCheckpointKey, decoded
 from uamp.transparency.notes import (
     NOTE_CHARS_MAX,
     TreeHead,

@@ -14,7 +14,7 @@ from chat_app.log.checkpoints import LogChanged, checkpoint_of
 from chat_app.rest.edge import RestView, check_member
 from chat_app.rest.paging import read_query
 from chat_app.rest.serializers import NoQuery
-from uamp.log_checkpoint import read_checkpoint
+from uamp.logs.checkpoint import read_checkpoint
 
 if TYPE_CHECKING:
     from rest_framework.request import Request

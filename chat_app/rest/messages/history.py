@@ -15,6 +15,7 @@ from agents_app.rest.views import caller
 from chat_app.markdown import PAGE_SECONDS
 from chat_app.models import Chat, ChatEvent, Message
 from chat_app.rest.edge import RestView, check_member
+from chat_app.rest.messages.event_serializers import EventSerializer, EventsQuery, events_data
 from chat_app.rest.messages.message_filters import (
     FILTERS,
     MessagesQuery,
@@ -23,10 +24,7 @@ from chat_app.rest.messages.message_filters import (
     shown,
 )
 from chat_app.rest.messages.message_serializers import (
-    EventSerializer,
-    EventsQuery,
     MessageSerializer,
-    events_data,
     messages_data,
 )
 from chat_app.rest.paging import (

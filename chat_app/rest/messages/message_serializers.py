@@ -5,7 +5,7 @@ Times are ISO 8601 in UTC here; the UAMP wire has milliseconds (UAMP §4).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models.functions import Substr
@@ -17,21 +17,17 @@ from chat_app import markdown
 from chat_app.conversation.pins import pinned_among
 from chat_app.conversation.reactions import reactions_of
 from chat_app.conversation.threads import threads_of
-from chat_app.log.deletions import without_deleted
-from chat_app.log.history import LOG_TYPES, QUOTE_CHARS
+from chat_app.log.history import QUOTE_CHARS
 from chat_app.log.signatures import signatures_of, stored_hashes
 from chat_app.models import EMOJI_CHARS, Message
-from chat_app.rest.paging import SEQ_MAX, SeqQuery
+from chat_app.rest.paging import SEQ_MAX
 from chat_app.rest.uamp_types import ErrorSerializer, ReferenceField, UampField
 from uamp.digital_source import AI_MADE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from chat_app.models import ChatEvent, MessageRevision, Reaction, ReadReceipt
-
-TYPES_SPAN: Final = 5_000
-"""The widest range of places that may be searched for events of given types."""
+    from chat_app.models import MessageRevision, Reaction, ReadReceipt
 
 
 class MemberNameSerializer(serializers.Serializer[Any]):
@@ -191,16 +187,6 @@ class RevisionSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class EventSerializer(serializers.Serializer[Any]):
-    """One entry of a chat's log; `payload` is the UAMP event."""
-
-    seq = serializers.IntegerField()
-    type = serializers.CharField()
-    response_id = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    payload = UampField("Event")
-
-
 class ReceiptSerializer(serializers.Serializer[Any]):
     """How far a member has read."""
 
@@ -312,21 +298,6 @@ def _message_data(
     return data
 
 
-def events_data(events: Sequence[ChatEvent]) -> list[dict[str, Any]]:
-    """Return log entries as described by EventSerializer, without deleted bodies."""
-    payloads = without_deleted([(event.type, event.response_id, event.payload) for event in events])
-    return [
-        {
-            "seq": event.seq,
-            "type": event.type,
-            "response_id": event.response_id or None,
-            "created_at": event.created_at,
-            "payload": payload,
-        }
-        for event, payload in zip(events, payloads, strict=True)
-    ]
-
-
 def revision_data(revision: MessageRevision, text: str) -> dict[str, Any]:
     """Return a revision as described by RevisionSerializer."""
     edited_by = revision.edited_by_id
@@ -372,32 +343,3 @@ class MessageEditSerializer(StrictSerializer):
                 f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."
             )
         return content
-
-
-class EventsQuery(SeqQuery):
-    """The query parameters of GET /api/v1/chats/{id}/events."""
-
-    types = serializers.CharField(
-        required=False,
-        max_length=400,
-        help_text=(
-            "Only events of these types, separated by commas, "
-            f"between an `after` and a `before` that are at most {TYPES_SPAN} apart."
-        ),
-    )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Split the types, and require a bounded range of places to search."""
-        if "types" not in attrs:
-            return attrs
-        after, before = attrs.get("after"), attrs.get("before")
-        if after is None or before is None or before - after > TYPES_SPAN:
-            raise serializers.ValidationError(
-                {"types": f"`types` needs `after` and `before`, at most {TYPES_SPAN:,} apart."}
-            )
-        types = attrs["types"].split(",")
-        if unknown := sorted(set(types) - set(LOG_TYPES)):
-            raise serializers.ValidationError(
-                {"types": f"Not in a log: {', '.join(unknown)}. Known are {', '.join(LOG_TYPES)}."}
-            )
-        return {**attrs, "types": types}

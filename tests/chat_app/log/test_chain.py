@@ -18,7 +18,7 @@ from chat_app.log.retention import empty_chats
 from chat_app.log.verification import check_log
 from chat_app.models import Chat, ChatEvent, Message
 from tests import factories
-from uamp.log_check import LogProblemKind, LogSummary
+from uamp.logs.check import LogProblemKind, LogSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable

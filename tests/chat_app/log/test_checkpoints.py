@@ -33,7 +33,7 @@ from tests.programs import PROGRAM_SECONDS
 from uamp.client.errors import ExportCutError
 from uamp.client.exports import ExportSummary, check_export
 from uamp.command_line.program import program
-from uamp.log_checkpoint import (
+from uamp.logs.checkpoint import (
     BadCheckpoint,
     UnknownCheckpointKey,
     open_checkpoint,

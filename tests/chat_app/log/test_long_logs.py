@@ -17,8 +17,8 @@ from chat_app.log.verification import check_log
 from chat_app.models import Chat, ChatEvent, LogCheckpoint, Message
 from signing_app import owner_keys
 from tests import factories
-from uamp import spool
-from uamp.log_check import LogProblem, LogProblemKind
+from uamp.logs import spool
+from uamp.logs.check import LogProblem, LogProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import pytest
 from tests.live_server import alice, bob, demo, impatience, mallory
 from tests.uamp.client.installed import Installed
 from tests.wheels import build_wheels, environment
-from uamp import spool
+from uamp.logs import spool
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ import msgspec
 from chat_app.export import formats
 from chat_app.export.pages import PAGE
 from signing_app.keys import new_key
-from uamp.log_chain import chain_hash, chain_start, entry_digest, microseconds, payload_digest
-from uamp.log_checkpoint import OWNER, LogHead, sign_checkpoint
+from uamp.logs.chain import chain_hash, chain_start, entry_digest, microseconds, payload_digest
+from uamp.logs.checkpoint import OWNER, LogHead, sign_checkpoint
 from uamp.signatures import TYPE, agent_owner, output_of, request_of, sha256_of, text_sha256
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.uamp.test_log_checkpoint import jwk
+from tests.uamp.logs.test_checkpoint import jwk
 from uamp.command_line.verifying import verify
-from uamp.log_chain import chain_hash, chain_start, entry_digest, microseconds, payload_digest
-from uamp.log_checkpoint import LogHead, sign_checkpoint
+from uamp.logs.chain import chain_hash, chain_start, entry_digest, microseconds, payload_digest
+from uamp.logs.checkpoint import LogHead, sign_checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from signing_app.keys import ALGORITHMS, new_key
 from tests.uamp.signatures.node_crypto import BROWSER, verified_by_node
-from uamp.log_checkpoint import LogHead, sign_checkpoint
+from uamp.logs.checkpoint import LogHead, sign_checkpoint
 from uamp.signatures import TYPE, check_answer, output_of, request_of, sha256_of, text_sha256
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.uamp.signatures.node_crypto import verified_by_node
-from uamp.log_checkpoint import BadCheckpoint, LogHead, UnknownCheckpointKey
+from uamp.logs.checkpoint import BadCheckpoint, LogHead, UnknownCheckpointKey
 from uamp.transparency import notes, tree
 from uamp.transparency.notes import TreeHead, Witness
 from uamp.transparency.proofs import check_proof, proof_text, read_proof

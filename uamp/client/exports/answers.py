@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from uamp.log_check import CheckTable, CheckTables, in_memory
+from uamp.logs.check import CheckTable, CheckTables, in_memory
 from uamp.signatures import SignatureCheck, check_answer, check_receipt, with_question
 
 PROBLEMS_MAX: Final = 100

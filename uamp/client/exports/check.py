@@ -14,8 +14,8 @@ from uamp.client.exports.answers import ExportedAnswers, ExportedAnswersCheck
 from uamp.client.exports.json_form import ExportPart, begins_json, parts_of
 from uamp.client.exports.log import ExportedLog, ExportedLogCheck
 from uamp.client.exports.reading import object_of
-from uamp.log_check import SENTENCES
-from uamp.spool import TMPDIR_ADVICE, Spool, SpoolError
+from uamp.logs.check import SENTENCES
+from uamp.logs.spool import TMPDIR_ADVICE, Spool, SpoolError
 from uamp.transparency.notes import Witness
 
 

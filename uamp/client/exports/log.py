@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from uamp.client.errors import ExportCutError
-from uamp.log_chain import hash_of, time_of
-from uamp.log_check import (
+from uamp.logs.chain import hash_of, time_of
+from uamp.logs.check import (
     CheckTable,
     CheckTables,
     LogCheck,
@@ -21,7 +21,7 @@ from uamp.log_check import (
     in_memory,
     text_digest,
 )
-from uamp.log_checkpoint import (
+from uamp.logs.checkpoint import (
     BadCheckpoint,
     LogHead,
     UnknownCheckpointKey,

@@ -11,7 +11,7 @@ import msgspec
 
 from uamp.client.errors import ExportCutError
 from uamp.client.exports.reading import object_of
-from uamp.log_chain import (
+from uamp.logs.chain import (
     chain_hash,
     chain_start,
     entry_digest,
@@ -19,7 +19,7 @@ from uamp.log_chain import (
     payload_digest,
     time_of,
 )
-from uamp.log_checkpoint import (
+from uamp.logs.checkpoint import (
     BadCheckpoint,
     LogHead,
     UnknownCheckpointKey,

@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from chat_app.log.verification import all_chats, check_log
 from chat_app.log_tree import checking
 from sessions_app.changed_answers import changed_answers
-from uamp.log_check import PROBLEMS_MAX, SENTENCES, LogProblem, LogProblemKind, LogSummary
-from uamp.spool import TMPDIR_ADVICE, SpoolError
+from uamp.logs.check import PROBLEMS_MAX, SENTENCES, LogProblem, LogProblemKind, LogSummary
+from uamp.logs.spool import TMPDIR_ADVICE, SpoolError
 from uamp_project.management.migrated import require_migrations
 
 

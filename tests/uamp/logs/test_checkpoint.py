@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from uamp.log_checkpoint import (
+from uamp.logs.checkpoint import (
     BadCheckpoint,
     LogHead,
     UnknownCheckpointKey,

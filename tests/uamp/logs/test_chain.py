@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from uamp.log_chain import (
+from uamp.logs.chain import (
     canonical,
     chain_hash,
     chain_start,
@@ -23,7 +23,7 @@ from uamp.log_chain import (
     payload_digest,
     time_of,
 )
-from uamp.log_check import (
+from uamp.logs.check import (
     PROBLEMS_MAX,
     LogCheck,
     LoggedEntry,

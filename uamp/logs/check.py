@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from uamp.log_chain import canonical, chain_hash, chain_start, entry_digest, payload_digest
+from uamp.logs.chain import canonical, chain_hash, chain_start, entry_digest, payload_digest
 
 Row = TypeVar("Row")
 

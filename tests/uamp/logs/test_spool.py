@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.programs import PROGRAM_SECONDS
-from uamp import spool
-from uamp.spool import Spool
+from uamp.logs import spool
+from uamp.logs.spool import Spool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_table_is_like_a_dictionary() -> None:
 
 
 FILL = """
-from uamp.spool import Spool, SpoolError
+from uamp.logs.spool import Spool, SpoolError
 
 with Spool() as tables:
     table = tables.table(str)

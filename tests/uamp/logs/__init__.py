@@ -1,0 +1,1 @@
+"""Tests of the hash chain of logs, its checkpoints and the spool."""

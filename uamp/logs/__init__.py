@@ -1,0 +1,1 @@
+"""The hash chain of a chat's log, its checkpoints, and their check."""
