@@ -137,7 +137,7 @@ async def _take_over(process: Process, row: Response, *, was_given: bool) -> Non
     if context is None:
         await _end(process, row)
     else:
-        # Whoever waits for it in another process receives its progress through their chats.
+        # Those who wait for it in another process receive its progress through their chats.
         name = context.spec.name
         listener = None
         if context.parent is not None:

@@ -49,7 +49,7 @@ def kill_the_holder(fixture: DaemonFixture, *, after: float = 0.0) -> NoticedDea
         client.ask("hello")
         daemon.say(daemon.turn(), HALF)
         client.until("response.delta")
-        # Until its text is written, nothing was said for whoever takes the answer over.
+        # Until its text is written, nothing was shown that another process could not repeat.
         wait_until(lambda: HALF in [row["text"] for row in _answers(group)])
         time.sleep(after)
         killed_at = time.monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from federation_app.envelope.signatures.keys import EnvelopeKey
 from federation_app.models import Peer
 from tests.federation_app.peer import HOST, SERVER, ForeignPeer, Records, text_of
 from tests.journeys.cluster import running_cluster
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def test_an_ask_at_two_processes_at_once_is_answered_and_paid_once(
     texts = [f"question {number}" for number in range(QUESTIONS)]
     asks = [paying_peer.envelope(content=text, to=[SELLER]) for text in texts]
     together = threading.Barrier(2)
-    with ThreadPoolExecutor(2) as threads:
+    with thread_pool(2) as threads:
         asking = [threads.submit(ask_at, port, asks, together) for port in cluster.ports]
         here, there = (one.result(QUESTIONS * WAIT_SECONDS) for one in asking)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.live_server import Dial, Person
 
 BUDGET = "/api/payments/onward/far"
-PROTOCOLS = ("ag_ui", "completions", "responses", "uamp_http")
+PROTOCOLS = ("completions", "responses", "uamp_http")
 ASKED, BOUGHT = "/v1/chat/completions", "/api/payments/tokens"
 
 

@@ -19,6 +19,7 @@ from sessions_app import database, lifespan, services
 from sessions_app.access import auth
 from sessions_app.models import Response, Session, ToolCall
 from sessions_app.process.signals import ResponseSignals
+from sessions_app.response import forwarding
 from sessions_app.response.checkpoints import Checkpoints
 from sessions_app.tools import delegated_calls
 from sessions_app.turn import delegation
@@ -92,7 +93,7 @@ async def test_the_last_words_of_the_other_agent_are_reported_before_its_result(
     """Its end is written before all is cleared away after it, and the waiting response resumes."""
     del process
     # Nothing but the end itself reaches them.
-    monkeypatch.setattr(delegation, "FORWARD_SECONDS", 60.0)
+    monkeypatch.setattr(forwarding, "FORWARD_SECONDS", 60.0)
     hearer = Hearer()
     forget = Checkpoints.forget
 
