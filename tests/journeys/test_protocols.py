@@ -120,7 +120,7 @@ async def chosen(page: Page) -> str | None:
     text: str | None = await page.evaluate(
         "document.activeElement.ariaSelected === 'true' ? document.activeElement.textContent : null"
     )
-    return text
+    return text and text.strip()
 
 
 async def test_a_message_is_shown_in_each_protocol_by_keyboard(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.programs import PROGRAM_SECONDS
 from uamp.logs import spool
-from uamp.logs.spool import Spool
+from uamp.logs.spool import Spool, SpoolError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,13 @@ with Spool() as tables:
     except SpoolError as error:
         print(error)
 """
+
+
+def test_a_file_that_cannot_be_used_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "BYTES_IN_MEMORY", 0)
+    monkeypatch.setattr(spool, "_CREATE", "no statement")
+    with Spool() as tables, pytest.raises(SpoolError, match="The temporary file cannot be used"):
+        tables.table(int)["a"] = 1
 
 
 def test_a_full_disk_is_reported_and_no_file_is_left(tmp_path: Path) -> None:
