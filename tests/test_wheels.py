@@ -32,7 +32,7 @@ for name in here:
         # What connects agents with UAMP needs uamp, and its client.
         optional |= {"serving", "uamp_adapter"} & parts
         # What verifies signatures needs libraries that come with the client.
-        verifies = {"signatures", "transparency", "log_chain", "log_check", "log_checkpoint"}
+        verifies = {"signatures", "transparency", "logs"}
         verifies &= parts
         if verifies and not {"uamp.client", "uap.serving"} & set(here):
             continue
