@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from tests.live_server import Dial, Person
 
 
+def start_tool_processes(dial: Dial, journal: Path) -> None:
+    """Run a tool to its end, because a process's first call waits until its fork server is up."""
+    asker("unhurried")
+    client = dial()
+    client.create_session(agent="unhurried")
+    client.ask(task(journal))
+    approve(client, asked_of(client))
+    assert said(client).endswith("received: 1 steps")
+
+
 def test_a_question_without_an_answer_expires(
     dial: Dial, settings: Settings, journal: Path
 ) -> None:
@@ -53,6 +63,7 @@ def test_a_question_without_an_answer_expires(
 def test_the_time_that_a_person_takes_is_not_the_answers(
     dial: Dial, journal: Path, *, is_delegated: bool
 ) -> None:
+    start_tool_processes(dial, journal)
     asker(max_seconds=4)
     asker("boss", tools=[], approvals=[], delegates=["asker"], max_seconds=4)
     text = task(journal)
@@ -69,6 +80,7 @@ def test_the_time_that_a_person_takes_is_not_the_answers(
 
 @pytest.mark.usefixtures("celery_worker_thread")
 def test_the_time_of_an_allowed_tool_is_the_answers(dial: Dial, journal: Path) -> None:
+    start_tool_processes(dial, journal)
     asker(max_seconds=2)
     client = dial()
     client.create_session(agent="asker")
