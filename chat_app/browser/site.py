@@ -27,7 +27,7 @@ class SiteNameField(forms.CharField):
         super().__init__(**{"max_length": SITE_NAME_CHARS, **options})
 
     def to_python(self, value: Any) -> str:
-        """Return the name as it is stored."""
+        """Return the cleaned name."""
         return clean_title(super().to_python(value) or "")
 
 

@@ -50,7 +50,7 @@ def make_mirror(*, home: str, title: str, member: User) -> str:
 def set_chat(
     chat_id: str, *, title: str, only_owners_pin: bool, users: Collection[User]
 ) -> set[int]:
-    """Let title, rules and members of a mirror be those of its home; return who is out.
+    """Copy title, rules and members from a mirror's home; return the removed members.
 
     No one owns a mirror: with `only_owners_pin` no member pins. Needs a transaction.
     """

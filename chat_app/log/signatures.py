@@ -31,7 +31,7 @@ def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]
 
 
 class StoredHashes(NamedTuple):
-    """The `output_hash` and `usage_hash` of a response as it is stored."""
+    """The `output_hash` and `usage_hash` computed from a response's rows."""
 
     output: str
     usage: str

@@ -132,7 +132,7 @@ class TokensView(PaymentView):
         responses={201: Issued, **refusals(400, 402, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Create a token and move money of the caller's into it."""
+        """Create a token and move money from the caller's balance into it."""
         values = checked(request, NewToken)
         user_id = caller(request).pk
         most = {

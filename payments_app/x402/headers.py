@@ -52,7 +52,7 @@ def offered(headers: Mapping[str, str]) -> Offered | None:
 
 
 def sent(headers: Mapping[str, str]) -> Sent | None:
-    """Return a request's payment as sent; None if there is none, or an unreadable one."""
+    """Return the payment that a request carries, or None if it is missing or unreadable."""
     try:
         offer = offered(headers)
     except BadHeader:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn is assembled and answered by.
+    """What a turn reads before it is assembled and its agents are chosen.
 
     `members` are the agents of the chat as its asker may use them. `own` is the agent of a private
     chat; None if its asker may no longer use it. `last_seq` is the place of the last entry in the
@@ -56,7 +56,7 @@ class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides whether a turn is queued: `is_busy` as of `queue.rows`."""
+    """What a turn reads to decide whether it is queued; `is_busy` comes from `queue.rows`."""
 
     is_member: bool
     is_busy: bool
@@ -64,11 +64,11 @@ class QueueFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def facts_of(request: TurnRequest, text: str | None, history: History) -> TurnFacts:
-    """Return the facts of a turn whose message has this text; None for a turn without a message.
+    """Read the facts of a turn; `text` is that of its message, or None if it has no message.
 
-    The history of the chat is read too, if it is about to be answered and not cached. Raises
-    RemoteProtocolError: chat_not_found, message_not_found, forbidden, message_conflict and
-    thread_nested for what the turn replaces, replies to or continues.
+    Also read the history of the chat if an agent is about to answer and it is not cached. Raises
+    RemoteProtocolError (chat_not_found, message_not_found, forbidden, message_conflict or
+    thread_nested) if the turn cannot replace, reply to or continue what it names.
     """
     own = _cached_own(request.session)
     if not _is_read(request, text, own):

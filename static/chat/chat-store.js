@@ -123,8 +123,7 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * A chat that is to be opened: as it is known, else as the server has it, else as this device
-   * kept it.
+   * Find a chat to open: in memory, else on the server, else in this device's cache.
    * @param {string} id
    * @returns {Promise<Chat>}
    */
@@ -258,7 +257,7 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * Open the chat with one member, which is made if there is none.
+   * Return the chat with one other member, creating it if needed.
    * @param {string} name
    * @param {Participant["kind"]} [kind]
    * @returns {Promise<Chat>}

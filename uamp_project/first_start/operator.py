@@ -55,7 +55,7 @@ def make_operator(
 
 
 def connect(fields: Mapping[str, Any], user: User) -> None:
-    """Have a model answer for the assistant, which is made if there is none.
+    """Connect the assistant to a model, creating the assistant if needed.
 
     Raises ValidationError for fields that make no agent.
     """

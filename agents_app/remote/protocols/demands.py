@@ -45,7 +45,7 @@ class TokenDemand:
 
 
 def demand_in(headers: Mapping[str, str], body: bytes) -> TokenDemand | None:
-    """Return the first offer of a 402 that a token can pay; None if there is none."""
+    """Return the first offer of a 402 that a token can pay, or None."""
     for document in _documents(headers, body):
         offers = document.get("accepts")
         if document.get("x402Version") != VERSION or not isinstance(offers, list):

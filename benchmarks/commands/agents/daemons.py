@@ -139,7 +139,7 @@ class DaemonPhases:
             restart = seconds_until(process, "back")
             self._show("both killed and started, all back", restart, "s", "daemons.restart")
             after = time.perf_counter() - served_at
-            self._show("of which both were ready for", after, "s", "daemons.after_start")
+            self._show("of that, after both were ready", after, "s", "daemons.after_start")
 
     def _serve(self, port: int) -> Server:
         return self._stack.enter_context(servers.serving(self._program, port))

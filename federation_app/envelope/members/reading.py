@@ -177,7 +177,7 @@ def is_stream_id(text: str) -> bool:
 
 
 def plain_id(given: str) -> str:
-    """Return an id in lower case and without `urn:uuid:`, as it is stored."""
+    """Return the stored form of an id: lower case, without `urn:uuid:`."""
     return given.lower().removeprefix("urn:uuid:")
 
 

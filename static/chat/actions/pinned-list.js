@@ -1,5 +1,6 @@
 /**
- * The pinned messages of the open chat, behind a button in its head; nothing where there are none.
+ * The pinned messages of the open chat, behind a button in its header. The button is hidden while
+ * nothing is pinned.
  */
 
 import { page } from "../context.js";

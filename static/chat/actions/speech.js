@@ -9,11 +9,11 @@ export const canSpeak = () =>
   "speechSynthesis" in globalThis && "SpeechSynthesisUtterance" in globalThis;
 
 /**
- * Browsers break off a long utterance: so many characters are said at once, up to the end of a
- * sentence.
+ * Browsers cut off long utterances, so text is spoken in pieces of up to 300 characters that end
+ * with a sentence.
  */
 const PIECE = /[^.!?…。！？\n]{1,300}[.!?…。！？\n]*\s*/gu;
-/** What is not for the ear. */
+/** Elements that are not read aloud. */
 const SILENT = "pre, table, .math, button, svg";
 
 let spoken = "";

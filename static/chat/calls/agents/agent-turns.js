@@ -1,7 +1,7 @@
 /**
- * What an agent in a call does, and what follows from what is said to it: one answer at a time, and
- * speech interrupts it. Each utterance is a turn of the chat; what it led to is known by its
- * events. Knows no document and no sound.
+ * The state of an agent in a call. It gives one answer at a time, and speech interrupts it. Each
+ * utterance is a turn of the chat, and the events of that turn advance the state. Uses neither the
+ * document nor audio.
  */
 
 /**
