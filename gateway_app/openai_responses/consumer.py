@@ -19,6 +19,7 @@ from gateway_app.openai.errors import error_body, refused
 from gateway_app.openai_responses.output import shown_request
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
+from gateway_app.openai_responses.tools import ClientTools
 from gateway_app.openai_responses.write import ResponseWriter
 from gateway_app.shapes.appended_text import TextReplacedError
 from gateway_app.shapes.lost_sessions import lost_session
@@ -48,6 +49,7 @@ class _Running:
 
     session_id: str
     asked: Shown
+    tools: ClientTools
     writer: ResponseWriter | None = None
 
 
@@ -100,8 +102,9 @@ class ResponsesDialect(ForeignDialect):
         turn.check_content()
         self.connection.defaults.ephemeral = not turn.is_kept
         session_id = await self.open_session(turn.session)
-        asked = shown_request(turn.response, turn.session.session.extensions[EXTENSION])
-        self._running = _Running(session_id=session_id, asked=asked)
+        kept = turn.session.session.extensions[EXTENSION]
+        asked, tools = shown_request(turn.response, kept), ClientTools(kept.get("tools"))
+        self._running = _Running(session_id=session_id, asked=asked, tools=tools)
         try:
             for event in (*turn.inputs, turn.response):
                 await self.send(msgspec.structs.replace(event, session_id=session_id))
@@ -135,6 +138,7 @@ class ResponsesDialect(ForeignDialect):
                 created_at=int(time.time()),
                 link=self.link_of(running.session_id),
                 asked=running.asked,
+                tools=running.tools,
             )
             yield from running.writer.begin()
         if running.writer.response_id != response_id:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ITEMS: Final = 20
 """The most items that one request adds."""
 _Items: TypeAlias = Annotated[tuple[InputItem, ...], msgspec.Meta(max_length=ITEMS)]
-_OF_ANSWER: Final = re.compile(r"(?:msg|rs|fc)_[0-9a-f]{32}_[0-9]{1,6}")
+_OF_ANSWER: Final = re.compile(r"(?:msg|rs|fc|ctc)_[0-9a-f]{32}_[0-9]{1,6}")
 
 
 class NewConversation(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,24 +10,28 @@ import msgspec
 import uamp
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.request import CallId, content_of, document_of
+from gateway_app.openai_responses.tools import custom_arguments, function_name
 from gateway_app.shapes import media
 from gateway_app.shapes.message_origins import MessageOrigin
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 _Name: TypeAlias = Annotated[
     str, msgspec.Meta(min_length=1, max_length=uamp.DEFAULT_LIMITS.tool_name_chars)
 ]
 # The ids of output items, in the format of `output.item_id`.
-_ANSWERED: Final = re.compile(r"(?:msg|fc)_([0-9a-f]{32})_[0-9]+")
+_ANSWERED: Final = re.compile(r"(?:msg|fc|ctc)_([0-9a-f]{32})_[0-9]+")
+_CALLS: Final = frozenset({"function_call", "custom_tool_call"})
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _NEEDED: Final = {
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "arguments"),
     "function_call_output": ("call_id", "output"),
+    "custom_tool_call": ("call_id", "name", "input"),
+    "custom_tool_call_output": ("call_id", "output"),
     "reasoning": (),
     "item_reference": ("id",),
 }
@@ -61,7 +65,9 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
     content: str | _Parts | None = None
     call_id: CallId | None = None
     name: _Name | None = None
+    namespace: _Name | None = None
     arguments: str | None = None
+    input: str | None = None
     output: str | _Parts | None = None
 
     @property
@@ -98,13 +104,10 @@ def messages_of(
         at = f"{place}[{index}]"
         item.check(at)
         match item.kind:
-            case "function_call":
+            case "function_call" | "custom_tool_call":
                 _add_call(messages, item)
-            case "function_call_output":
-                result = _result(item.output or "", f"{at}.output")
-                messages.append(
-                    uamp.Message(role="tool", content=result, tool_call_id=item.call_id)
-                )
+            case "function_call_output" | "custom_tool_call_output":
+                messages += _result(item, f"{at}.output")
             case "message":
                 messages.append(_message(item, at))
             case "item_reference":
@@ -112,15 +115,18 @@ def messages_of(
                     at, f"There is no item {item.id!r} of yours.", ErrorCode.CONTENT_NOT_FOUND
                 )
         answered = _ANSWERED.fullmatch(item.id or "")
-        if answered and (item.kind == "function_call" or item.role == "assistant"):
+        if answered and (item.kind in _CALLS or item.role == "assistant"):
             number = after + len(messages) - 1
             origins[number] = MessageOrigin(number, f"resp_{answered[1]}", is_answer=True)
     return tuple(messages), tuple(origins.values())
 
 
 def _add_call(messages: list[uamp.Message], item: InputItem) -> None:
+    is_custom = item.kind == "custom_tool_call"
     call = uamp.ToolCallData(
-        id=item.call_id or "", name=item.name or "", arguments=item.arguments or ""
+        id=item.call_id or "",
+        name=function_name(item.name or "", item.namespace),
+        arguments=custom_arguments(item.input or "") if is_custom else item.arguments or "",
     )
     if messages and messages[-1].role == "assistant" and messages[-1].content_items is None:
         last = messages.pop()
@@ -165,14 +171,18 @@ def _results(message: uamp.Message) -> set[str]:
     }
 
 
-def _result(output: str | Sequence[ItemPart], place: str) -> str:
-    """Return the text of a function's output; raises RemoteProtocolError for other content."""
-    if isinstance(output, str):
-        return output
-    for index, part in enumerate(output):
-        if part.type not in _TEXTS:
-            raise unsupported(f"{place}[{index}].type", "The result of a function is text here.")
-    return "\n".join(part.text or "" for part in output)
+def _result(item: InputItem, place: str) -> Iterator[uamp.Message]:
+    """Yield a call's result, and its media in a message of the user: models take them from users.
+
+    Raises RemoteProtocolError for other content.
+    """
+    given = item.output or ""
+    parts = (ItemPart(type="input_text", text=given),) if isinstance(given, str) else given
+    items = [_item(part, f"{place}[{index}]") for index, part in enumerate(parts)]
+    text = "\n".join(one.text for one in items if isinstance(one, uamp.TextContent))
+    yield uamp.Message(role="tool", content=text, tool_call_id=item.call_id)
+    if shown := tuple(one for one in items if not isinstance(one, uamp.TextContent)):
+        yield uamp.Message(role="user", content="", content_items=shown)
 
 
 def _message(item: InputItem, place: str) -> uamp.Message:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uamp
+from gateway_app.openai_responses.tools import ClientTools
 from gateway_app.shapes.answer_writer import open_calls
 from gateway_app.shapes.token_counts import counts_of
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
     Shown: TypeAlias = dict[str, Any]
 
-_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
+_PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+}
 
 
 def item_id(kind: str, response_id: str, place: int | str) -> str:
@@ -55,18 +61,6 @@ def closed(item: Shown, text: str, status: str) -> Shown:
     return {**item, "status": status, "content": [text_part(text)]}
 
 
-def called(id_: str, call: uamp.ToolCallData, status: str = "completed") -> Shown:
-    """Return a call of one of the client's functions."""
-    return {
-        "id": id_,
-        "type": "function_call",
-        "status": status,
-        "call_id": call.id,
-        "name": call.name,
-        "arguments": call.arguments,
-    }
-
-
 def usage_of(used: uamp.UsageStats | None) -> Shown:
     """Return the tokens used; thoughts are not counted separately."""
     counts = counts_of(used)
@@ -89,8 +83,9 @@ def shown_request(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> Shown:
     """
     config = asked.response or uamp.ResponseConfig()
     chosen = config.tool_choice
+    client_tools = ClientTools(kept.get("tools"))
     if isinstance(chosen, uamp.ToolChoice):
-        shown_choice: Any = {"type": "function", "name": chosen.function.name}
+        shown_choice: Any = client_tools.choice(chosen.function.name)
     else:
         shown_choice = chosen or "auto"
     return {
@@ -112,7 +107,7 @@ def shown_request(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> Shown:
             "verbosity": config.verbosity,
         },
         "tool_choice": shown_choice,
-        "tools": [_shown_tool(tool.function) for tool in config.tools or () if tool.function],
+        "tools": client_tools.shown(tool.function for tool in config.tools or () if tool.function),
         "top_logprobs": 0,
         "top_p": config.top_p,
         "truncation": "disabled",
@@ -133,35 +128,37 @@ def _shown_format(wanted: uamp.ResponseFormat | None) -> Shown:
     }
 
 
-def _shown_tool(function: uamp.FunctionDefinition) -> Shown:
-    return {
-        "type": "function",
-        "name": function.name,
-        "description": function.description,
-        "parameters": function.parameters,
-        "strict": function.strict,
-    }
-
-
 def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Shown]:
     """Return the input items of a response, oldest first: its conversation, then its question."""
     config = stored.request.response
+    tools = ClientTools(stored.extension.get("tools"))
     messages = list(config.messages or ()) if config else []
     if stored.question:
         messages.append(uamp.Message(role="user", content_items=stored.question))
-    return [
-        item
-        for place, message in enumerate(messages)
-        for item in items_of(message, item_id("message", stored.id, f"in{place}"), link)
-    ]
+    shown: list[Shown] = []
+    custom: set[str] = set()
+    for place, message in enumerate(messages):
+        for item in items_of(message, item_id("message", stored.id, f"in{place}"), link, tools):
+            if item["type"] == "custom_tool_call":
+                custom.add(item["call_id"])
+            elif item["type"] == "function_call_output" and item["call_id"] in custom:
+                item["type"] = "custom_tool_call_output"
+            shown.append(item)
+    return shown
 
 
-def items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> Iterator[Shown]:
+def items_of(
+    message: uamp.Message,
+    id_: str,
+    link: Callable[[str], str],
+    tools: ClientTools | None = None,
+) -> Iterator[Shown]:
     """Yield the items of a message: itself and its open calls.
 
     Calls that have a result were to the server's own tools, not to functions of the client, and are
     left out.
     """
+    tools = tools or ClientTools()
     items = message.content_items or (uamp.TextContent(text=message.content or ""),)
     if message.role == "tool":
         yield {
@@ -183,7 +180,7 @@ def items_of(message: uamp.Message, id_: str, link: Callable[[str], str]) -> Ite
             "content": parts,
         }
     for call in calls:
-        yield called(f"fc_{call.id}", call)
+        yield tools.called(f"fc_{call.id}", call)
 
 
 def _parts_of(item: uamp.ContentItem, role: str, link: Callable[[str], str]) -> Iterator[Shown]:

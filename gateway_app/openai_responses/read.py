@@ -18,6 +18,7 @@ from gateway_app.openai.request import (
     token_limit,
 )
 from gateway_app.openai_responses.items import InputItem, ItemId, check_results, messages_of
+from gateway_app.openai_responses.tools import ResponsesTool, definitions, function_name
 from gateway_app.shapes.client_turn import ClientTurn
 from uamp.types.bounds import Share, Temperature
 from uamp.types.generation import ReasoningEffort, Verbosity
@@ -38,38 +39,12 @@ Metadata: TypeAlias = Annotated[dict[_MetadataKey, _MetadataValue], msgspec.Meta
 _Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
 
 
-class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool; only functions are accepted, because all other types run at OpenAI."""
-
-    type: _Word
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
-
-    def definition(self, place: str) -> uamp.ToolDefinition:
-        """Convert the tool to UAMP; raises RemoteProtocolError for OpenAI's own tools."""
-        if self.type != "function":
-            raise unsupported(
-                f"{place}.type", f"{self.type!r} runs at OpenAI. Agents bring their own tools."
-            )
-        if self.name is None:
-            raise refused(f"{place}.name", "A function needs a name.")
-        return uamp.ToolDefinition(
-            function=uamp.FunctionDefinition(
-                name=self.name,
-                description=self.description,
-                parameters=self.parameters,
-                strict=self.strict,
-            )
-        )
-
-
 class ResponsesToolChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The tool that the model has to call, which must be a function."""
+    """The tool that the model has to call, which must be one that the client runs."""
 
     type: _Word
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+    namespace: _Word | None = None
 
 
 class TextFormat(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,7 +178,7 @@ def turn_of(
         raise refused("previous_response_id", "Name either a previous response or a conversation.")
     before = _conversation_before(previous)
     messages, named_origins = messages_of(body.items, after=len(before))
-    tools = tuple(tool.definition(f"tools[{index}]") for index, tool in enumerate(body.tools or ()))
+    tools, kept_tools = definitions(body.tools or ())
     if chat is not None and tools:
         raise unsupported(
             "tools", "In a chat the agents use their own tools. Leave the conversation out."
@@ -222,6 +197,7 @@ def turn_of(
     origins = () if previous is None else previous.conversation_origins
     origins = (*origins, *named_origins)
     kept = _kept(body, chat, named or "") | ({"origins": origins} if origins and not chat else {})
+    kept |= {"tools": kept_tools} if kept_tools else {}
     session = uamp.SessionConfig(extensions={EXTENSION: kept})
     return ClientTurn(
         session=uamp.SessionCreate(agent=named, chat=joined, session=session),
@@ -289,11 +265,12 @@ def _choice_of(body: ResponsesRequest) -> Any:
     chosen = body.tool_choice
     if not isinstance(chosen, ResponsesToolChoice):
         return chosen
-    if chosen.type != "function":
+    if chosen.type not in {"function", "custom"}:
         raise unsupported("tool_choice.type", f"{chosen.type!r} cannot be chosen here.")
     if chosen.name is None:
-        raise refused("tool_choice.name", "A function needs a name.")
-    return uamp.ToolChoice(function=uamp.ChosenFunction(name=chosen.name))
+        raise refused("tool_choice.name", "A tool needs a name.")
+    name = function_name(chosen.name, chosen.namespace)
+    return uamp.ToolChoice(function=uamp.ChosenFunction(name=name))
 
 
 def _format_of(body: ResponsesRequest) -> uamp.ResponseFormat | None:

@@ -12,6 +12,7 @@ from gateway_app.openai.errors import refused
 from gateway_app.openai_responses.items import InputItem
 from gateway_app.openai_responses.output import input_items, response_of, shown_request
 from gateway_app.openai_responses.read import turn_of
+from gateway_app.openai_responses.tools import ClientTools
 from gateway_app.openai_responses.write import ResponseWriter
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -97,6 +98,7 @@ class ResponsesService:
             created_at=int(stored.created_at.timestamp()),
             link=self._reader.link_in(stored.chat_id),
             asked=shown_request(stored.request, stored.extension),
+            tools=ClientTools(stored.extension.get("tools")),
             after=after,
         )
 

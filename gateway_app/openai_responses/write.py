@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import uamp
 from gateway_app.openai.errors import error_body
 from gateway_app.openai_responses.output import (
-    called,
     closed,
     item_id,
     opened,
     text_part,
     usage_of,
 )
+from gateway_app.openai_responses.tools import ClientTools, begun, pieces
 from gateway_app.shapes.answer_writer import AnswerWriter
 from uamp import ErrorCode
 from uamp import events as ev
@@ -41,13 +41,15 @@ _PROMPT: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.REQUEST
 class ResponseWriter(AnswerWriter["Shown"]):
     """Converts the events of one response to stream events, or to one object.
 
-    `created_at` is in Unix seconds, and `asked` holds the request fields that the object echoes.
+    `created_at` is in Unix seconds, `asked` holds the request fields that the object echoes, and
+    `tools` those of the client.
     Events up to the position `after` are skipped, because the client has them.
     """
 
     response_id: str
     created_at: int
     asked: Shown
+    tools: ClientTools = field(default_factory=ClientTools)
     after: int = -1
     has_ended: bool = False
     _place: int = -1
@@ -164,18 +166,17 @@ class ResponseWriter(AnswerWriter["Shown"]):
         yield from self._item_done()
 
     def _write_call(self, call: uamp.ToolCallData, index: int) -> Iterator[Shown]:
-        """Yield a call of one of the client's functions, with its arguments in one piece."""
+        """Yield a call of one of the client's tools."""
         del index
         yield from self._close_item("completed")
-        id_ = item_id("function_call", self.response_id, len(self._items))
-        item = called(id_, call)
+        kind = "custom_tool_call" if self.tools.is_custom(call) else "function_call"
+        item = self.tools.called(item_id(kind, self.response_id, len(self._items)), call)
         self._items.append(item)
-        begun = {**item, "status": "in_progress", "arguments": ""}
-        yield from self._event("response.output_item.added", output_index=self._last, item=begun)
-        place: Shown = {"item_id": id_, "output_index": self._last}
-        kind = "response.function_call_arguments"
-        yield from self._event(f"{kind}.delta", **place, delta=call.arguments)
-        yield from self._event(f"{kind}.done", **place, name=call.name, arguments=call.arguments)
+        yield from self._event(
+            "response.output_item.added", output_index=self._last, item=begun(item)
+        )
+        for kind, members in pieces(item):
+            yield from self._event(kind, item_id=item["id"], output_index=self._last, **members)
         yield from self._item_done()
 
     # --- The end ---

@@ -22,7 +22,7 @@ def part(**members: Any) -> dict[str, Any]:
     return item(role="user", content=[members])
 
 
-OUTPUT = [{"type": "input_image", "image_url": "data:image/png;base64,AA=="}]
+OUTPUT = [{"type": "input_image"}]
 BODIES: dict[str, tuple[Any, str | None]] = {
     "no input": ({"input": None}, "input"),
     "an input of a wrong type": ({"input": 7}, "input"),
@@ -35,9 +35,13 @@ BODIES: dict[str, tuple[Any, str | None]] = {
         "input[0].name",
     ),
     "a result without a call": (item(type="function_call_output", output="x"), "input[0].call_id"),
-    "a picture as a result": (
+    "a picture without an address as a result": (
         item(type="function_call_output", call_id="c", output=OUTPUT),
-        "input[0].output[0].type",
+        "input[0].output[0].image_url",
+    ),
+    "a custom call without an input": (
+        item(type="custom_tool_call", call_id="c", name="x"),
+        "input[0].input",
     ),
     "an unknown part": (part(type="smell"), "input[0].content[0].type"),
     "a text without text": (part(type="input_text"), "input[0].content[0].text"),

@@ -194,7 +194,6 @@ def test_parts_of_fields_are_refused_by_name(web: httpx.Client) -> None:
         ({"reasoning": {"context": "all_turns"}}, "reasoning"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": [{"type": "mcp", "server_label": "x"}]}, "tools[0].type"),
-        ({"tools": [{"type": "custom", "name": "x"}]}, "tools[0].type"),
         ({"tool_choice": {"type": "allowed_tools", "tools": []}}, "tool_choice.type"),
         ({"tool_choice": {"type": "file_search"}}, "tool_choice.type"),
     ):

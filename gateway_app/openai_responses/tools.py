@@ -1,0 +1,229 @@
+"""The tools of a request to OpenAI's Responses API: those that the client runs.
+
+A model calls every tool as a function. `ClientTools` remembers which functions stand for a custom
+tool or for a function of a namespace, so that their calls are shown in the form of the request.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import msgspec
+
+import uamp
+from gateway_app.openai.errors import refused, unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)]
+_ToolName: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+# What a custom tool takes, as a function: one text.
+_CUSTOM_PARAMETERS: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+# Tools of OpenAI that a program offers beside its own; agents have their own counterparts.
+_LEFT_OUT: Final = ("web_search", "image_generation", "tool_search")
+
+
+class CustomFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """The form of a custom tool's input: any text, or text that matches a grammar."""
+
+    type: Literal["text", "grammar"] = "text"
+    syntax: _Word | None = None
+    definition: str | None = None
+
+
+class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool of a request; only those that the client runs are accepted."""
+
+    type: _Word
+    name: _ToolName | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+    format: CustomFormat | None = None
+    tools: Annotated[tuple[ResponsesTool, ...], msgspec.Meta(max_length=128)] | None = None
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the tool runs at OpenAI, but is offered by programs that do not depend on it."""
+        return self.type.startswith(_LEFT_OUT)
+
+    def named(self, place: str) -> str:
+        """Return the name; raises RemoteProtocolError without one."""
+        if self.name is None:
+            raise refused(f"{place}.name", f"A tool of the type {self.type} needs a name.")
+        return self.name
+
+
+def function_name(name: str, namespace: str | None) -> str:
+    """Return the name under which a model calls a function of a namespace."""
+    if not namespace:
+        return name
+    return f"{namespace}{name}" if namespace.endswith("__") else f"{namespace}__{name}"
+
+
+def definitions(
+    tools: Sequence[ResponsesTool],
+) -> tuple[tuple[uamp.ToolDefinition, ...], dict[str, Any]]:
+    """Return the functions that tools become, and what `ClientTools` needs about them.
+
+    Raises RemoteProtocolError for a tool that runs at OpenAI, unless it is one of several that
+    programs offer anyway, beside tools of their own.
+    """
+    can_leave_out = any(not tool.is_left_out for tool in tools)
+    functions: list[uamp.FunctionDefinition] = []
+    kept: dict[str, Any] = {}
+    for index, tool in enumerate(tools):
+        if tool.is_left_out and can_leave_out:
+            continue
+        place = f"tools[{index}]"
+        if tool.type == "namespace":
+            for number, inner in enumerate(tool.tools or ()):
+                tool.named(place)
+                _add(inner, f"{place}.tools[{number}]", functions, kept, tool)
+        else:
+            _add(tool, place, functions, kept, None)
+    return tuple(uamp.ToolDefinition(function=function) for function in functions), kept
+
+
+def _add(
+    tool: ResponsesTool,
+    place: str,
+    functions: list[uamp.FunctionDefinition],
+    kept: dict[str, Any],
+    namespace: ResponsesTool | None,
+) -> None:
+    if tool.type not in {"function", "custom"}:
+        raise unsupported(
+            f"{place}.type", f"{tool.type!r} runs at OpenAI. Agents bring their own tools."
+        )
+    name = function_name(tool.named(place), namespace.name if namespace else None)
+    is_custom = tool.type == "custom"
+    functions.append(
+        uamp.FunctionDefinition(
+            name=name,
+            description=_custom_description(tool) if is_custom else tool.description,
+            parameters=_CUSTOM_PARAMETERS if is_custom else tool.parameters,
+            strict=None if is_custom else tool.strict,
+        )
+    )
+    shown: dict[str, Any] = {}
+    if namespace is not None:
+        around = {"name": namespace.name, "description": namespace.description}
+        shown |= {"name": tool.name, "namespace": around}
+    if is_custom:
+        form = msgspec.to_builtins(tool.format or CustomFormat())
+        shown |= {"description": tool.description, "format": form}
+    if shown:
+        kept[name] = shown
+
+
+def _custom_description(tool: ResponsesTool) -> str | None:
+    """Return the description of a custom tool for models, which do not know of grammars."""
+    form = tool.format
+    if form is None or form.type == "text":
+        return tool.description
+    grammar = f"`input` has to match this grammar ({form.syntax}):\n{form.definition}"
+    return f"{tool.description}\n\n{grammar}" if tool.description else grammar
+
+
+class ClientTools:
+    """The tools of a request, as its answer shows them; made of what `definitions` returned."""
+
+    def __init__(self, kept: Mapping[str, Any] | None = None) -> None:
+        self._kept = kept or {}
+
+    def shown(self, functions: Iterable[uamp.FunctionDefinition]) -> list[dict[str, Any]]:
+        """Return the tools as the request had them; those of a namespace are together."""
+        shown: list[dict[str, Any]] = []
+        namespaces: dict[str, list[dict[str, Any]]] = {}
+        for function in functions:
+            kept = self._kept.get(function.name, {})
+            tool = _shown_tool(function, kept)
+            around = kept.get("namespace")
+            if around is None:
+                shown.append(tool)
+            elif around["name"] in namespaces:
+                namespaces[around["name"]].append(tool)
+            else:
+                inner = namespaces[around["name"]] = [tool]
+                shown.append({"type": "namespace", **around, "tools": inner})
+        return shown
+
+    def choice(self, name: str) -> dict[str, Any]:
+        """Return the choice of one tool as the request had it."""
+        is_custom = "format" in self._kept.get(name, {})
+        return {"type": "custom" if is_custom else "function", "name": name}
+
+    def is_custom(self, call: uamp.ToolCallData) -> bool:
+        """Whether a call is one of a custom tool."""
+        return "format" in self._kept.get(call.name, {})
+
+    def called(
+        self, item_id: str, call: uamp.ToolCallData, status: str = "completed"
+    ) -> dict[str, Any]:
+        """Return the item of a call."""
+        kept = self._kept.get(call.name, {})
+        item = {"id": item_id, "type": "function_call", "status": status, "call_id": call.id}
+        item["name"] = kept.get("name", call.name)
+        if around := kept.get("namespace"):
+            item["namespace"] = around["name"]
+        if "format" in kept:
+            return {**item, "type": "custom_tool_call", "input": custom_input(call.arguments)}
+        return {**item, "arguments": call.arguments}
+
+
+def _shown_tool(function: uamp.FunctionDefinition, kept: Mapping[str, Any]) -> dict[str, Any]:
+    name = kept.get("name", function.name)
+    if "format" in kept:
+        shown = {"type": "custom", "name": name, "description": kept.get("description")}
+        return {**shown, "format": kept["format"]}
+    return {
+        "type": "function",
+        "name": name,
+        "description": function.description,
+        "parameters": function.parameters,
+        "strict": function.strict,
+    }
+
+
+def custom_input(arguments: str) -> str:
+    """Return the input of a custom tool from a model's arguments, or all of odd arguments."""
+    try:
+        decoded = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    given = decoded.get("input") if isinstance(decoded, dict) else None
+    return given if isinstance(given, str) else arguments
+
+
+def custom_arguments(text: str) -> str:
+    """Return the arguments with which a model called a custom tool, from its input."""
+    return json.dumps({"input": text}, ensure_ascii=False)
+
+
+def pieces(item: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the stream events between the beginning and the end of a call: their kinds and members.
+
+    The arguments come in one piece.
+    """
+    if item["type"] == "custom_tool_call":
+        kind, text, last = "custom_tool_call_input", item["input"], {"input": item["input"]}
+    else:
+        kind, text = "function_call_arguments", item["arguments"]
+        last = {"name": item["name"], "arguments": text}
+    yield f"response.{kind}.delta", {"delta": text}
+    yield f"response.{kind}.done", last
+
+
+def begun(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the item of a call whose arguments have not come yet."""
+    member = "input" if item["type"] == "custom_tool_call" else "arguments"
+    return {**item, "status": "in_progress", member: ""}
