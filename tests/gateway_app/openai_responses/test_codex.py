@@ -73,7 +73,7 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 
-def told(role: str, *texts: str) -> dict[str, Any]:
+def message(role: str, *texts: str) -> dict[str, Any]:
     """Return a message as Codex sends it."""
     content = [{"type": "input_text", "text": text} for text in texts]
     return {"type": "message", "role": role, "content": content}
@@ -85,11 +85,11 @@ def request(*items: dict[str, Any], **fields: Any) -> dict[str, Any]:
         "model": "model",
         "instructions": "You are a coding agent.",
         "input": [
-            told("developer", "<permissions instructions>read-only</permissions instructions>"),
-            told(
+            message("developer", "<permissions instructions>read-only</permissions instructions>"),
+            message(
                 "user", "# AGENTS.md instructions", "<environment_context>\n</environment_context>"
             ),
-            told("user", "Mend the test"),
+            message("user", "Mend the test"),
             *items,
         ],
         "tools": TOOLS,
@@ -171,8 +171,8 @@ def test_a_turn_of_codex_calls_its_tools(web: httpx.Client, alice: Person) -> No
     assert list(offered) == ["shell", "apply_patch", "mcp__shop__look_up"]
     assert GRAMMAR in offered["apply_patch"]["description"]
     assert offered["apply_patch"]["parameters"]["required"] == ["input"]
-    (message,) = done(second)
-    assert message["content"][0]["text"] == "It is mended."
+    (answer,) = done(second)
+    assert answer["content"][0]["text"] == "It is mended."
     *_, before, one, two, three, picture = model.last["messages"]
     assert [call["function"]["name"] for call in before["tool_calls"]] == list(offered)
     assert json.loads(before["tool_calls"][1]["function"]["arguments"]) == {"input": patch}
