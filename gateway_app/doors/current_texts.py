@@ -11,10 +11,14 @@ from sessions_app.returning import past_responses
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sessions_app.access.principal import Principal
 
-async def current_texts(response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
-    """Return the present texts of responses; callers check access."""
-    found = await database.run(past_responses.current_texts, list(response_ids))
+
+async def current_texts(
+    response_ids: Iterable[str], principal: Principal
+) -> dict[str, CurrentTexts]:
+    """Return the present texts of responses, of which the principal has copies."""
+    found = await database.run(past_responses.current_texts, list(response_ids), principal)
     return {
         response_id: CurrentTexts(
             question=texts.message, is_edited=texts.is_edited, has_answer=texts.has_answer

@@ -238,7 +238,8 @@ class ResponseReader:
         config, origins = stored.request.response, origins_from(stored.extension.get("origins"))
         if not origins or config is None or config.messages is None:
             return stored
-        texts = await current_texts(origin.response_id for origin in origins)
+        responses = [origin.response_id for origin in origins]
+        texts = await current_texts(responses, self._principal)
         messages, places = current_conversation(config.messages, origins, texts)
         request = msgspec.structs.replace(
             stored.request, response=msgspec.structs.replace(config, messages=messages)

@@ -164,7 +164,7 @@ class ForeignDialect(SocketDialect, ABC):
 
     async def current_texts(self, response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
         """Return the present questions and answers of the client's responses."""
-        return await current_texts(response_ids)
+        return await current_texts(response_ids, self.connection.principal)
 
     @property
     def agent(self) -> str | None:

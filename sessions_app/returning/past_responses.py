@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from django.db.models import DateTimeField, Exists, OuterRef, Q
+from django.db.models import BooleanField, DateTimeField, Exists, ExpressionWrapper, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 import uamp
@@ -111,22 +111,37 @@ def find_response(
     return None if row is None else _kept(row)
 
 
-def current_texts(response_ids: Iterable[str]) -> dict[str, KeptTexts]:
+def current_texts(response_ids: Iterable[str], principal: Principal) -> dict[str, KeptTexts]:
     """Return the current questions, and whether the answers exist, for the given responses.
 
-    Deleted responses are left out. Access is not checked: the caller already has copies of them.
+    Deleted responses are left out. The principal has copies of the texts, or claims to: a question
+    of a chat that the principal may not read is never returned as edited.
     """
+    readable = ExpressionWrapper(_is_readable(principal), output_field=BooleanField())
     rows = Response.objects.filter(pk__in=set(response_ids)).select_related("message")
     return {
         row.pk: KeptTexts(
             message=_message(row),
-            is_edited=row.message is not None and row.message.edited_at is not None,
+            is_edited=bool(row.is_readable and row.message and row.message.edited_at),
             has_answer=not row.is_withheld,
         )
-        for row in rows.annotate(is_withheld=has_deleted_answer()).defer(
+        for row in rows.annotate(is_withheld=has_deleted_answer(), is_readable=readable).defer(
             "output", "text", "request"
         )
     }
+
+
+def _is_readable(principal: Principal) -> Q:
+    """Return the condition for responses of chats that a principal may read now."""
+    if principal.user_id is not None:
+        readable = Q(chat__in=chats_of(principal.user_id).values("pk"))
+    elif principal.is_visitor:
+        readable = Q(session__principal__startswith=PrincipalKind.VISITOR.prefix)
+    else:
+        readable = Q(session__principal=principal.key)
+    if principal.rights.chats is not None:
+        readable &= Q(chat_id__in=principal.rights.chats)
+    return readable
 
 
 def response_about(message_id: str, response_id: str) -> KeptResponse | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chat_app.models import Message
+from chat_app.models import Message, Participant
 from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, result, text_of
+from tests.live_server import shared_chat
 from tests.sessions_app.model_server import called, model_server, said
 
 if TYPE_CHECKING:
     import httpx
 
-    from tests.live_server import Person
+    from chat_app.models import Chat
+    from tests.live_server import Dial, Person
 
 
 def test_a_chain_is_one_chat_with_the_conversation_of_its_own(
@@ -166,3 +168,44 @@ def test_references_count_as_often_as_they_are_there(web: httpx.Client, alice: P
     assert refused.json()["error"]["param"] == "input"
     taken = respond(web, "echo", {"input": [reference, reference, asked]}, alice)
     assert text_of(taken.json()) == "And now?"
+
+
+def test_a_planted_origin_shows_no_text_of_a_chat_that_the_person_left(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("echo",))
+    body = {"content": "@echo draft", "wait": 20}
+    path = f"/api/v1/chats/{chat.pk}/messages"
+    asked = web.post(path, json=body, headers=alice.headers).json()
+    foreign = asked["responses"][0]["id"]
+    history = [("user", "x"), ("assistant", "y"), ("user", "z")]
+    items = [{"role": role, "content": text} for role, text in history]
+    own = respond(web, "echo", {"input": items}, bob)
+    client = dial(bob)
+    resume = {"session_id": own.headers["X-Session-Id"], "after": 0}
+    client.send("session.create", uamp_version="1.0", session={}, resume=resume)
+    client.until("session.created", "session.resumed")
+    planted = {"store": True, "model": "echo", "metadata": {}, "origins": [[0, foreign, False]]}
+    client.send(
+        "session.update",
+        session_id=resume["session_id"],
+        session={"extensions": {"openai_responses": planted}},
+    )
+    client.until("session.updated")
+    for is_member, seen in ((True, "secret 1"), (False, "x")):
+        if not is_member:
+            left = web.delete(
+                f"/api/v1/chats/{chat.pk}/participants/{participant(chat, bob)}",
+                headers=bob.headers,
+            )
+            assert left.status_code == 204, left.text
+        edit = {"content": "secret 1" if is_member else "secret 2"}
+        message = f"/api/v1/messages/{asked['message']['id']}"
+        assert web.patch(message, json=edit, headers=alice.headers).status_code == 200
+        shown = read(web, f"{own.json()['id']}/input_items", bob).json()["data"]
+        assert shown[-1]["content"][0]["text"] == seen
+
+
+def participant(chat: Chat, person: Person) -> int:
+    """Return the id of a person's membership."""
+    return Participant.objects.get(chat=chat, user=person.user).pk
