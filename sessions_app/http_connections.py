@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q, Sum
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from sessions_app import selectors
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
 
 REQUESTS_PER_CONNECTION: Final = 64
 """How many requests of a connection may be unanswered at a time."""
+KEPT_CHARS_PER_CONNECTION: Final = 8_000_000
+"""How long the stored answers of a connection may be before it has to read them."""
 SEEN_RESOLUTION: Final = timedelta(hours=1)
 
 
 class TooManyRequests(Exception):
-    """The connection already has REQUESTS_PER_CONNECTION unanswered requests."""
+    """The connection has REQUESTS_PER_CONNECTION unanswered requests, or long unread answers."""
 
 
 class RequestRepeated(Exception):
@@ -38,12 +42,12 @@ class RequestRepeated(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OwedAnswer:
-    """An unanswered request, with the answer if it is ready, or the response that answers it."""
+    """An unanswered request: whether its answer is stored, or the response that answers it."""
 
     pk: int
     request_id: str
     response_id: str
-    answer: str
+    has_answer: bool
     created_at: datetime
 
 
@@ -93,7 +97,8 @@ def close_connection(connection_id: str) -> None:
 def add_request(connection_id: str, request_id: str, *, session_id: str | None) -> int:
     """Store a new request and return its row id; raises RequestRepeated or TooManyRequests."""
     waiting = UnansweredRequest.objects.filter(connection_id=connection_id)
-    if waiting.count() >= REQUESTS_PER_CONNECTION:
+    kept = waiting.aggregate(chars=Sum(Length("answer")))["chars"] or 0
+    if waiting.count() >= REQUESTS_PER_CONNECTION or kept > KEPT_CHARS_PER_CONNECTION:
         raise TooManyRequests
     try:
         with transaction.atomic():
@@ -122,12 +127,14 @@ def owed_answers(connection_id: str, *, session_id: str | None) -> list[OwedAnsw
     request's event id.
     """
     rows = UnansweredRequest.objects.filter(connection_id=connection_id, session_id=session_id)
+    # Answers may be long: each is read by the stream that sends it.
+    rows = rows.annotate(has_answer=~Q(answer="")).defer("answer")
     found = [
         OwedAnswer(
             pk=row.pk,
             request_id=row.request_id,
             response_id=row.response_id or _begun(row),
-            answer=row.answer,
+            has_answer=row.has_answer,
             created_at=row.created_at,
         )
         for row in rows.order_by("pk")
@@ -142,8 +149,14 @@ def take(pk: int) -> bool:
     return bool(UnansweredRequest.objects.filter(pk=pk).delete()[0])
 
 
-def _begun(row: UnansweredRequest) -> str:
-    if row.answer or row.session_id is None:
+def take_answer(pk: int) -> str | None:
+    """Delete a request and return its stored answer; None if another stream deleted it."""
+    answer = UnansweredRequest.objects.filter(pk=pk).values_list("answer", flat=True).first()
+    return answer if take(pk) else None
+
+
+def _begun(row: Any) -> str:
+    if row.has_answer or row.session_id is None:
         return ""
     begun = selectors.responses_started_by(row.session_id, event_id_of(row.pk))
     return next(iter(begun), "")

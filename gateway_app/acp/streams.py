@@ -84,7 +84,7 @@ class AcpStream:
     async def _take_request(self, prompt: Prompt) -> None:
         """Have the prompt answer its request, unless another stream has claimed it."""
         for owed in await self._stream.owed() or ():
-            if owed.response_id == prompt.response_id and not owed.answer:
+            if owed.response_id == prompt.response_id and not owed.has_answer:
                 if await self._stream.take(owed):
                     prompt.answer_to(_id_of(owed))
                 return
@@ -121,9 +121,9 @@ class AcpStream:
                 yield message
 
     async def _answers(self, owed: OwedAnswer) -> list[dict[str, Any]]:
-        if owed.answer:
-            ready = [msgspec.json.decode(line) for line in owed.answer.splitlines()]
-            return ready if await self._stream.take(owed) else []
+        if owed.has_answer:
+            answer = await self._stream.take_answer(owed)
+            return [msgspec.json.decode(line) for line in (answer or "").splitlines()]
         if not owed.response_id:
             waited = (timezone.now() - owed.created_at).total_seconds()
             if waited < LOST_SECONDS or not await self._stream.take(owed):

@@ -144,8 +144,9 @@ class PostedEvents:
         except http_connections.TooManyRequests:
             raise RemoteProtocolError(
                 ErrorCode.TOO_MANY_ITEMS,
-                f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers."
-                " Read the streams of the connection.",
+                f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers, and"
+                f" unread answers have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
+                " characters. Read the streams of the connection.",
             ) from None
         return True
 
@@ -308,6 +309,10 @@ class EventStream:
     async def take(self, owed: OwedAnswer) -> bool:
         """Claim an owed answer; return whether this stream is to send it."""
         return await database.run(http_connections.take, owed.pk)
+
+    async def take_answer(self, owed: OwedAnswer) -> str | None:
+        """Claim a stored answer and return it; None if another stream is to send it."""
+        return await database.run(http_connections.take_answer, owed.pk)
 
     async def ended(self, response_id: str) -> list[Event]:
         """Return a finished response as its output followed by its end; empty if unfinished."""

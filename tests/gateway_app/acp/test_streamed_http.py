@@ -17,6 +17,7 @@ from PIL import Image
 from agents_app.models import Agent
 from payments_app.tokens import issuance
 from sessions_app import http_connections
+from sessions_app.access.principal import Principal
 from sessions_app.models import HttpConnection, Response, Session, UnansweredRequest
 from sessions_app.process import retention
 from tests.client import wait_until
@@ -289,6 +290,26 @@ def test_a_connection_owes_a_bounded_number_of_answers(
 
     assert refused.status_code == 400
     assert json.loads(refused.content)["error"]["data"]["code"] == "too_many_items"
+
+
+def test_a_connection_keeps_unread_answers_up_to_a_length(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_CONNECTION", 100)
+    person = Principal(key=f"user:{alice.user.pk}", user_id=alice.user.pk)
+    opened = http_connections.open_connection(person, transport="acp", agent="echo")
+    first, second = (
+        http_connections.add_request(opened, number, session_id=None) for number in ("1", "2")
+    )
+    http_connections.keep_answer(first, "x" * 100)
+    http_connections.add_request(opened, "3", session_id=None)
+    http_connections.keep_answer(second, "y")
+
+    with pytest.raises(http_connections.TooManyRequests):
+        http_connections.add_request(opened, "4", session_id=None)
+    assert http_connections.take_answer(first) == "x" * 100
+    assert http_connections.take_answer(first) is None
+    http_connections.add_request(opened, "4", session_id=None)
 
 
 def test_a_connection_that_is_not_used_is_deleted(acp: Open, alice: Person) -> None:
