@@ -19,7 +19,8 @@ _DATABASE_SIGNS: Final = (
 def main() -> None:
     """Run the command that the arguments name; without arguments, migrate and serve."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "uamp_project.settings")
-    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415 after the setting
+    from django.conf import settings  # noqa: PLC0415 after the setting
+    from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415 as above
     from django.core.management import execute_from_command_line  # noqa: PLC0415 as above
     from django.db import DatabaseError  # noqa: PLC0415 as above
 
@@ -27,6 +28,10 @@ def main() -> None:
     if not arguments and program_name() == "uamp-server":
         arguments = ["up"]
     arguments = [*ALIASES.get(arguments[0], arguments[:1]), *arguments[1:]] if arguments else []
+    if arguments in (["version"], ["--version"]):
+        # Django would print its own.
+        print(f"uamp-server {settings.UAMP_VERSION}")  # noqa: T201 it is what was requested
+        return
     try:
         execute_from_command_line([program, *arguments])
     except ImproperlyConfigured as error:

@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+import tomllib
+from pathlib import Path
+from typing import Final
 
 import httpx
 import pytest
@@ -27,9 +29,6 @@ from tests.uamp_project.serving import (
     until,
 )
 from uamp_project import command
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["data_dir"]
 
@@ -226,3 +225,13 @@ def test_the_command_names_a_command_of_django(
     monkeypatch.setattr(sys, "argv", [program, *arguments])
     command.main()
     assert ran == [[program, *run]]
+
+
+@pytest.mark.parametrize("name", ["version", "--version"])
+def test_the_version_is_that_of_the_server(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["uamp-server", name])
+    command.main()
+    release = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
+    assert capsys.readouterr().out == f"uamp-server {release}\n"
