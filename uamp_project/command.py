@@ -28,11 +28,11 @@ def main() -> None:
     if not arguments and program_name() == "uamp-server":
         arguments = ["up"]
     arguments = [*ALIASES.get(arguments[0], arguments[:1]), *arguments[1:]] if arguments else []
-    if arguments in (["version"], ["--version"]):
-        # Django would print its own.
-        print(f"uamp-server {settings.UAMP_VERSION}")  # noqa: T201 it is what was requested
-        return
     try:
+        if arguments in (["version"], ["--version"]):
+            # Django would print its own.
+            print(f"uamp-server {settings.UAMP_VERSION}")  # noqa: T201 it is what was requested
+            return
         execute_from_command_line([program, *arguments])
     except ImproperlyConfigured as error:
         if "--traceback" in arguments:

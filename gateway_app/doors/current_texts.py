@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def current_texts(
     response_ids: Iterable[str], principal: Principal
 ) -> dict[str, CurrentTexts]:
-    """Return the present texts of responses, of which the principal has copies."""
+    """Return the present texts of responses that the principal holds copies of."""
     found = await database.run(past_responses.current_texts, list(response_ids), principal)
     return {
         response_id: CurrentTexts(

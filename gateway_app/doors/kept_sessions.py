@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 
 import uamp
 from chat_app.log import history
+from gateway_app.shapes.stored_response import own_extension
 from sessions_app import database
 from sessions_app.access.protocol_rights import check_reads_all, check_scope
 from sessions_app.handlers.sessions import find_session
@@ -111,7 +112,7 @@ class SessionReader:
         shown = [
             ListedSession(
                 id=row.id,
-                extension=row.extensions.get(self._extension) or {},
+                extension=own_extension(row.extensions, self._extension),
                 title=row.title,
                 changed_at=row.seen_at,
             )

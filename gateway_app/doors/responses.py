@@ -26,6 +26,7 @@ from gateway_app.shapes.stored_response import (
     ResponsePage,
     SettledPayment,
     StoredResponse,
+    own_extension,
 )
 from payments_app import x402
 from payments_app.money import Money
@@ -296,10 +297,11 @@ async def is_visitor(request: HttpRequest) -> bool:
 
 def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
     """Build a response from its rows, without its pending questions."""
-    own = kept.extensions.get(extension) or {}
+    own = own_extension(kept.extensions, extension)
+    thread = own.get("contextId")
     return StoredResponse(
         id=kept.id,
-        thread=own.get("contextId") or kept.session_id,
+        thread=thread if thread and isinstance(thread, str) else kept.session_id,
         agent=kept.agent,
         chat_id=kept.chat_id,
         extension=own,

@@ -16,7 +16,7 @@ from gateway_app.shapes.message_origins import MessageOrigin
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 ItemId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 _Name: TypeAlias = Annotated[
@@ -25,6 +25,7 @@ _Name: TypeAlias = Annotated[
 # The ids of output items, in the format of `output.item_id`.
 _ANSWERED: Final = re.compile(r"(?:msg|fc|ctc)_([0-9a-f]{32})_[0-9]+")
 _CALLS: Final = frozenset({"function_call", "custom_tool_call"})
+_OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _NEEDED: Final = {
     "message": ("role", "content"),
@@ -100,14 +101,20 @@ def messages_of(
     """
     messages: list[uamp.Message] = []
     origins: dict[int, MessageOrigin] = {}
+    media_of_results: list[uamp.ContentItem] = []
     for index, item in enumerate(items):
         at = f"{place}[{index}]"
         item.check(at)
+        if item.kind not in _OUTPUTS:
+            messages += _shown_by_user(media_of_results)
+            media_of_results = []
         match item.kind:
             case "function_call" | "custom_tool_call":
                 _add_call(messages, item)
             case "function_call_output" | "custom_tool_call_output":
-                messages += _result(item, f"{at}.output")
+                result, others = _result(item, f"{at}.output")
+                messages.append(result)
+                media_of_results += others
             case "message":
                 messages.append(_message(item, at))
             case "item_reference":
@@ -118,6 +125,7 @@ def messages_of(
         if answered and (item.kind in _CALLS or item.role == "assistant"):
             number = after + len(messages) - 1
             origins[number] = MessageOrigin(number, f"resp_{answered[1]}", is_answer=True)
+    messages += _shown_by_user(media_of_results)
     return tuple(messages), tuple(origins.values())
 
 
@@ -171,18 +179,24 @@ def _results(message: uamp.Message) -> set[str]:
     }
 
 
-def _result(item: InputItem, place: str) -> Iterator[uamp.Message]:
-    """Yield a call's result, and its media in a message of the user: models take them from users.
-
-    Raises RemoteProtocolError for other content.
-    """
+def _result(item: InputItem, place: str) -> tuple[uamp.Message, list[uamp.ContentItem]]:
+    """Return a call's result and its media; raises RemoteProtocolError for other content."""
     given = item.output or ""
     parts = (ItemPart(type="input_text", text=given),) if isinstance(given, str) else given
     items = [_item(part, f"{place}[{index}]") for index, part in enumerate(parts)]
     text = "\n".join(one.text for one in items if isinstance(one, uamp.TextContent))
-    yield uamp.Message(role="tool", content=text, tool_call_id=item.call_id)
-    if shown := tuple(one for one in items if not isinstance(one, uamp.TextContent)):
-        yield uamp.Message(role="user", content="", content_items=shown)
+    result = uamp.Message(role="tool", content=text, tool_call_id=item.call_id)
+    return result, [one for one in items if not isinstance(one, uamp.TextContent)]
+
+
+def _shown_by_user(media_of_results: Sequence[uamp.ContentItem]) -> list[uamp.Message]:
+    """Return the message in which the user shows media of results: models accept none in results.
+
+    It follows all results of an answer, which have to come right after their calls.
+    """
+    if not media_of_results:
+        return []
+    return [uamp.Message(role="user", content="", content_items=tuple(media_of_results))]
 
 
 def _message(item: InputItem, place: str) -> uamp.Message:

@@ -90,6 +90,8 @@ def definitions(
                 _add(inner, f"{place}.tools[{number}]", functions, kept, tool)
         else:
             _add(tool, place, functions, kept, None)
+    if len(functions) > uamp.DEFAULT_LIMITS.tools:
+        raise refused("tools", f"A request has at most {uamp.DEFAULT_LIMITS.tools} tools.")
     return tuple(uamp.ToolDefinition(function=function) for function in functions), kept
 
 
@@ -114,15 +116,19 @@ def _add(
             strict=None if is_custom else tool.strict,
         )
     )
-    shown: dict[str, Any] = {}
-    if namespace is not None:
-        around = {"name": namespace.name, "description": namespace.description}
-        shown |= {"name": tool.name, "namespace": around}
-    if is_custom:
-        form = msgspec.to_builtins(tool.format or CustomFormat())
-        shown |= {"description": tool.description, "format": form}
-    if shown:
-        kept[name] = shown
+    if is_custom or namespace is not None:
+        around = (
+            _KeptNamespace(name=namespace.name or "", description=namespace.description)
+            if namespace
+            else None
+        )
+        tool_kept = _KeptTool(
+            name=tool.name,
+            namespace=around,
+            description=tool.description if is_custom else None,
+            format=tool.format or CustomFormat() if is_custom else None,
+        )
+        kept[name] = msgspec.to_builtins(tool_kept)
 
 
 def _custom_description(tool: ResponsesTool) -> str | None:
@@ -134,57 +140,87 @@ def _custom_description(tool: ResponsesTool) -> str | None:
     return f"{tool.description}\n\n{grammar}" if tool.description else grammar
 
 
+class _KeptNamespace(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    description: str | None = None
+
+
+class _KeptTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the function of a tool does not say about it; a custom tool has a format."""
+
+    name: str | None = None
+    namespace: _KeptNamespace | None = None
+    description: str | None = None
+    format: CustomFormat | None = None
+
+
+_FUNCTION: Final = _KeptTool()
+
+
 class ClientTools:
     """The tools of a request, as its answer shows them; made of what `definitions` returned."""
 
-    def __init__(self, kept: Mapping[str, Any] | None = None) -> None:
-        self._kept = kept or {}
+    def __init__(self, kept: Any = None) -> None:
+        try:
+            self._kept = msgspec.convert(kept or {}, dict[str, _KeptTool])
+        except msgspec.ValidationError:
+            # Clients can write the extensions of their sessions; all tools are functions then.
+            self._kept = {}
 
     def shown(self, functions: Iterable[uamp.FunctionDefinition]) -> list[dict[str, Any]]:
         """Return the tools as the request had them; those of a namespace are together."""
         shown: list[dict[str, Any]] = []
         namespaces: dict[str, list[dict[str, Any]]] = {}
         for function in functions:
-            kept = self._kept.get(function.name, {})
+            kept = self._kept.get(function.name, _FUNCTION)
             tool = _shown_tool(function, kept)
-            around = kept.get("namespace")
+            around = kept.namespace
             if around is None:
                 shown.append(tool)
-            elif around["name"] in namespaces:
-                namespaces[around["name"]].append(tool)
+            elif around.name in namespaces:
+                namespaces[around.name].append(tool)
             else:
-                inner = namespaces[around["name"]] = [tool]
-                shown.append({"type": "namespace", **around, "tools": inner})
+                inner = namespaces[around.name] = [tool]
+                shown.append(
+                    {
+                        "type": "namespace",
+                        "name": around.name,
+                        "description": around.description,
+                        "tools": inner,
+                    }
+                )
         return shown
 
     def choice(self, name: str) -> dict[str, Any]:
         """Return the choice of one tool as the request had it."""
-        is_custom = "format" in self._kept.get(name, {})
-        return {"type": "custom" if is_custom else "function", "name": name}
+        kept = self._kept.get(name, _FUNCTION)
+        chosen = {"type": "custom" if kept.format else "function", "name": kept.name or name}
+        return {**chosen, "namespace": kept.namespace.name} if kept.namespace else chosen
 
     def is_custom(self, call: uamp.ToolCallData) -> bool:
         """Whether a call is one of a custom tool."""
-        return "format" in self._kept.get(call.name, {})
+        return self._kept.get(call.name, _FUNCTION).format is not None
 
     def called(
         self, item_id: str, call: uamp.ToolCallData, status: str = "completed"
     ) -> dict[str, Any]:
         """Return the item of a call."""
-        kept = self._kept.get(call.name, {})
+        kept = self._kept.get(call.name, _FUNCTION)
         item = {"id": item_id, "type": "function_call", "status": status, "call_id": call.id}
-        item["name"] = kept.get("name", call.name)
-        if around := kept.get("namespace"):
-            item["namespace"] = around["name"]
-        if "format" in kept:
+        item["name"] = kept.name or call.name
+        if kept.namespace is not None:
+            item["namespace"] = kept.namespace.name
+        if kept.format is not None:
             return {**item, "type": "custom_tool_call", "input": custom_input(call.arguments)}
         return {**item, "arguments": call.arguments}
 
 
-def _shown_tool(function: uamp.FunctionDefinition, kept: Mapping[str, Any]) -> dict[str, Any]:
-    name = kept.get("name", function.name)
-    if "format" in kept:
-        shown = {"type": "custom", "name": name, "description": kept.get("description")}
-        return {**shown, "format": kept["format"]}
+def _shown_tool(function: uamp.FunctionDefinition, kept: _KeptTool) -> dict[str, Any]:
+    name = kept.name or function.name
+    if kept.format is not None:
+        members = msgspec.to_builtins(kept.format)
+        form = {member: value for member, value in members.items() if value is not None}
+        return {"type": "custom", "name": name, "description": kept.description, "format": form}
     return {
         "type": "function",
         "name": name,

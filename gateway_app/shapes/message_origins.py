@@ -35,8 +35,11 @@ class CurrentTexts:
 
 
 def origins_from(kept: Any) -> tuple[MessageOrigin, ...]:
-    """Parse the origins that an extension of a session stores."""
-    return tuple(msgspec.convert(kept or (), tuple[MessageOrigin, ...]))
+    """Parse the origins that an extension of a session stores; none if a client spoilt them."""
+    try:
+        return msgspec.convert(kept or (), tuple[MessageOrigin, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def current_conversation(

@@ -116,3 +116,12 @@ class ResponsePage:
     responses: tuple[StoredResponse, ...]
     total: int
     next_cursor: str
+
+
+def own_extension(extensions: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the data that a protocol stores with a session, or {} if its client spoilt them.
+
+    Clients can write the extensions of their sessions over UAMP.
+    """
+    own = extensions.get(name)
+    return own if isinstance(own, dict) else {}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn reads before it is assembled and its agents are chosen.
+    """The facts from which a turn is assembled and its agents are chosen.
 
     `members` are the agents of the chat as its asker may use them. `own` is the agent of a private
     chat; None if its asker may no longer use it. `last_seq` is the place of the last entry in the
@@ -56,7 +56,7 @@ class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn reads to decide whether it is queued; `is_busy` comes from `queue.rows`."""
+    """The facts that decide whether a turn is queued; `is_busy` comes from `queue.rows`."""
 
     is_member: bool
     is_busy: bool

@@ -1,4 +1,4 @@
-"""What Claude Code sends, by its public documentation for gateways and public recordings."""
+"""Requests in the form that Claude Code sends, taken from public documentation and recordings."""
 
 from __future__ import annotations
 

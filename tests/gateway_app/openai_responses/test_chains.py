@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chat_app.models import Message, Participant
 from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, result, text_of
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import httpx
 
     from chat_app.models import Chat
+    from tests.client import UampClient
     from tests.live_server import Dial, Person
 
 
@@ -181,17 +182,8 @@ def test_a_planted_origin_shows_no_text_of_a_chat_that_the_person_left(
     history = [("user", "x"), ("assistant", "y"), ("user", "z")]
     items = [{"role": role, "content": text} for role, text in history]
     own = respond(web, "echo", {"input": items}, bob)
-    client = dial(bob)
-    resume = {"session_id": own.headers["X-Session-Id"], "after": 0}
-    client.send("session.create", uamp_version="1.0", session={}, resume=resume)
-    client.until("session.created", "session.resumed")
     planted = {"store": True, "model": "echo", "metadata": {}, "origins": [[0, foreign, False]]}
-    client.send(
-        "session.update",
-        session_id=resume["session_id"],
-        session={"extensions": {"openai_responses": planted}},
-    )
-    client.until("session.updated")
+    overwrite(dial(bob), own.headers["X-Session-Id"], planted)
     for is_member, seen in ((True, "secret 1"), (False, "x")):
         if not is_member:
             left = web.delete(
@@ -204,6 +196,30 @@ def test_a_planted_origin_shows_no_text_of_a_chat_that_the_person_left(
         assert web.patch(message, json=edit, headers=alice.headers).status_code == 200
         shown = read(web, f"{own.json()['id']}/input_items", bob).json()["data"]
         assert shown[-1]["content"][0]["text"] == seen
+
+
+def test_a_spoilt_extension_breaks_no_read(web: httpx.Client, dial: Dial, alice: Person) -> None:
+    for spoilt in ({"store": True, "origins": "x"}, {"store": True, "origins": [[1]], "tools": 7}):
+        own = respond(web, "echo", {}, alice)
+        overwrite(dial(alice), own.headers["X-Session-Id"], spoilt)
+
+        assert text_of(read(web, own.json()["id"], alice).json()) == "Hello there"
+        assert read(web, f"{own.json()['id']}/input_items", alice).status_code == 200
+    for nothing in ("x", [1], 7):
+        own = respond(web, "echo", {}, alice)
+        overwrite(dial(alice), own.headers["X-Session-Id"], nothing)
+
+        assert read(web, own.json()["id"], alice).status_code == 404
+
+
+def overwrite(client: UampClient, session_id: str, extension: Any) -> None:
+    """Write the extension in which the Responses API stores its facts, as any client can."""
+    resume = {"session_id": session_id, "after": 0}
+    client.send("session.create", uamp_version="1.0", session={}, resume=resume)
+    client.until("session.created", "session.resumed")
+    changed = {"extensions": {"openai_responses": extension}}
+    client.send("session.update", session_id=session_id, session=changed)
+    client.until("session.updated")
 
 
 def participant(chat: Chat, person: Person) -> int:

@@ -1,4 +1,4 @@
-"""What Codex CLI sends, by its public source: its tools, its history, and a whole turn."""
+"""Requests in the form that Codex CLI sends, taken from its public source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway_app.openai_responses.tools import custom_input
+import uamp
+from gateway_app.openai_responses.tools import ClientTools, custom_input
+from sessions_app.models import Response
 from tests.gateway_app.completions.requests import PIXEL
 from tests.gateway_app.openai_responses.requests import events_of, read, respond, text_of
 from tests.sessions_app.model_server import called, model_server, said
@@ -144,7 +146,8 @@ def test_a_turn_of_codex_calls_its_tools(web: httpx.Client, alice: Person) -> No
             "content": None,
             "encrypted_content": "gAAAA",
         }
-        body = request(thought, shell, custom, order, *results)
+        # The picture is in the result that comes first, and follows them all.
+        body = request(thought, shell, custom, order, *reversed(results))
         second = events_of(respond(web, "model", body, alice, **HEADERS))
 
     assert shell == {
@@ -222,6 +225,7 @@ def test_odd_arguments_of_a_custom_tool_are_shown_whole(arguments: str, shown: s
 @pytest.mark.parametrize(
     ("tools", "param"),
     [
+        ([{**ORDERS, "tools": ORDERS["tools"] * 65}] * 2, "tools"),
         ([{"type": "web_search"}], "tools[0].type"),
         ([SHELL, {"type": "mcp", "server_label": "x"}], "tools[1].type"),
         ([{"type": "custom"}], "tools[0].name"),
@@ -240,3 +244,25 @@ def test_tools_that_cannot_be_used_are_refused(
     answer = respond(web, "echo", {"tools": tools})
 
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+    assert not Response.objects.exists()
+
+
+def test_tools_in_tools_without_end_are_refused(web: httpx.Client) -> None:
+    body = '{"input": "x", "tools": ' + '[{"type": "namespace", "name": "a", "tools": ' * 5000
+    body += "[]" + "}]" * 5000 + "}"
+
+    answer = web.post(
+        "/agents/echo/responses", content=body, headers={"Content-Type": "application/json"}
+    )
+
+    assert answer.status_code == 400, answer.text
+    assert not Response.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "spoilt", ["x", {"shell": 7}, {"shell": {"format": {"type": "x"}}}, [1], 7], ids=str
+)
+def test_spoilt_facts_about_tools_leave_functions(spoilt: Any) -> None:
+    call = uamp.ToolCallData(id="c", name="shell", arguments="{}")
+
+    assert ClientTools(spoilt).called("fc_1", call)["type"] == "function_call"
