@@ -81,24 +81,30 @@ def remote_model(
     return RemoteModel(server(spec.model), called, shown, give, cancel=server.cancel)
 
 
-async def stop_left(spec: AgentSpec, response_id: str, handle: TaskHandle) -> None:
+async def stop_left(spec: AgentSpec, response_id: str, handle: TaskHandle | None) -> None:
     """Stop an answer that a dead process left behind, and settle what it was paid.
 
-    If the other side cannot be reached, the answer continues there; that is logged.
+    If it has no handle or the other side cannot be reached, the answer continues there; the latter
+    is logged.
     """
+    if handle is not None:
+        try:
+            await _stop(spec, response_id, handle)
+        except UPPError as error:
+            logger.warning("an answer of agent %s was not stopped: %s", spec.name, error.code)
     payments = OnwardPayments(spec.id, response_id, spec.options)
-    try:
-        called = called_of(spec, response_id=response_id, servers=0)
-        if (called.protocol, str(called.target.url)) != (handle.protocol, handle.address):
-            logger.warning("the address of agent %s has changed during an answer", spec.name)
-        elif called.protocol in _MODELS:
-            await UampSocketModel(called, Shown()).stop(handle.ids)
-        else:
-            await _SERVERS[called.protocol](called, Shown()).stop(handle.ids)
-    except UPPError as error:
-        logger.warning("an answer of agent %s was not stopped: %s", spec.name, error.code)
     await payments.restore()
     await payments.settle()
+
+
+async def _stop(spec: AgentSpec, response_id: str, handle: TaskHandle) -> None:
+    called = called_of(spec, response_id=response_id, servers=0)
+    if (called.protocol, str(called.target.url)) != (handle.protocol, handle.address):
+        logger.warning("the address of agent %s has changed during an answer", spec.name)
+    elif called.protocol in _MODELS:
+        await UampSocketModel(called, Shown()).stop(handle.ids)
+    else:
+        await _SERVERS[called.protocol](called, Shown()).stop(handle.ids)
 
 
 def called_of(

@@ -8,7 +8,7 @@ budget is charged with the cost that it states instead, and with no payment that
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from agents_app.remote import health
 
@@ -21,6 +21,14 @@ class OverBudget(Exception):
     """A payment is not allowed; the message explains why, for operators."""
 
 
+class OnwardTotals(NamedTuple):
+    """The onward payments of one answer in CURRENCY; `hold_id` is its first open hold, or ""."""
+
+    hold_id: str
+    held: Decimal
+    paid: Decimal
+
+
 class OnwardLedger(Protocol):
     """Counts payments. Synchronous."""
 
@@ -30,8 +38,8 @@ class OnwardLedger(Protocol):
     def settle(self, response_id: str, hold_id: str, amount: str, currency: str) -> None:
         """Charge an amount to the open holds of a response; `hold_id` is the first of them."""
 
-    def reserved(self, response_id: str) -> tuple[str, str] | None:
-        """Return the id and the amount in CURRENCY of a response's open holds."""
+    def payments_of(self, response_id: str) -> OnwardTotals:
+        """Return what a response has reserved and paid so far, in any process."""
 
 
 _ledger: OnwardLedger | None = None
@@ -55,6 +63,9 @@ class OnwardPayments:
         """The cost of the answer, as stated by the other side."""
         self._hold_id: str | None = None
         self._submitted: list[Decimal] = []
+        self._is_restored = False
+        # Submitted by a process that died, for an inference that this one asks for again.
+        self._abandoned = Decimal(0)
 
     async def reserve(self, amount: str, currency: str) -> None:
         """Reserve a payment before it is submitted; raises OverBudget."""
@@ -65,6 +76,9 @@ class OnwardPayments:
             )
         if _ledger is None or self._left <= 0:
             raise OverBudget("its owner has set no budget for that")
+        if not self._is_restored:
+            await self.restore()
+            self._abandoned, self._submitted = sum(self._submitted, Decimal(0)), []
         if wanted > self._left:
             raise OverBudget(f"it asks for {amount} {currency}, more than its owner allows")
         hold_id = await health.run_sync(
@@ -75,15 +89,15 @@ class OnwardPayments:
         self._submitted.append(wanted)
 
     async def restore(self) -> None:
-        """Count what another process reserved for this response and did not settle."""
+        """Count what earlier runs of this response paid, or reserved and did not settle."""
+        self._is_restored = True
         if _ledger is None:
             return
-        hold = await health.run_sync(_ledger.reserved, self._response_id)
-        if hold is None:
-            return
-        self._hold_id, submitted = hold[0], Decimal(hold[1])
-        self._left -= submitted
-        self._submitted.append(submitted)
+        before = await health.run_sync(_ledger.payments_of, self._response_id)
+        self._left -= before.paid + before.held
+        if before.hold_id:
+            self._hold_id = before.hold_id
+            self._submitted.append(before.held)
 
     def withdrawn(self) -> None:
         """Note that the last payment was not submitted after all."""
@@ -99,6 +113,7 @@ class OnwardPayments:
         """Charge the budget with what the inference cost, at most what was submitted."""
         hold_id, self._hold_id = self._hold_id, None
         submitted, self._submitted = sum(self._submitted, Decimal(0)), []
+        abandoned, self._abandoned = self._abandoned, Decimal(0)
         self.cost = None
         if hold_id is None or _ledger is None:
             return
@@ -106,7 +121,8 @@ class OnwardPayments:
         if cost is not None and self._trusts_cost:
             taken = min(max(cost, Decimal(0)), submitted)
         self._left += submitted - taken
-        await health.run_sync(_ledger.settle, self._response_id, hold_id, f"{taken:f}", CURRENCY)
+        charged = f"{taken + abandoned:f}"
+        await health.run_sync(_ledger.settle, self._response_id, hold_id, charged, CURRENCY)
 
 
 def amount_of(value: object) -> Decimal | None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
 from agents_app.models import Agent, AgentKind
-from agents_app.remote.onward import OverBudget
+from agents_app.remote.onward import CURRENCY, OnwardTotals, OverBudget
 from agents_app.sponsorships import NotTheOwner
 from payments_app.ledger import captures, holds
 from payments_app.ledger.accounts import ensure_account, external_account
@@ -24,7 +25,7 @@ from payments_app.ledger.outcomes import Authorization, InsufficientFunds, Split
 from payments_app.ledger.plans import Capture
 from payments_app.ledger.sums import Total
 from payments_app.ledger.transfers import transfer
-from payments_app.models import Account, AccountKind, Entry, Hold, HoldState
+from payments_app.models import Account, AccountKind, Entry, Hold, HoldState, Transfer
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
 
 if TYPE_CHECKING:
@@ -116,16 +117,21 @@ class BudgetLedger:
             raise OverBudget(str(answer))
         return answer.hold_id
 
-    def reserved(self, response_id: str) -> tuple[str, str] | None:
-        """Return the id and the amount of a response's open holds."""
-        found = Hold.objects.select_related("account").filter(
-            response_id=onward_id(response_id), purpose=ONWARD, state=HoldState.ACTIVE
+    def payments_of(self, response_id: str) -> OnwardTotals:
+        """Return what a response has reserved and paid so far, in CURRENCY."""
+        onward = onward_id(response_id)
+        open_holds = Hold.objects.filter(
+            response_id=onward, purpose=ONWARD, state=HoldState.ACTIVE, account__asset=CURRENCY
         )
-        rows = list(found.order_by("created_at", "pk"))
-        if not rows:
-            return None
         # The holds of a response are captured and released together, the oldest first.
-        return rows[0].pk, str(Money(sum(row.amount for row in rows), rows[0].account.asset))
+        rows = list(open_holds.order_by("created_at", "pk"))
+        taken = Transfer.objects.filter(response_id=onward, kind=ONWARD, asset=CURRENCY)
+        paid = taken.aggregate(total=Total("amount", default=0))["total"]
+        return OnwardTotals(
+            hold_id=rows[0].pk if rows else "",
+            held=Decimal(str(Money(sum(row.amount for row in rows), CURRENCY))),
+            paid=Decimal(str(Money.capped(paid, CURRENCY))),
+        )
 
     def settle(self, response_id: str, hold_id: str, amount: str, currency: str) -> None:
         """Take an amount of what is held for a response, and release the rest.

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agents_app.checkpoints import ResponseCheckpoint
-    from agents_app.remote.tasks import TaskHandle
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import AnswerPayment
     from sessions_app.process.registry import Process
@@ -193,14 +192,16 @@ async def _end(process: Process, row: Response) -> None:
     end = ResponseEnd(port, guard, Checkpoints(port), store=process.store, on_end=process.take_end)
     port.end()
     await end.write(ending)
-    if (handle := await database.run(tasks.load, row.pk)) is not None:
-        process.spawn(_stop_left(port.context, handle), name="stop a remote answer")
+    if port.context.spec.kind == AgentKind.REMOTE:
+        process.spawn(_stop_left(port.context), name="stop a remote answer")
 
 
-async def _stop_left(context: RunContext, handle: TaskHandle) -> None:
-    """Stop the answer of a remote agent whose response has ended."""
+async def _stop_left(context: RunContext) -> None:
+    """Stop the answer of a remote agent whose response has ended, and settle what it was paid."""
+    handle = await database.run(tasks.load, context.response_id)
     await remote.stop_left(context.spec, context.response_id, handle)
-    await database.run(tasks.delete, context.response_id, fence=context.fence)
+    if handle is not None:
+        await database.run(tasks.delete, context.response_id, fence=context.fence)
 
 
 def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:

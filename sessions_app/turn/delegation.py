@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from agents_app.conversation.delegation_orders import DelegationOrder
     from agents_app.selectors import AgentSpec
     from sessions_app.records import OpenSession
+    from sessions_app.response.context import RunContext
     from sessions_app.response.port import RunPort
     from sessions_app.response.run import Run
 
@@ -52,9 +53,7 @@ async def delegate(
     Raises ToolError with a message for the model, and RemoteProtocolError if there is no capacity.
     """
     context = port.context
-    session, attachments = await database.run(
-        _open, context.response_id, context.spec, pk, order, context.chat_id
-    )
+    session, attachments = await database.run(_open, context, pk, order)
     request = TurnRequest(
         session=session,
         event_id=f"call-{pk}",
@@ -76,10 +75,10 @@ async def delegate(
 
 @transaction.atomic
 def _open(
-    response_id: str, spec: AgentSpec, pk: int, order: DelegationOrder, chat_id: str
+    context: RunContext, pk: int, order: DelegationOrder
 ) -> tuple[OpenSession, tuple[uamp.ContentItem, ...]]:
     """Find or create the other agent's session; return it and the attached contents."""
-    asking = Response.objects.filter(pk=response_id).select_related("session__user").first()
+    asking = Response.objects.filter(pk=context.response_id).select_related("session__user").first()
     asker = None if asking is None else asking.session
     if asking is None or asker is None:
         raise ToolError("The session that asked has ended, so no other agent can be asked.")
@@ -87,20 +86,21 @@ def _open(
         key=asker.principal,
         user_id=asker.user_id,
         username=asker.user.get_username() if asker.user else "",
-        credential=str(asking.request.get("credential", "")),
+        credential=context.credential,
+        actors=context.actors,
         # Which agents work is the decision of their owner; which files they see is not.
         rights=asking_only(None, asking.request.get("chats")),
         servers=int(asking.request.get("servers", 0)),
     )
     row = Session.objects.filter(parent_call_id=pk).first()
     if row is None:
-        target = _target(spec, order, asker)
-        _check_chain(response_id, spec, target)
-        items = _attached(order, chat_id, asking)
+        target = _target(context.spec, order, asker)
+        _check_chain(context.response_id, context.spec, target)
+        items = _attached(order, context.chat_id, asking)
         row = _new_session(asker, target, pk)
     else:
         # A process died after creating the session; the permission was checked then.
-        items = _attached(order, chat_id, asking)
+        items = _attached(order, context.chat_id, asking)
     return session_on_behalf(asking, row, principal), items
 
 

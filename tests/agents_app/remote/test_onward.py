@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_app.models import Agent
-from agents_app.remote.onward import OnwardPayments, cost_in
+from agents_app.remote.onward import OnwardPayments, OverBudget, cost_in
 from payments_app.models import Hold
 from tests.agents_app.remote.test_loopback import far
 from tests.client import wait_until
@@ -190,6 +190,31 @@ async def test_a_payment_that_is_said_to_be_refused_counts_unless_the_server_is_
     payments.refused()
     await payments.settle()
     assert (await to_thread(budget, web, bob))["spent"] == spent
+
+
+async def test_the_limit_of_an_answer_counts_what_its_earlier_runs_paid(
+    web: httpx.Client, bob: Person, paid: Agent
+) -> None:
+    before = await budgeted(web, bob, {})
+    await before.reserve("0.06", "USD")
+    await before.settle()
+
+    later = await budgeted(web, bob, {})
+    with pytest.raises(OverBudget, match="more than its owner allows"):
+        await later.reserve("0.05", "USD")
+    await later.reserve("0.04", "USD")
+
+
+async def test_what_a_dead_process_submitted_is_charged_whatever_the_next_answer_costs(
+    web: httpx.Client, bob: Person, paid: Agent
+) -> None:
+    await (await budgeted(web, bob, TRUSTED)).reserve("0.06", "USD")
+
+    row = await Agent.objects.aget(name="far")
+    later = OnwardPayments(row.pk, "resp_1", {"pays_per_answer": "0.1", **TRUSTED})
+    await later.reserve("0.03", "USD")
+    await later.settle(Decimal("0.01"))
+    assert await to_thread(budget, web, bob) == {"left": "0.03", "held": "0", "spent": "0.07"}
 
 
 async def budgeted(web: httpx.Client, bob: Person, options: dict[str, bool]) -> OnwardPayments:

@@ -16,12 +16,14 @@ from agents_app.rest.rights import Rights
 from audit_app.models import AuditRecord
 from sessions_app.access import keys
 from sessions_app.bearer_tokens import access_tokens
-from sessions_app.models import ApiKey
+from sessions_app.models import ApiKey, Response
 from signing_app import server_keys
 from tests.client import output_text
 from tests.live_server import Person, quick_agent
 from tests.payments_app.tokens.issued_tokens import issue as issue_payment_token
 from tests.sessions_app.billing.paid_agents import rich
+from tests.sessions_app.turn.delegation import asked, doer, said, to
+from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,6 +146,24 @@ def test_a_token_is_passed_on_with_fewer_rights(
     alone = ask(web, **own).json()["access_token"]
     assert "act" not in jwt.decode(alone, options={"verify_signature": False})
     assert web.get("/api/v1/chats", headers=bearer(alone)).status_code == 200
+
+
+def test_work_that_agents_pass_on_keeps_those_who_passed_the_token_on(
+    web: httpx.Client, dial: Dial, alice: Person, bob: Person
+) -> None:
+    doer("boss", "worker")
+    doer("worker")
+    program = keys.make_key(bob.user.pk, keys.KeyRequest(name="program"))
+    own = keys.make_key(alice.user.pk, keys.KeyRequest(name="own"))
+    client = {"client_id": program.key.prefix, "client_secret": program.secret}
+    subject = {"subject_token": own.secret, "subject_token_type": ACCESS}
+    token = ask(web, grant_type=EXCHANGE, **client, **subject).json()["access_token"]
+
+    said(asked(dial(headers=bearer(token)), "boss", to("worker", order(say="done"))))
+
+    requests = Response.objects.values_list("agent__name", "request__actors")
+    actors = [[f"key:{program.key.pk}", program.key.version]]
+    assert dict(requests) == {"boss": actors, "worker": actors}
 
 
 def errors(made: keys.NewSecret) -> Iterator[tuple[str, int, dict[str, str]]]:

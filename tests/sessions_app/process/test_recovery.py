@@ -14,8 +14,10 @@ from django.utils import timezone
 
 import uamp
 from agents_app import checkpoints, connections
-from agents_app.models import ProcessLease
+from agents_app.models import Agent, ProcessLease
 from agents_app.providers.scripts import SCRIPTS
+from payments_app.money import Money
+from payments_app.spending import onward
 from sessions_app import database
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.process import recovery
@@ -144,6 +146,31 @@ async def test_an_answer_without_a_word_looks_for_another_daemon_if_its_agent_st
     await database.run(wait_until, lambda: get_response(response.pk).status == "failed")
     ended = await database.run(get_response, response.pk)
     assert (ended.error or {})["code"] == code
+
+
+@transaction.atomic
+def left_paid_elsewhere() -> Response:
+    """Return a cancelled response whose process paid a remote agent and died before counting it."""
+    response = left_by_a_daemon({"pays_per_answer": "1"})
+    Agent.objects.filter(pk=response.agent_id).update(kind="remote", protocol="completions")
+    Response.objects.filter(pk=response.pk).update(cancel_requested_at=timezone.now())
+    owner = User.objects.get()
+    onward.set_budget(response.agent_id, owner, Money.parse("5", "USD"))
+    onward.BudgetLedger().reserve(response.agent_id, response.pk, "0.5", "USD")
+    return response
+
+
+async def test_what_a_dead_process_paid_elsewhere_is_charged_when_its_answer_ends(
+    process: Process,
+) -> None:
+    response = await database.run(left_paid_elsewhere)
+    await recovery.sweep(process)
+
+    def is_charged() -> bool:
+        budget = onward.budget_of(response.agent_id, User.objects.get().pk)
+        return (str(budget.held), str(budget.spent)) == ("0", "0.5")
+
+    await database.run(wait_until, is_charged)
 
 
 async def test_a_process_has_a_heartbeat_until_it_ends(process: Process) -> None:
