@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from gateway_app.doors.exchange import Exchange
+    from uamp.events import Event
 
 
 def refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
@@ -65,15 +66,21 @@ def unanswered(exchange: Exchange) -> RemoteProtocolError:
     """
     asked = next(iter(exchange.asked.values()), None)
     exchange.give_up()
-    match asked:
+    return blocked_by(asked) or RemoteProtocolError(
+        ErrorCode.INTERRUPTED, "The answer was stopped."
+    )
+
+
+def blocked_by(event: Event | None) -> RemoteProtocolError | None:
+    """Return the error for a server event that a client of this protocol cannot answer, if any."""
+    match event:
         case ev.PaymentRequired():
             return RemoteProtocolError(
                 ErrorCode.PAYMENT_REQUIRED,
-                f"The answer costs {asked.requirements.amount} more than was paid for it.",
+                f"The answer costs {event.requirements.amount} more than was paid for it.",
             )
         case ev.ToolApprovalRequired():
             return RemoteProtocolError(
-                ErrorCode.FORBIDDEN, f"A person has to allow the call of {asked.name} first."
+                ErrorCode.FORBIDDEN, f"A person has to allow the call of {event.name} first."
             )
-        case _:
-            return RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was stopped.")
+    return None

@@ -16,6 +16,7 @@ from gateway_app.doors.responses import ResponseReader
 from gateway_app.doors.socket import ForeignDialect, SocketApplication
 from gateway_app.http import body_of
 from gateway_app.openai.errors import error_body, refused
+from gateway_app.openai.refusals import blocked_by
 from gateway_app.openai_responses.output import shown_request
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
@@ -143,11 +144,13 @@ class ResponsesDialect(ForeignDialect):
             yield from running.writer.begin()
         if running.writer.response_id != response_id:
             return
+        error = blocked_by(event)
         try:
             yield from running.writer.feed(event)
         except TextReplacedError:
-            again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
-            yield from running.writer.fail(again)
+            error = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
+        if error is not None:
+            yield from running.writer.fail(error)
             running.writer.has_ended = True
         if running.writer.has_ended:
             self._running = None

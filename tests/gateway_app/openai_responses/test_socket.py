@@ -10,19 +10,27 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from agents_app.providers import scripts
+from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, text_of
 from tests.live_server import shared_chat
-from tests.sessions_app.billing.paid_agents import priced
+from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from tests.sessions_app.response.approval.questions import TOOLS, asker, task
+from upp.providers.scripted import Step, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
 
     import httpx
+    from pytest_django import Settings
     from websockets.sync.client import ClientConnection
 
+    from agents_app.selectors import AgentSpec
     from tests.conftest import ServerAddress
     from tests.live_server import Person
+    from upp import LLMRequest
 
 pytestmark = pytest.mark.any_database
 
@@ -54,9 +62,9 @@ class Client:
 
 @contextmanager
 def responses(
-    address: ServerAddress, who: Person | None, path: str = "/v1/responses"
+    address: ServerAddress, who: Person | None, path: str = "/v1/responses", **more: str
 ) -> Iterator[Client]:
-    headers = who.headers if who else {}
+    headers = {**(who.headers if who else {}), **more}
     with connect(f"{address.ws}{path}", additional_headers=headers, proxy=None) as socket:
         yield Client(socket)
 
@@ -139,6 +147,39 @@ def test_what_is_refused_leaves_the_socket_open(
         assert client.events()[-1]["error"]["code"] == "busy"
         assert Response.objects.count() == 1
     assert text_of(client_answer(demo, bob)["response"]) == "Hello there"
+
+
+def test_an_answer_that_outgrew_its_payment_ends_with_an_error(
+    demo: ServerAddress, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def long(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
+        for _ in range(400):
+            yield Text("word after word ")
+
+    monkeypatch.setitem(scripts.SCRIPTS, "long", long)
+    agent = priced("dear", "long", output_per_1k="1")
+    agent.max_output_tokens = 100
+    agent.save()
+    made = issuance.issue(
+        key="token", user_id=rich(alice).user.pk, amount=usd("0.3"), expires_in=600
+    )
+    with responses(demo, alice, **{"X-Payment-Token": made.token}) as client:
+        client.send({"type": "response.create", "model": "dear", "input": "Hello there"})
+        events = client.events()
+        assert "response.output_text.delta" in kinds(events)
+        assert (events[-1]["type"], events[-1]["code"]) == ("error", "payment_required")
+        assert text_of(client.ask(input="Again")["response"]) == "Again"
+
+
+def test_an_answer_that_waits_for_a_person_ends_with_an_error(
+    demo: ServerAddress, alice: Person, settings: Settings, tmp_path: Path
+) -> None:
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *TOOLS]
+    asker()
+    with responses(demo, alice) as client:
+        last = client.ask(input=task(tmp_path / "journal"), model="asker")
+        assert (last["type"], last["code"]) == ("error", "forbidden")
+        assert text_of(client.ask(input="Again")["response"]) == "Again"
 
 
 def test_a_socket_may_answer_in_a_chat(demo: ServerAddress, alice: Person, bob: Person) -> None:
