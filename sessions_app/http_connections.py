@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, Sum
+from django.db.models import Count, Q, Sum
 from django.db.models.functions import Length
 from django.utils import timezone
 
@@ -29,11 +29,16 @@ REQUESTS_PER_CONNECTION: Final = 64
 """How many requests of a connection may be unanswered at a time."""
 KEPT_CHARS_PER_CONNECTION: Final = 8_000_000
 """How long the stored answers of a connection may be before it has to read them."""
+KEPT_CHARS_PER_PRINCIPAL: Final = 4 * KEPT_CHARS_PER_CONNECTION
+"""The same of all connections of a person, agent or peer; each visitor is one of their own."""
 SEEN_RESOLUTION: Final = timedelta(hours=1)
 
 
 class TooManyRequests(Exception):
-    """The connection has REQUESTS_PER_CONNECTION unanswered requests, or long unread answers."""
+    """The connection has REQUESTS_PER_CONNECTION unanswered requests, or unread answers are long.
+
+    Those may be the answers of the same principal's other connections.
+    """
 
 
 class RequestRepeated(Exception):
@@ -96,9 +101,19 @@ def close_connection(connection_id: str) -> None:
 
 def add_request(connection_id: str, request_id: str, *, session_id: str | None) -> int:
     """Store a new request and return its row id; raises RequestRepeated or TooManyRequests."""
-    waiting = UnansweredRequest.objects.filter(connection_id=connection_id)
-    kept = waiting.aggregate(chars=Sum(Length("answer")))["chars"] or 0
-    if waiting.count() >= REQUESTS_PER_CONNECTION or kept > KEPT_CHARS_PER_CONNECTION:
+    principal = HttpConnection.objects.filter(pk=connection_id).values("principal")
+    all_waiting = UnansweredRequest.objects.filter(connection__principal__in=principal)
+    own = Q(connection_id=connection_id)
+    sums = all_waiting.aggregate(
+        waiting=Count("pk", filter=own),
+        kept=Sum(Length("answer"), filter=own, default=0),
+        kept_by_all=Sum(Length("answer"), default=0),
+    )
+    if (
+        sums["waiting"] >= REQUESTS_PER_CONNECTION
+        or sums["kept"] > KEPT_CHARS_PER_CONNECTION
+        or sums["kept_by_all"] > KEPT_CHARS_PER_PRINCIPAL
+    ):
         raise TooManyRequests
     try:
         with transaction.atomic():

@@ -35,6 +35,11 @@ class HttpConnection(models.Model):
     # Time of the last request, accurate to an hour. Unused connections are deleted (retention).
     seen_at = models.DateTimeField(default=timezone.now, db_index=True)
 
+    class Meta:
+        """The unread answers of a principal are summed over its connections."""
+
+        indexes: ClassVar = [models.Index(fields=["principal"], name="connections_of_a_principal")]
+
     def __str__(self) -> str:
         return f"{self.transport} of {self.principal}"
 

@@ -312,6 +312,28 @@ def test_a_connection_keeps_unread_answers_up_to_a_length(
     http_connections.add_request(opened, "4", session_id=None)
 
 
+def test_all_connections_of_a_person_keep_unread_answers_up_to_a_length(
+    alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_PRINCIPAL", 100)
+
+    def opened(who: Person) -> str:
+        person = Principal(key=f"user:{who.user.pk}", user_id=who.user.pk)
+        return http_connections.open_connection(person, transport="acp", agent="echo")
+
+    first, second, third = opened(alice), opened(alice), opened(bob)
+    for connection in (first, second):
+        request = http_connections.add_request(connection, "1", session_id=None)
+        http_connections.keep_answer(request, "x" * 51)
+
+    for connection in (first, second, opened(alice)):
+        with pytest.raises(http_connections.TooManyRequests):
+            http_connections.add_request(connection, "2", session_id=None)
+    http_connections.add_request(third, "2", session_id=None)
+    http_connections.close_connection(second)
+    http_connections.add_request(first, "2", session_id=None)
+
+
 def test_a_connection_that_is_not_used_is_deleted(acp: Open, alice: Person) -> None:
     client = acp("echo", alice)
     used = acp("echo", alice)
