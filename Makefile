@@ -42,7 +42,7 @@ lint-rules: $(DEV) $(BROWSER)
 	$(BIN)/node requirements/browser/pages.mjs --check
 	$(BIN)/lint-imports --config importlinter.toml
 	$(BIN)/python manage.py makemigrations --check --dry-run
-	HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
+	HTTPS=1 ALLOWED_HOSTS=chat.example.org SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
 		UAMP_ISSUER=https://chat.example.org UAMP_TRUSTED_PROXIES=10.0.0.0/8 \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
 

@@ -1,6 +1,6 @@
 """Checks of `manage.py check --deploy`: what a server on the internet still lacks.
 
-They only read settings and the names of environment variables.
+They only read settings and environment variables.
 """
 
 from __future__ import annotations
@@ -59,6 +59,50 @@ def check_issuer(**_: Any) -> list[CheckMessage]:
             hint="Set it to the public address of this server, for example"
             " https://chat.example.org: tokens, invitations and signatures carry it.",
             id="uamp.E015",
+        )
+    ]
+
+
+@checks.register(deploy=True)
+def check_https(**_: Any) -> list[CheckMessage]:
+    """Check that HTTPS is on, in place of the four warnings of Django about what it turns on."""
+    if settings.HTTPS:
+        return []
+    return [
+        Warning(
+            "HTTPS is off, so passwords and cookies can be read on their way.",
+            hint="Put a proxy with TLS before the server and set HTTPS=1, which turns on secure"
+            " cookies, HSTS and redirects.",
+            id="uamp.W019",
+        )
+    ]
+
+
+@checks.register(deploy=True)
+def check_hosts(**_: Any) -> list[CheckMessage]:
+    """Check that the server answers to a name that others use."""
+    if not all(_is_local(host.strip("[]")) for host in settings.ALLOWED_HOSTS):
+        return []
+    return [
+        Error(
+            "ALLOWED_HOSTS has only names of this machine, so visitors get 400.",
+            hint="Set it to the public name of this server, for example chat.example.org.",
+            id="uamp.E020",
+        )
+    ]
+
+
+@checks.register(deploy=True)
+def check_secret_key(**_: Any) -> list[CheckMessage]:
+    """Check that machines which share a database also share their secret key."""
+    if not settings.DATABASE_URL or os.environ.get("SECRET_KEY"):
+        return []
+    return [
+        Warning(
+            "DATABASE_URL is set, but SECRET_KEY is not.",
+            hint="Set it to the output of `openssl rand -base64 48`, the same for every process:"
+            " those that do not share DATA_DIR/secret_key reject each other's sessions.",
+            id="uamp.W021",
         )
     ]
 

@@ -48,6 +48,7 @@ def test_check_deploy_is_clean(environment: dict[str, str], tmp_path: Path) -> N
         *("check", "--deploy", "--fail-level", "WARNING"),
         data_dir=tmp_path,
         HTTPS="1",
+        ALLOWED_HOSTS="chat.example.org",
         SECRET_KEY="k" * 30 + "".join(map(chr, range(48, 78))),
         UAMP_ISSUER="https://chat.example.org",
         UAMP_TRUSTED_PROXIES="10.0.0.0/8",

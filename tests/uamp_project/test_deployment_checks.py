@@ -1,5 +1,6 @@
 """`check --deploy` names what a server on the internet still lacks, and misspelt variables."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,16 @@ def test_everything_that_is_missing_is_listed_at_once(tmp_path: Path) -> None:
     for number in range(14, 18):
         assert f"(uamp.E0{number})" in done.stderr
     assert "HINT: Did you mean UAMP_TRUSTED_PROXIES?" in done.stderr
+
+
+def test_what_to_set_is_named_on_a_server_without_https(tmp_path: Path) -> None:
+    variables = {"UAMP_ISSUER": "http://chat.example.org", "SQLITE_SYNCHRONOUS": ""}
+    done = manage("check", "--deploy", data_dir=tmp_path, **variables)
+
+    found = dict(re.findall(r"\((.*?)\) .*\n\tHINT: (.*)", done.stderr))
+    assert found.keys() == {"uamp.E020", "uamp.W019"}, done.stderr
+    assert "set HTTPS=1" in found["uamp.W019"]
+    assert "for example chat.example.org" in found["uamp.E020"]
 
 
 def test_a_server_that_others_need_not_reach_starts_all_the_same(tmp_path: Path) -> None:
@@ -70,6 +81,44 @@ def test_the_issuer_is_an_address_that_others_reach(
 ) -> None:
     settings.UAMP_ISSUER = issuer
     assert bool(deployment_checks.check_issuer()) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("hosts", "is_refused"),
+    [
+        (["chat.example.org"], False),
+        (["*"], False),
+        ([".example.org", "localhost"], False),
+        (["localhost", "127.0.0.1", "[::1]"], True),
+        ([], True),
+    ],
+)
+def test_the_server_answers_to_a_name_that_others_use(
+    settings: Settings, hosts: list[str], *, is_refused: bool
+) -> None:
+    settings.ALLOWED_HOSTS = hosts
+    assert bool(deployment_checks.check_hosts()) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("database", "key", "is_refused"),
+    [
+        ("", "", False),
+        ("postgres://db/uamp", "k" * 50, False),
+        ("postgres://db/uamp", "", True),
+    ],
+)
+def test_processes_on_one_database_have_one_key(
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    database: str,
+    key: str,
+    *,
+    is_refused: bool,
+) -> None:
+    settings.DATABASE_URL = database
+    monkeypatch.setenv("SECRET_KEY", key)
+    assert bool(deployment_checks.check_secret_key()) is is_refused
 
 
 @pytest.mark.parametrize(
