@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from pathlib import PurePosixPath
 from typing import Final
 
 import pytest
@@ -43,6 +43,35 @@ def unit(name: str) -> dict[str, list[str]]:
     return dict(values)
 
 
+def settings_of(section: str) -> dict[str, str]:
+    """Return the settings that a section of the page lists, as systemd reads them from a file."""
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    (text,) = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```ini\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for line in block.splitlines() if line and not line.startswith(("#", ";"))]
+    return dict(line.split("=", 1) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        ("One machine", ["uamp-server.service"]),
+        ("Several processes and machines", ["uamp-web@.service", "uamp-worker@.service"]),
+        ("Files in a bucket", ["uamp-server.service"]),
+    ],
+)
+def test_the_settings_of_the_page_fit_a_file_of_the_unit(section: str, names: list[str]) -> None:
+    listed = settings_of(section)
+
+    assert listed
+    assert listed.keys() <= SETTINGS.keys()
+    # systemd takes a comment behind a value as a part of the value.
+    assert not [value for value in listed.values() if re.search(r"\s", value)]
+    for name in names:
+        variables = dict(text.split("=", 1) for text in unit(name)["Environment"])
+        assert {key: listed.get(key, value) for key, value in variables.items()} == variables
+
+
 def test_there_is_a_unit_for_one_machine_and_two_for_several() -> None:
     assert {path.name for path in (ROOT / "deploy" / "systemd").iterdir()} == set(INSTANCES)
 
@@ -69,8 +98,8 @@ def test_a_unit_sets_settings_and_may_write_where_its_data_is(name: str) -> None
     assert variables.keys() <= SETTINGS.keys()
     assert variables["DATA_DIR"] in writable
     assert values["WorkingDirectory"] == [variables["DATA_DIR"]]
-    (file,) = values["EnvironmentFile"]
-    assert PurePosixPath(file.removeprefix("-")) == PurePosixPath("/etc/uamp-server/environment")
+    # With a `-` before it, a server without its settings would start.
+    assert values["EnvironmentFile"] == ["/etc/uamp-server/environment"]
 
 
 @pytest.mark.parametrize("name", INSTANCES)
