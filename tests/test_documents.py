@@ -63,6 +63,19 @@ def test_the_index_leads_to_every_page_for_readers() -> None:
     assert pages - {"README.md"} <= linked
 
 
+def test_pages_for_operators_name_the_program_that_an_installation_has() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    readers, _, _ = index.partition("## For people who change the server")
+    names = re.findall(r"\]\(([\w-]+\.md)\)", readers)
+    lines = {
+        (name, line)
+        for name in names
+        for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines()
+        if "manage.py" in line and "in a checkout" not in line.lower()
+    }
+    assert lines == set()
+
+
 def test_every_decision_has_its_number_and_its_line_in_the_index() -> None:
     index = re.findall(r"^\| (\d+) \| \[(.+)\]\((.+)\) \|$", prose_of_index(), re.MULTILINE)
     titles = [re.findall(r"\A# (\d+)\. (.+)$", d.read_text(), re.MULTILINE)[0] for d in DECISIONS]

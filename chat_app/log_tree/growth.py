@@ -92,7 +92,7 @@ def _check_continues(size: int) -> None:
         return
     is_same = last is not None and last.size == size and is_of_tree(last)
     if not is_same:
-        logger.error("the tree of log heads was changed: manage.py audit_log shows where")
+        logger.error("the tree of log heads was changed: the command audit_log shows where")
         raise TreeChanged
 
 

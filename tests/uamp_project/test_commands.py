@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import httpx
 import pytest
@@ -29,6 +30,9 @@ from tests.uamp_project.serving import (
     until,
 )
 from uamp_project import command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["data_dir"]
 
@@ -225,6 +229,26 @@ def test_the_command_names_a_command_of_django(
     monkeypatch.setattr(sys, "argv", [program, *arguments])
     command.main()
     assert ran == [[program, *run]]
+
+
+def literals(module: Path) -> Iterator[str]:
+    """Yield the texts of a module that it may print: those that are no statements."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in statements:
+            yield str(node.value)
+
+
+def test_nothing_that_is_printed_names_a_program_that_an_installation_lacks() -> None:
+    rooms = ("uamp_project", *(path.name for path in ROOT.glob("*_app")))
+    found = {
+        module.relative_to(ROOT).as_posix()
+        for room in rooms
+        for module in (ROOT / room).rglob("*.py")
+        if any("manage.py" in text for text in literals(module))
+    }
+    assert found == {"uamp_project/command.py"}
 
 
 @pytest.mark.parametrize("name", ["version", "--version"])

@@ -1,5 +1,7 @@
 """`manage.py audit_ledger`: audit the whole ledger now and print the result."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -19,8 +21,9 @@ class Command(BaseCommand):
             report = services.audit()
         except DatabaseError as error:
             name = connection.settings_dict["NAME"]
+            program = Path(sys.argv[0]).name
             raise CommandError(
-                f"the ledger of the database {name} cannot be read; run `manage.py migrate` first:"
+                f"the ledger of the database {name} cannot be read; run `{program} migrate` first:"
                 f" {error}"
             ) from error
         for one in report.mismatches:

@@ -12,7 +12,7 @@ import threading
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 import psycopg
@@ -31,15 +31,27 @@ if TYPE_CHECKING:
 LISTED = "id", "seq", "content", "content_items"
 
 
+CHECKOUT: Final = ("manage.py",)
+INSTALLED: Final = ("-m", "uamp_project.command")
+"""How Python runs the program that a wheel installs as `uamp-server`."""
+
+
 def manage(
     *arguments: str, data_dir: Path, url: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command on the server of a folder and a database."""
     chosen = {**variables, **({"DATABASE_URL": url} if url else {})}
+    return run(CHECKOUT, *arguments, data_dir=data_dir, variables=chosen)
+
+
+def run(
+    program: tuple[str, ...], *arguments: str, data_dir: Path, variables: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of a checkout, or of an installation."""
     return subprocess.run(  # noqa: S603 our own interpreter
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *program, *arguments],
         cwd=ROOT,
-        env={**environment(data_dir), **chosen},
+        env={**environment(data_dir), **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -87,8 +99,11 @@ def test_a_restored_server_has_what_was_there(kind: str, tmp_path: Path) -> None
         backed_up = back_up(tmp_path, url)
         fresh = tmp_path / "fresh"
         fresh.mkdir()
-        restored = manage("restore", str(backed_up.file), data_dir=fresh, url=other)
+        arguments = ("restore", str(backed_up.file))
+        variables = {"DATABASE_URL": other} if other else {}
+        restored = run(INSTALLED, *arguments, data_dir=fresh, variables=variables)
         assert restored.returncode == 0, restored.stderr
+        assert "Run `uamp-server audit_ledger`" in restored.stdout
         audited = manage("audit_ledger", data_dir=fresh, url=other)
         assert (audited.returncode, audited.stdout) == (0, "The ledger adds up.\n")
         again = manage("restore", str(backed_up.file), data_dir=fresh, url=other)

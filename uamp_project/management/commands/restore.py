@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection
 from chat_app.log.epochs import begin_epochs
 from uamp_project.backup.archive import ArchiveError, extract_archive
 from uamp_project.backup.dumps import NAMES, DumpError, require_empty, restore_database
+from uamp_project.command import program_name
 from uamp_project.management.commands.backup import CONTENT, KEPT
 
 
@@ -68,7 +69,7 @@ class Command(BaseCommand):
         chats = begin_epochs()
         self.stdout.write(
             f"Restored {len(manifest.files)} files of {options['file']}; {chats} chats."
-            " Run `manage.py audit_ledger`, then start the server."
+            f" Run `{program_name()} audit_ledger`, then start the server."
         )
 
 
