@@ -52,30 +52,44 @@ def write_archive(
 ) -> Manifest:
     """Write files under their names, each opened when it is its turn.
 
-    The archive gets its final name once complete.
+    The archive gets its final name once complete, and is deleted if it cannot be completed.
 
     A file that vanishes meanwhile is skipped, because its content was deleted.
     """
-    entries: dict[str, FileEntry] = {}
     partial = to.with_name(to.name + ".partial")
     with partial.open("xb") as file:
-        partial.chmod(0o600)
-        with tarfile.open(fileobj=file, mode="w") as archive:
-            for name, opened in files:
-                try:
-                    source = opened()
-                except FileNotFoundError:
-                    continue
-                with source:
-                    entries[name] = _add(archive, name, source, made_at)
-            manifest = Manifest(
-                format=FORMAT, made_at=made_at, migrations=migrations, files=entries
-            )
-            text = msgspec.json.format(msgspec.json.encode(manifest))
-            member = tarfile.TarInfo(MANIFEST)
-            member.size, member.mode = len(text), 0o600
-            archive.addfile(member, io.BytesIO(text))
+        try:
+            partial.chmod(0o600)
+            manifest = _write(file, files, made_at, migrations)
+            # What is still buffered may find the disk full.
+            file.flush()
+        except BaseException:
+            partial.unlink()
+            raise
     partial.rename(to)
+    return manifest
+
+
+def _write(
+    file: IO[bytes],
+    files: Iterable[tuple[str, Callable[[], IO[bytes]]]],
+    made_at: int,
+    migrations: list[str],
+) -> Manifest:
+    entries: dict[str, FileEntry] = {}
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for name, opened in files:
+            try:
+                source = opened()
+            except FileNotFoundError:
+                continue
+            with source:
+                entries[name] = _add(archive, name, source, made_at)
+        manifest = Manifest(format=FORMAT, made_at=made_at, migrations=migrations, files=entries)
+        text = msgspec.json.format(msgspec.json.encode(manifest))
+        member = tarfile.TarInfo(MANIFEST)
+        member.size, member.mode = len(text), 0o600
+        archive.addfile(member, io.BytesIO(text))
     return manifest
 
 
@@ -117,7 +131,9 @@ def extract_archive(archive: Path, into: Path) -> Manifest:
     except FileNotFoundError as error:
         raise ArchiveError(f"{archive} is incomplete: it has no {MANIFEST}.") from error
     except (tarfile.TarError, msgspec.DecodeError, EOFError) as error:
-        raise ArchiveError(f"{archive} is not a readable backup: {error}.") from error
+        # Python lists on further lines which compressions it tried.
+        reason = str(error).partition(":\n")[0]
+        raise ArchiveError(f"{archive} is not a readable backup: {reason}.") from error
     if manifest.format != FORMAT:
         raise ArchiveError(f"{archive} has the format {manifest.format}; this is {FORMAT}.")
     found = {

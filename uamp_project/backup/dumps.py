@@ -32,11 +32,17 @@ def dump_database(into: Path) -> Path:
     """Write a consistent snapshot of the database to a file in a folder; return the file."""
     file = into / NAMES[connection.vendor]
     if connection.vendor == "sqlite":
-        with (
-            closing(sqlite3.connect(_sqlite_path())) as source,
-            closing(sqlite3.connect(file)) as copy,
-        ):
-            source.backup(copy, pages=4096)
+        try:
+            with (
+                closing(sqlite3.connect(_sqlite_path())) as source,
+                closing(sqlite3.connect(file)) as copy,
+            ):
+                source.backup(copy, pages=4096)
+        except sqlite3.Error as error:
+            raise DumpError(
+                f"The database could not be copied: {into}: {error}. The backup needs room for a"
+                " copy of the database in DATA_DIR."
+            ) from error
     else:
         _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
     file.chmod(0o600)

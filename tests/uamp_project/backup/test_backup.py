@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -45,11 +46,16 @@ def manage(
 
 
 def run(
-    program: tuple[str, ...], *arguments: str, data_dir: Path, variables: dict[str, str]
+    program: tuple[str, ...],
+    *arguments: str,
+    data_dir: Path,
+    variables: dict[str, str],
+    blocks: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of a checkout, or of an installation."""
+    """Run a command of a checkout or of an installation, which may not write longer files."""
+    limit = ("sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh") if blocks else ()
     return subprocess.run(  # noqa: S603 our own interpreter
-        [sys.executable, *program, *arguments],
+        [*limit, sys.executable, *program, *arguments],
         cwd=ROOT,
         env={**environment(data_dir), **variables},
         capture_output=True,
@@ -57,6 +63,13 @@ def run(
         check=False,
         timeout=300,
     )
+
+
+def error_of(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the line with which a command failed; warnings of checks come before it."""
+    (line,) = re.findall(r"^CommandError: (.+)\n\Z", done.stderr, re.MULTILINE) or [""]
+    assert line, done.stderr
+    return str(line)
 
 
 @contextmanager
@@ -248,16 +261,51 @@ def test_a_backup_that_is_not_whole_restores_nothing(tmp_path: Path) -> None:
         "unexpected end of data": changed(file, tmp_path / "cut.tar", cut=20_000),
         "does not have the files": changed(file, tmp_path / "more.tar", extra="content/x"),
         "not a readable backup": changed(file, tmp_path / "out.tar", extra="../../outside"),
+        "could not be opened successfully.": tmp_path / "text.tar",
         "There is no file": tmp_path / "absent.tar",
     }
+    (tmp_path / "text.tar").write_text("hello")
     for words, archive in bad.items():
         fresh = tmp_path / archive.stem
         fresh.mkdir()
         done = manage("restore", str(archive), data_dir=fresh, url="")
 
         assert done.returncode == 1
-        assert words in done.stderr, done.stderr
+        assert words in error_of(done)
         assert not (fresh / "db.sqlite3").exists()
         assert not (fresh / "content").exists()
     assert not (tmp_path / "outside").exists()
     assert "exists" in manage("backup", str(file), data_dir=first, url="").stderr
+
+
+@pytest.mark.any_database
+def test_a_backup_that_cannot_be_written_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+    """Blocks of a limit are 512 bytes, or 1024 in some shells; the database has about 2 MB."""
+    first, target, fresh = (tmp_path / name for name in ("first", "target", "fresh"))
+    for folder in (first / "content", target, fresh):
+        folder.mkdir(parents=True)
+    databases.copy_migrated(first)
+    assert manage("migrate", "-v", "0", data_dir=first, url="").returncode == 0
+    (first / "content" / "noise").write_bytes(os.urandom(8_000_000))
+    (target / "taken.tar").write_bytes(b"")
+    (target / "other.tar.partial").write_bytes(b"")
+    there = set(target.iterdir())
+    for name, blocks, words in (
+        ("absent/b.tar", None, f"There is no folder {target / 'absent'}. Create it"),
+        ("taken.tar", None, "taken.tar exists. Choose another name."),
+        ("other.tar", None, "other.tar.partial exists: another backup is writing it"),
+        ("b.tar", 6_000, f"The backup failed: {target / 'b.tar'}: File too large. It needs"),
+        ("b.tar", 1_000, "The database could not be copied: "),
+    ):
+        arguments = ("backup", str(target / name))
+        done = run(CHECKOUT, *arguments, data_dir=first, variables={}, blocks=blocks)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert words in error_of(done)
+        assert set(target.iterdir()) == there
+        assert not list(first.glob("tmp*"))
+    file = target / "good.tar"
+    assert manage("backup", str(file), data_dir=first, url="").returncode == 0
+    done = run(CHECKOUT, "restore", str(file), data_dir=fresh, variables={}, blocks=6_000)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "File too large. Before the next attempt" in error_of(done)
+    assert not (fresh / "db.sqlite3").exists()

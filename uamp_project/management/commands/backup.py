@@ -43,6 +43,8 @@ class Command(BaseCommand):
         to: Path = options["file"]
         if to.exists():
             raise CommandError(f"{to} exists. Choose another name.")
+        if not to.parent.is_dir():
+            raise CommandError(f"There is no folder {to.parent}. Create it, or choose another.")
         require_migrations()
         made_at = int(time.time())
         applied = MigrationRecorder.Migration.objects.order_by("app", "name")
@@ -52,14 +54,30 @@ class Command(BaseCommand):
                 # The database first: a content stored later is not in its rows, and every content
                 # in its rows already has a file.
                 dump = dump_database(Path(folder))
-                manifest = write_archive(
-                    to,
-                    [(dump.name, _opener(dump)), *_kept_files(), *_objects()],
-                    made_at=made_at,
-                    migrations=migrations,
-                )
-        except (DumpError, OSError) as error:
+                try:
+                    manifest = write_archive(
+                        to,
+                        [(dump.name, _opener(dump)), *_kept_files(), *_objects()],
+                        made_at=made_at,
+                        migrations=migrations,
+                    )
+                except FileExistsError as error:
+                    raise CommandError(
+                        f"{error.filename} exists: another backup is writing it, or one was"
+                        " interrupted. Delete it if none is running."
+                    ) from error
+                except OSError as error:
+                    raise CommandError(
+                        f"The backup failed: {error.filename or to}: {error.strerror}. It needs a"
+                        " folder with enough room that this user may write to."
+                    ) from error
+        except DumpError as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(
+                f"The backup failed: {settings.DATA_DIR}: {error.strerror}. It needs room for a"
+                " copy of the database in DATA_DIR."
+            ) from error
         size = to.stat().st_size
         self.stdout.write(f"{to}: {len(manifest.files)} files, {size:,} bytes.")
 

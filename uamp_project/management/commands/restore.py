@@ -63,7 +63,12 @@ class Command(BaseCommand):
                     elif (folder / kept).exists():
                         (root / kept).unlink(missing_ok=True)
                         shutil.move(folder / kept, root / kept)
-        except (ArchiveError, DumpError, OSError, DatabaseError) as error:
+        except OSError as error:
+            raise CommandError(
+                f"The restore failed: {error.filename or root}: {error.strerror}. Before the next"
+                " attempt make room in DATA_DIR, and empty it and the database."
+            ) from error
+        except (ArchiveError, DumpError, DatabaseError) as error:
             raise CommandError(str(error)) from error
         call_command("migrate", verbosity=0)
         chats = begin_epochs()
