@@ -16,9 +16,8 @@ _GERMAN: Final = re.compile(
 )
 
 _OPENING: Final = _(
-    "No model is connected to me yet, so a script answers you. An administrator can"
-    " [connect one](/connect-model): a model server on this machine, or OpenAI, Anthropic or Google"
-    " with an API key."
+    "No model is connected to me yet, so a script answers you. An operator of this server can"
+    " connect one: a model server on this machine, or OpenAI, Anthropic or Google with an API key."
 )
 # Names are code: an agent that the answer mentioned would answer, too, and ask to be paid.
 _OVERVIEW: Final = _(

@@ -167,7 +167,7 @@ async def test_the_first_chat_opens_by_itself_with_three_things_to_try(
             await alice.wait_for_load_state("networkidle")
             assert await alice.evaluate("window.shifted") < MOST_SHIFT
             hint = alice.get_by_test_id("needs-model")
-            await expect(hint).to_contain_text("An administrator can connect one.")
+            await expect(hint).to_contain_text("An operator of this server can connect one.")
             async with alice.expect_file_chooser() as chooser:
                 await alice.get_by_test_id("try-file").click()
             assert (await chooser.value).is_multiple()

@@ -14,7 +14,7 @@ from tests.journeys.product import Product, browser
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -64,18 +64,23 @@ async def test_the_first_operator_sets_up_a_server_on_a_phone(
             await expect(page.get_by_test_id("composer")).to_have_value("What can you do?")
             await page.keyboard.press("Enter")
             await expect(page).to_have_title("Welcome · Harbour")
-            connecting = page.get_by_role("link", name="connect one")
-            async with context.expect_page() as opened:
-                await connecting.press("Enter")
-            models = await opened.value
-            await models.get_by_label("Anthropic, with your API key").check()
-            await models.get_by_role("button", name="Connect").press("Enter")
-            await expect(models.get_by_role("alert")).to_contain_text("Enter the key.")
-            assert await models.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            await expect(hint).to_have_count(0)
+            await _open_models(page)
+            await page.get_by_label("Anthropic, with your API key").check()
+            await page.get_by_role("button", name="Connect").press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text("Enter the key.")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
             assert errors == []
     finally:
         product.close()
         product.stop()
+
+
+async def _open_models(page: Page) -> None:
+    await page.get_by_role("button", name="Show chats").press("Enter")
+    await page.get_by_role("button", name="Settings").press("Enter")
+    await page.get_by_role("tab", name="Account").click()
+    await page.get_by_role("link", name="Connect a model").press("Enter")
 
 
 async def _join(engine: Browser, address: str) -> None:

@@ -320,7 +320,9 @@ def test_only_administrators_connect_models() -> None:
     form = {"model": "later"}
     assert Client().post("/connect-model", form)["Location"].startswith("/login")
     client = signed_in(is_admin=False)
-    assert client.get("/connect-model").status_code == 403
+    refused = client.get("/connect-model")
+    assert refused.status_code == 403
+    assert "Open your chats" in refused.content.decode()
     assert client.post("/connect-model", form).status_code == 403
     after = Agent.objects.values_list("provider", "secret", "updated_at").get(name="assistant")
     assert after == before

@@ -31,7 +31,7 @@ function modelHint() {
   const said = start.may_connect_model
     ? html`<a href="/connect-model">${gettext("Connect a model")}</a>
         ${gettext("with an API key, or a model server on this machine. It takes a minute.")}`
-    : gettext("An administrator can connect one.");
+    : gettext("An operator of this server can connect one.");
   return html`<p class="welcome-model" data-testid="needs-model">
     ${gettext("No AI model is connected yet, so a script answers.")} ${said}
   </p>`;

@@ -1,7 +1,7 @@
 /** The way from the settings to the pages of the account. */
 
-import { me } from "../context.js";
-import { html } from "../../vendor/lit/lit.js";
+import { me, start } from "../context.js";
+import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
 export const accountLinks = () =>
@@ -13,4 +13,11 @@ export const accountLinks = () =>
       </li>
       <li><a class="button" href="/account#keys-title">${gettext("API keys")}</a></li>
       <li><a class="button" href="/money">${gettext("Money")}</a></li>
+      ${
+        start.may_connect_model
+          ? html`<li>
+              <a class="button" href="/connect-model">${gettext("Connect a model")}</a>
+            </li>`
+          : nothing
+      }
     </ul>`;

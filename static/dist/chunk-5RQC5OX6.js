@@ -345,7 +345,7 @@ ${r}`,i=Ve.get(n);if(i){Ca(e,i);return}Ve.has(n)&&!kt.has(n)||(kt.has(n)||(kt.se
       ><button type="button" class="link" @click=${()=>this._fire("discard-turn")}>
         ${f("Discard")}
       </button>`}_fire(t){this.dispatchEvent(new CustomEvent(t,{bubbles:!0,detail:this.turn}))}};customElements.define("pending-turn",Ti);function lm({participants:e}){let t=e.filter(({kind:r,online:n})=>r==="agent"&&n!==!1);return t.find(({name:r})=>r==="assistant")??t.find(({pricing:r})=>!r)}var Fi=(e,t,r)=>e.currentTarget?.dispatchEvent(new CustomEvent(t,{bubbles:!0,detail:r}));function cm(){if(!It.needs_model)return I;let e=It.may_connect_model?y`<a href="/connect-model">${f("Connect a model")}</a>
-        ${f("with an API key, or a model server on this machine. It takes a minute.")}`:f("An administrator can connect one.");return y`<p class="welcome-model" data-testid="needs-model">
+        ${f("with an API key, or a model server on this machine. It takes a minute.")}`:f("An operator of this server can connect one.");return y`<p class="welcome-model" data-testid="needs-model">
     ${f("No AI model is connected yet, so a script answers.")} ${e}
   </p>`}function dl(e){let t=me.get(e),r=t&&lm(t);if(!t||!r)return y`<div class="empty" data-testid="no-messages">
       ${O("message")}
