@@ -202,14 +202,14 @@ class ChatApp extends HTMLElement {
   }
 
   /**
-   * Open the chat that was open last beside the list; who has one chat, and nothing in it, begins
-   * there.
+   * Open the chat that was open last beside the list, or the person's only one; on a phone, where
+   * the list would be covered, only one without messages.
    */
   _openFirst() {
     if (this._chatId) return;
     const [first, second] = store.list;
     if (!isNarrow.matches && store.get(lastChat.id)) this._go(lastChat.id, "replace");
-    else if (first && !second && !first.preview) this._go(first.id, "none");
+    else if (first && !second && (!isNarrow.matches || !first.preview)) this._go(first.id, "none");
   }
 
   /**

@@ -94,7 +94,7 @@ test("the history brings who was added by whom, and why answers failed", async (
           type: "response.error",
           payload: { response_id: "r", error: { message: "No money." } },
         },
-        joined(8, "carol", { id: "1", name: "bob" }),
+        joined(8, "carol", { id: "2", name: "bob" }),
         joined(3, "dave"),
       ],
     },

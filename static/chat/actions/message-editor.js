@@ -58,14 +58,11 @@ class MessageEditor extends View {
       ></textarea>
       <div class="editor-foot">
         <span class="editor-keys">${gettext("Enter saves, Escape cancels")}</span>
-        <button type="button" class="button button-quiet" @click=${() => this._close()}>
-          ${gettext("Cancel")}
-        </button>
         ${
           mayAskEdited(this.entry)
             ? html`<button
                 type="button"
-                class="button"
+                class="button editor-again"
                 ?disabled=${this._isBusy}
                 data-testid="save-and-ask"
                 @click=${() => this._askAgain()}
@@ -74,6 +71,9 @@ class MessageEditor extends View {
               </button>`
             : nothing
         }
+        <button type="button" class="button button-quiet" @click=${() => this._close()}>
+          ${gettext("Cancel")}
+        </button>
         <button
           type="submit"
           class="button button-primary"

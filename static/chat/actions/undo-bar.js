@@ -1,6 +1,7 @@
 /** A message that is about to be deleted, with a button that keeps it. */
 
 import { announce } from "../dom.js";
+import { page } from "../context.js";
 import { View } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, remove } from "./acts.js";
@@ -100,6 +101,7 @@ export class UndoBar extends View {
       document.querySelectorAll(`chat-message[data-id="${CSS.escape(id)}"]`)
     ))
       row.isRemoved = isHidden;
+    page.dispatch({ type: "removing", id: isHidden ? id : "" });
   }
 }
 customElements.define("undo-bar", UndoBar);

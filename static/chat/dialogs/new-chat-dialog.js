@@ -64,7 +64,7 @@ export class NewChatDialog extends DialogView {
       class="dialog-form"
       @submit=${(/** @type {SubmitEvent} */ event) => this._submit(event)}
     >
-      ${this._head("dialog-title", chat ? gettext("Add people and agents") : gettext("New chat"))}
+      ${this._head("dialog-title", chat ? gettext("Add people or agents") : gettext("New chat"))}
       <div class="dialog-body">
         ${
           chat

@@ -4,7 +4,6 @@ import { actionsFor } from "../actions/actions.js";
 import { onLongPress } from "../actions/long-press.js";
 import { quoteTemplate } from "../actions/quote.js";
 import { reactionsTemplate } from "../actions/reactions.js";
-import { beginningOf } from "../markdown/plain.js";
 import { mentioned } from "../store/mentions.js";
 import { people } from "../person/looks.js";
 import { fullTime } from "../text/time.js";
@@ -16,6 +15,7 @@ import { me, page, pageAt, start } from "../context.js";
 import { replyStrip } from "./reply-strip.js";
 import { endingLine, messageHead } from "./message-head.js";
 import { isSignable } from "./signature-badge.js";
+import { spokenText } from "../parts/spoken-text.js";
 import { fromThread, shownInChat } from "./thread-notes.js";
 import "../actions/message-editor.js";
 import "../parts/link-cards.js";
@@ -28,8 +28,6 @@ const READERS_SHOWN = 5;
  */
 const SHOWN = { user: 4_000, agent: 20_000 };
 const MARKED_MS = 2_500;
-/** How much of a text a screen reader reads when the message gets the focus. */
-const READ_CHARS = 500;
 
 /**
  * @typedef {import("../store/entry.js").Entry} Entry
@@ -151,16 +149,8 @@ export class ChatMessage extends View {
 
   /** What a screen reader reads when the message gets the focus: who wrote it, what, when. */
   _spoken() {
-    const { content, content_items: items, deletedAt, at } = this.shown;
-    const text = deletedAt
-      ? gettext("This message was deleted.")
-      : [beginningOf(content, READ_CHARS), ...(items ?? []).map(({ filename }) => filename)]
-          .filter(Boolean)
-          .join(", ");
-    return [
-      `${this.isMine ? gettext("You") : this._name}: ${text || gettext("Files")}`,
-      fullTime(at),
-    ].join(", ");
+    const author = this.isMine ? gettext("You") : this._name;
+    return `${author}: ${spokenText(this.shown)}, ${fullTime(this.shown.at)}`;
   }
 
   render() {

@@ -39,7 +39,7 @@ export function replyStrip(entry) {
       >${replies.faces.map(({ name, kind }) => face(name || "?", kind))}</span
     ><b>${repliesText(replies.count)}</b
     ><span class="reply-last"
-      >${interpolate(gettext("last %(time)s"), { time: agoText(replies.lastAt) })}</span
+      >· ${agoText(replies.lastAt)}</span
     >${
       isNew ? html`<span class="reply-new">${gettext("New")}</span>` : nothing
     }${glyph("down")}<span class="visually-hidden">${gettext("Open the thread")}</span>

@@ -1,9 +1,11 @@
 /** The chats: members, the last words, when, how many unread, members online. */
 
 import { inCallText } from "../calls/in-call.js";
-import { calls, client, store } from "../context.js";
+import { calls, client, me, page, store } from "../context.js";
 import { folded } from "../text/folding.js";
 import { shortTime } from "../text/time.js";
+import { previewOf } from "../store/removal.js";
+import { Selected } from "../store/store.js";
 import { unreadOf } from "../notifications/rules.js";
 import { people } from "../person/looks.js";
 import { View, faceOfChat, glyph } from "../view.js";
@@ -32,10 +34,12 @@ function wordless({ preview, participants }) {
  * @param {Chat} chat
  */
 function preview(chat) {
-  if (!chat.preview) return html`<span class="chat-preview">${gettext("No messages yet")}</span>`;
-  const { name, content } = chat.preview;
+  const shown = previewOf(chat, page.state);
+  if (!shown) return html`<span class="chat-preview">${gettext("No messages yet")}</span>`;
+  const { name, content } = shown;
+  const author = name === me.username ? gettext("You") : people.nameOf(name);
   return html`<span class="chat-preview is-said"
-    ><span><bdi>${people.nameOf(name)}</bdi>: </span
+    ><span><bdi>${author}</bdi>: </span
     ><span dir="auto">${beginningOf(content, PREVIEW_CHARS) || wordless(chat)}</span></span
   >`;
 }
@@ -74,6 +78,7 @@ export class ChatList extends View {
     this._error = "";
     /** @type {Element|null} what had the focus before it was drawn */
     this._had = null;
+    this._removing = new Selected(this, page, ({ removing }) => removing);
   }
 
   connectedCallback() {

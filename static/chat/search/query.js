@@ -2,16 +2,28 @@
 
 import { folded, foldedWithPlaces } from "../text/folding.js";
 import { plainOf } from "../markdown/plain.js";
+import { gettext } from "../words.js";
 
-/** What each filter takes, as an example. @type {Record<string, string>} */
-export const FILTERS = {
-  from: "from: a person",
-  agent: "agent: an agent",
-  in: "in: a chat",
-  has: "has:file",
-  before: "before:2026-01-31",
-  after: "after:2026-01-01",
-};
+const EXAMPLE_DAYS = 30;
+
+/** A day as filters take it, in the person's zone. @param {number} ms */
+function dayOf(ms) {
+  const day = new Date(ms);
+  const padded = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  return `${day.getFullYear()}-${padded(day.getMonth() + 1)}-${padded(day.getDate())}`;
+}
+
+/**
+ * What each filter takes, as an example.
+ * @param {number} [now] Unix ms
+ * @returns {Record<string, string>}
+ */
+export const filterExamples = (now = Date.now()) => ({
+  from: gettext("from: a person"),
+  agent: gettext("agent: an agent"),
+  before: `before:${dayOf(now)}`,
+  after: `after:${dayOf(now - EXAMPLE_DAYS * 86_400_000)}`,
+});
 
 /**
  * @typedef {{name: string, value: string}} Filter

@@ -7,7 +7,7 @@ import { View, glyph, spinner } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { foundMessage } from "./found-message.js";
 import { nameRow } from "./name-row.js";
-import { FILTERS, queryOf, takeFilters, withFilters, wordsOf } from "./query.js";
+import { filterExamples, queryOf, takeFilters, withFilters, wordsOf } from "./query.js";
 import { summary } from "./summary.js";
 import { gettext, interpolate } from "../words.js";
 
@@ -163,6 +163,7 @@ class SearchDialog extends View {
 
   /** What could narrow the search further. */
   _offers() {
+    const examples = filterExamples();
     const has = new Set(this._filters.map(({ name }) => name));
     const offer = (/** @type {string} */ label, /** @type {() => void} */ act) =>
       html`<button type="button" class="search-offer" @click=${act}>${label}</button>`;
@@ -176,9 +177,9 @@ class SearchDialog extends View {
         : nothing,
       has.has("from") ? nothing : offer(gettext("From me"), () => this._add("from", me.username)),
       has.has("has") ? nothing : offer(gettext("With files"), () => this._add("has", "file")),
-      ...["from", "agent", "before", "after"]
-        .filter((name) => !has.has(name))
-        .map((name) => offer(FILTERS[name], write(name))),
+      ...Object.entries(examples)
+        .filter(([name]) => !has.has(name))
+        .map(([name, example]) => offer(example, write(name))),
     ];
   }
 

@@ -1,84 +1,179 @@
 /** What changed in a chat, in words: the lines between its messages. */
 
 import { fullTime } from "../text/time.js";
-import { gettext, interpolate, ngettext } from "../words.js";
+import { gettext, interpolate, ngettext, pgettext } from "../words.js";
 
 /** @typedef {import("../../uamp/types.js").Frame} Frame */
 
-/** @type {Record<string, string>} */
+/**
+ * A text for others, and those for the person at the page: who acts, and with whom it is done.
+ * @typedef {{others: string, byMe: string, toMe?: string}} Wording
+ */
+
+/** @type {Record<string, Wording>} */
 const ROLES_GIVEN = {
-  owner: gettext("%(by)s made %(name)s an owner"),
-  admin: gettext("%(by)s made %(name)s an admin"),
-  member: gettext("%(by)s made %(name)s a member"),
+  owner: {
+    others: gettext("%(by)s made %(name)s an owner"),
+    byMe: gettext("You made %(name)s an owner"),
+    toMe: gettext("%(by)s made you an owner"),
+  },
+  admin: {
+    others: gettext("%(by)s made %(name)s an admin"),
+    byMe: gettext("You made %(name)s an admin"),
+    toMe: gettext("%(by)s made you an admin"),
+  },
+  member: {
+    others: gettext("%(by)s made %(name)s a member"),
+    byMe: gettext("You made %(name)s a member"),
+    toMe: gettext("%(by)s made you a member"),
+  },
 };
-/** @type {Record<string, string>} */
+/** @type {Record<string, Wording>} */
 const ROLES = {
-  owner: gettext("%(name)s is an owner now"),
-  admin: gettext("%(name)s is an admin now"),
-  member: gettext("%(name)s is a member now"),
+  owner: { others: gettext("%(name)s is an owner now"), byMe: gettext("You are an owner now") },
+  admin: { others: gettext("%(name)s is an admin now"), byMe: gettext("You are an admin now") },
+  member: { others: gettext("%(name)s is a member now"), byMe: gettext("You are a member now") },
 };
-/** @type {Record<string, string>} */
+/** @type {Record<string, Wording>} */
+const MEMBERSHIP_BY_SELF = {
+  "participant.joined": { others: gettext("%(name)s joined"), byMe: gettext("You joined") },
+  "participant.left": { others: gettext("%(name)s left"), byMe: gettext("You left") },
+};
+/** @type {Record<string, Wording>} */
+const MEMBERSHIP = {
+  "participant.joined": {
+    others: gettext("%(by)s added %(name)s"),
+    byMe: gettext("You added %(name)s"),
+    toMe: gettext("%(by)s added you"),
+  },
+  "participant.left": {
+    others: gettext("%(by)s removed %(name)s"),
+    byMe: gettext("You removed %(name)s"),
+    toMe: gettext("%(by)s removed you"),
+  },
+};
+/** @type {Record<string, Wording>} */
 const CALLS_WITHOUT_ANSWER = {
-  declined: gettext("%(name)s called, and no one picked up"),
-  unanswered: gettext("%(name)s called, and no one answered"),
-  cancelled: gettext("%(name)s called"),
+  declined: {
+    others: gettext("%(name)s called, and no one picked up"),
+    byMe: gettext("You called, and no one picked up"),
+  },
+  unanswered: {
+    others: gettext("%(name)s called, and no one answered"),
+    byMe: gettext("You called, and no one answered"),
+  },
+  cancelled: { others: gettext("%(name)s called"), byMe: gettext("You called") },
+};
+/** @type {Record<string, Wording>} */
+const LINKS = {
+  invite: {
+    others: gettext("%(name)s created an invite link"),
+    byMe: gettext("You created an invite link"),
+  },
+  grows: {
+    others: gettext("%(name)s created a public link to this chat, including later messages"),
+    byMe: gettext("You created a public link to this chat, including later messages"),
+  },
+  fixed: {
+    others: gettext("%(name)s created a public link to this chat so far"),
+    byMe: gettext("You created a public link to this chat so far"),
+  },
+};
+/** @type {Record<string, Wording>} */
+const LINKS_REVOKED = {
+  invite: {
+    others: gettext("%(name)s revoked an invite link"),
+    byMe: gettext("You revoked an invite link"),
+  },
+  public: {
+    others: gettext("%(name)s revoked a public link"),
+    byMe: gettext("You revoked a public link"),
+  },
 };
 
-/** @param {{name: string, role: string}} participant @param {{name: string}|undefined} by */
-const roleText = ({ name, role }, by) =>
-  by ? interpolate(ROLES_GIVEN[role], { by: by.name, name }) : interpolate(ROLES[role], { name });
+/** @param {{others: string, byMe: string}} wording @param {boolean} isMe */
+const wordingFor = ({ others, byMe }, isMe) => (isMe ? byMe : others);
 
-/** A call that is over: "alice’s call, 3 min, with bob". @param {Frame} event */
-function callText({ started_by: by, participants = [], duration_ms: duration, reason }) {
+/** @param {Frame} participant @param {string} me */
+const isPerson = ({ kind, id }, me) => kind === "user" && id === me;
+
+/**
+ * What was done with a member: by the member, or by another one.
+ * @param {Frame} event
+ * @param {string} me
+ * @param {Wording} bySelf
+ * @param {Wording} byOther
+ */
+function memberText({ participant, by }, me, bySelf, byOther) {
+  const { name } = participant;
+  const isMe = isPerson(participant, me);
+  if (!by || isPerson(participant, by.id)) return interpolate(wordingFor(bySelf, isMe), { name });
+  const text = isMe && byOther.toMe ? byOther.toMe : wordingFor(byOther, by.id === me);
+  return interpolate(text, { by: by.name, name });
+}
+
+/** A call that is over: "alice’s call, 3 min, with bob". @param {Frame} event @param {string} me */
+function callText({ started_by: by, participants = [], duration_ms: duration, reason }, me) {
   const name = by?.username ?? gettext("A former member");
-  if (CALLS_WITHOUT_ANSWER[reason]) return interpolate(CALLS_WITHOUT_ANSWER[reason], { name });
+  const isMine = by?.user_id === me;
+  const unanswered = CALLS_WITHOUT_ANSWER[reason];
+  if (unanswered) return interpolate(wordingFor(unanswered, isMine), { name });
   const minutes = Math.round((duration ?? 0) / 60_000);
   const time =
     minutes < 1
       ? gettext("less than a minute")
       : interpolate(ngettext("%(n)s min", "%(n)s min", minutes), { n: minutes });
   const others = participants
-    .map((/** @type {{username: string}} */ { username }) => username)
+    .map((/** @type {{user_id: string, username: string}} */ { user_id: id, username }) =>
+      id === me ? pgettext("with you", "you") : username,
+    )
     .join(", ");
-  return interpolate(
-    others
-      ? gettext("%(name)s’s call, %(time)s, with %(others)s")
-      : gettext("%(name)s’s call, %(time)s"),
-    { name, time, others },
-  );
+  const text = others
+    ? wordingFor(
+        {
+          others: gettext("%(name)s’s call, %(time)s, with %(others)s"),
+          byMe: gettext("Your call, %(time)s, with %(others)s"),
+        },
+        isMine,
+      )
+    : wordingFor(
+        {
+          others: gettext("%(name)s’s call, %(time)s"),
+          byMe: gettext("Your call, %(time)s"),
+        },
+        isMine,
+      );
+  return interpolate(text, { name, time, others });
 }
 
-/** A link that was made, or that ended before its time. @param {Frame} event */
-function linkText({ type, link, by }) {
+/** A link that was made, or that ended before its time. @param {Frame} event @param {string} me */
+function linkText({ type, link, by }, me) {
   const isInvite = link.kind === "invite";
   if (type === "link.revoked") {
     if (!by)
       return isInvite
         ? gettext("An invite link ended because its creator lost the right to invite")
         : gettext("A public link ended because its creator lost the right to share");
-    return interpolate(
-      isInvite
-        ? gettext("%(name)s revoked an invite link")
-        : gettext("%(name)s revoked a public link"),
-      { name: by.name },
-    );
+    const revoked = LINKS_REVOKED[isInvite ? "invite" : "public"];
+    return interpolate(wordingFor(revoked, by.id === me), { name: by.name });
   }
   const name = by?.name ?? gettext("A former member");
-  if (isInvite) return interpolate(gettext("%(name)s created an invite link"), { name });
-  const shown = link.grows
-    ? gettext("%(name)s created a public link to this chat, including later messages")
-    : gettext("%(name)s created a public link to this chat so far");
-  return interpolate(shown, { name });
+  const created = LINKS[isInvite ? "invite" : link.grows ? "grows" : "fixed"];
+  return interpolate(wordingFor(created, by?.id === me), { name });
 }
 
-/** Where the messages above come from. @param {Frame} event */
-function forkText({ source, by, forked_at: at }) {
+/** Where the messages above come from. @param {Frame} event @param {string} me */
+function forkText({ source, by, forked_at: at }, me) {
   const names = {
     title: source.title || gettext("a chat without a name"),
     name: by?.name ?? gettext("A former member"),
     date: fullTime(at),
   };
-  return interpolate(gettext("Forked from %(title)s by %(name)s, %(date)s"), names);
+  const wording = {
+    others: gettext("Forked from %(title)s by %(name)s, %(date)s"),
+    byMe: gettext("Forked from %(title)s by you, %(date)s"),
+  };
+  return interpolate(wordingFor(wording, by?.id === me), names);
 }
 
 /**
@@ -98,29 +193,21 @@ export function leftOutText({ type, agents_left_out: names = [] }) {
  * Who came or went, and by whom; what became of a call or a link; where a chat comes from; "" for
  * any other event.
  * @param {Frame} event
+ * @param {string} me the id of the person at the page
  * @returns {string}
  */
-export function factText(event) {
-  const { type, participant, by, message } = event;
+export function factText(event, me) {
+  const { type, participant, message } = event;
   if (type === "agent.stopped") return message;
-  if (type === "chat.forked") return forkText(event);
-  if (type === "call.ended") return callText(event);
-  if (type === "link.created" || type === "link.revoked") return linkText(event);
+  if (type === "chat.forked") return forkText(event, me);
+  if (type === "call.ended") return callText(event, me);
+  if (type === "link.created" || type === "link.revoked") return linkText(event, me);
   if (!participant) return "";
-  const { name } = participant;
   if (type === "participant.updated")
-    return participant.kind === "user" ? roleText(participant, by) : "";
-  const isBySelf = !by || (participant.kind === "user" && participant.id === by.id);
-  const names = { name, by: by?.name ?? "" };
-  if (type === "participant.joined")
-    return interpolate(
-      isBySelf ? gettext("%(name)s joined") : gettext("%(by)s added %(name)s"),
-      names,
-    );
-  if (type === "participant.left")
-    return interpolate(
-      isBySelf ? gettext("%(name)s left") : gettext("%(by)s removed %(name)s"),
-      names,
-    );
-  return "";
+    return participant.kind === "user"
+      ? memberText(event, me, ROLES[participant.role], ROLES_GIVEN[participant.role])
+      : "";
+  return type in MEMBERSHIP
+    ? memberText(event, me, MEMBERSHIP_BY_SELF[type], MEMBERSHIP[type])
+    : "";
 }

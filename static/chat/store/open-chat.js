@@ -56,6 +56,7 @@ const ACTS_KEPT = 200;
  * @property {Entry[]} pins in the order in which they were pinned
  * @property {Entry|null} replyTo the message that the next one answers
  * @property {string} editing id of the message whose text is being changed
+ * @property {string} removing id of the message that is about to be deleted, and of a deleted one
  * @property {number|null} unreadAfter the last place that the person had read when it was opened
  * @property {Answer[]} answers in the order in which they began
  * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each
@@ -102,6 +103,7 @@ export function emptyChat(userId, chatId = "", thread = "", username = "") {
     pins: [],
     replyTo: null,
     editing: "",
+    removing: "",
     unreadAfter: null,
     answers: [],
     live: new Map(),
@@ -244,6 +246,8 @@ export const REDUCERS = {
   }),
   "reply-to": (state, { entry }) => ({ ...state, replyTo: entry, editing: "" }),
   editing: (state, { id }) => ({ ...state, editing: id }),
+  /** A message is hidden until it is deleted; "" for none. */
+  removing: (state, { id }) => ({ ...state, removing: id }),
 
   response: (state, { response }) =>
     hasAnswer(state, response.id) || (response.thread || "") !== state.thread
@@ -276,7 +280,7 @@ export const REDUCERS = {
     for (const event of events) {
       const isHere =
         (event.thread || "") === state.thread && (!state.thread || event.type === "agent.stopped");
-      const text = isHere ? factText(event) : "";
+      const text = isHere ? factText(event, state.userId) : "";
       if (text) changes.set(event.seq, changeOf(event, text));
       else if (event.response_id && event.type !== "response.created")
         failures.set(event.response_id, reasonOf(event, state.userId));

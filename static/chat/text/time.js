@@ -32,12 +32,12 @@ export function dayName(ms) {
   return days > 1 && days < 7 ? weekday.format(ms) : date.format(ms);
 }
 
-const ago = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+const ago = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
 
-/** "now", "2 min. ago", "3 hr. ago", else the day. @param {number} ms */
+/** "just now", "2 min. ago", "3 hr. ago", else the day. @param {number} ms */
 export function agoText(ms, now = Date.now()) {
   const minutes = Math.round((now - ms) / 60_000);
-  if (minutes < 1) return ago.format(0, "second");
+  if (minutes < 1) return gettext("just now");
   if (minutes < 60) return ago.format(-minutes, "minute");
   return minutes < 12 * 60 ? ago.format(-Math.round(minutes / 60), "hour") : dayName(ms);
 }
