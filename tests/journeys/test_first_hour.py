@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Locator
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -39,6 +39,7 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift", buffered: true });
 """
 MOST_SHIFT: Final = 0.05
+POCKET: Final = {"width": 360, "height": 740}
 BOX: Final = "element => [element.offsetWidth, element.offsetHeight]"
 
 
@@ -154,6 +155,45 @@ async def test_the_question_about_notifications_moves_nothing_and_comes_with_a_m
         no_complaints(alice)
 
 
+async def test_on_a_phone_nothing_covers_or_cuts_what_people_read(
+    product: Product, chromium: Browser
+) -> None:
+    async with browser(chromium) as running:
+        chat_id = new_chat(product, "Pocket", agents=("echo",))
+        context = await running.new_context(viewport=POCKET, has_touch=True)  # type: ignore[arg-type]
+        await context.add_init_script(UNDECIDED)
+        alice = await sign_in(context, product, "alice", chat_id)
+        await write(alice, f"@echo {LONG} {LONG}")
+        question = alice.get_by_test_id("notification-banner")
+        await expect(question).to_be_visible()
+        await expect(alice.locator("chat-message.from-agent")).to_contain_text("word79")
+        await expect(alice.locator("chat-message.from-agent .answer-tools")).to_be_visible()
+        asked, log = await edges(question), await edges(alice.locator(".log"))
+        assert asked["bottom"] <= log["top"]
+        await expect(last(alice).locator(".answer-tools")).to_be_in_viewport()
+        await question.get_by_role("button", name="Not now").click()
+
+        await alice.locator("chat-message.is-mine .message-more").click()
+        await alice.get_by_role("menuitem", name="Edit").click()
+        await expect(alice.get_by_test_id("save-and-ask")).to_be_visible()
+        save = await edges(alice.get_by_test_id("save-edit"))
+        cancel = await edges(alice.get_by_role("button", name="Cancel", exact=True))
+        assert save["top"] == cancel["top"]
+        await alice.get_by_role("button", name="Cancel", exact=True).click()
+
+        await alice.get_by_role("button", name="Show chats").click()
+        await alice.get_by_test_id("settings").click()
+        for tab in await alice.get_by_role("tab").all():
+            assert (await edges(tab))["right"] <= POCKET["width"]
+        no_complaints(alice)
+
+
+async def edges(shown: Locator) -> dict[str, float]:
+    """Return where an element is on the screen."""
+    where: dict[str, float] = await shown.evaluate("one => one.getBoundingClientRect().toJSON()")
+    return where
+
+
 async def test_the_first_chat_opens_by_itself_with_three_things_to_try(
     tmp_path: Path, chromium: Browser
 ) -> None:
@@ -181,7 +221,11 @@ async def test_the_first_chat_opens_by_itself_with_three_things_to_try(
             answer = alice.locator("chat-message.from-agent")
             await expect(answer).to_contain_text("No model is connected to me yet")
             await expect(alice.get_by_test_id("try-ask")).to_have_count(0)
-            no_complaints(alice)
+            # With room beside the list, the only chat opens on a device that never opened one.
+            desk = await signed_in(await running.new_context(), fresh, "alice")
+            await desk.goto(f"{fresh.url}/")
+            await expect(desk.locator("chat-message.from-agent")).to_be_visible()
+            no_complaints(alice, desk)
 
 
 async def test_an_invited_person_makes_an_account_and_writes(
@@ -251,7 +295,10 @@ async def test_a_deleted_message_can_be_kept(product: Product, chromium: Browser
 
         await delete()
         await expect(row).to_be_hidden()
+        preview = alice.locator("chat-list [aria-current]")
+        await expect(preview).not_to_contain_text("keep me")
         await alice.keyboard.press("Enter")
+        await expect(preview).to_contain_text("You: keep me")
         await expect(row).to_be_visible()
         await expect(alice.get_by_test_id("undo-bar")).to_have_count(0)
         await expect(last(bob)).to_contain_text("keep me")

@@ -52,7 +52,7 @@ async def test_a_person_forks_a_chat_and_finds_the_way_back(
         await bob.keyboard.press("m")
         await bob.get_by_role("menuitem", name="Fork from here").click()
         line = bob.get_by_test_id("change")
-        await expect(line).to_contain_text("Forked from Plans by bob")
+        await expect(line).to_contain_text("Forked from Plans by you")
         await expect(bob.get_by_test_id("message")).to_have_count(2)
         await expect(bob).not_to_have_url(f"{product.url}/chats/{chat_id}")
         fork_id = bob.url.rpartition("/")[2]
@@ -92,7 +92,7 @@ async def test_a_person_forks_a_chat_and_finds_the_way_back(
             path = f"/api/v1/chats/{chat_id}/participants/{member}"
             client.delete(path).raise_for_status()
         await bob.goto(f"{product.url}/chats/{fork_id}")
-        await expect(line).to_contain_text("Forked from Plans by bob")
+        await expect(line).to_contain_text("Forked from Plans by you")
         await expect(line.get_by_role("link")).to_have_count(0)
         no_complaints(alice, bob)
 
@@ -120,7 +120,7 @@ async def test_a_fork_that_is_refused_says_why_and_the_next_try_makes_one_chat(
         await expect(alice.locator(".composer-note")).not_to_be_empty()
         await message(alice, "hello").focus()
         await alice.keyboard.press("f")
-        await expect(alice.get_by_test_id("change")).to_contain_text("Forked from Once by alice")
+        await expect(alice.get_by_test_id("change")).to_contain_text("Forked from Once by you")
         made = await lost[0].json()
         assert alice.url.rpartition("/")[2] == made["id"]
         no_complaints(alice)

@@ -51,8 +51,8 @@ async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
         await hint.get_by_role("button", name="Add fail").click()
         await expect(hint).to_have_count(0)
         await expect(composer).to_be_focused()
-        for page in (alice, bob):
-            await expect(page.get_by_test_id("change")).to_have_text(["alice added fail"])
+        for page, author in ((alice, "You"), (bob, "alice")):
+            await expect(page.get_by_test_id("change")).to_have_text([f"{author} added fail"])
             # A member who was just added can be mentioned.
             await page.get_by_test_id("composer").fill("@fa")
             await expect(page.get_by_role("option", name="fail")).to_be_visible()
@@ -71,7 +71,7 @@ async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
         await alice.reload()
         await expect(alice.get_by_test_id("composer")).to_have_value("not finished yet")
         await expect(alice.locator(".message-ending")).to_contain_text("The model failed")
-        await expect(alice.get_by_test_id("change")).to_have_text(["alice added fail"])
+        await expect(alice.get_by_test_id("change")).to_have_text(["You added fail"])
         no_complaints(alice, bob)
 
 
@@ -89,7 +89,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         await dialog.get_by_role("button", name="Save").click()
         await expect(dialog).to_be_hidden()
         await expect(theirs).to_contain_text("admin")
-        await expect(bob.get_by_test_id("change").last).to_have_text("alice made bob an admin")
+        await expect(bob.get_by_test_id("change").last).to_have_text("alice made you an admin")
         # The admin names the chat and silences the agents, and the chat says so.
         await bob.get_by_test_id("chat-settings-button").click()
         settings = bob.get_by_test_id("chat-settings")
@@ -209,13 +209,13 @@ async def test_a_chat_is_shared_by_links_and_downloaded(
         await admin.goto(invite)
         await admin.get_by_role("button", name="Join").click()
         await expect(admin.get_by_test_id("message").last).to_contain_text("at the station")
-        said = [
-            "alice created a public link to this chat so far",
-            "alice created an invite link",
-            "alice revoked a public link",
-            "admin joined",
-        ]
-        for page in (alice, bob):
+        for page, author in ((alice, "You"), (bob, "alice")):
+            said = [
+                f"{author} created a public link to this chat so far",
+                f"{author} created an invite link",
+                f"{author} revoked a public link",
+                "admin joined",
+            ]
             lines = page.get_by_test_id("change")
             await expect(lines.last).to_have_text(said[-1])
             assert [await line.inner_text() for line in (await lines.all())[-4:]] == said
