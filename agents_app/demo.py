@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Lower
+from django.utils.translation import gettext, gettext_noop
 
 from agents_app.models import Agent, ModelProvider
 from agents_app.providers.model_choice import NoModelError, choose_model, configured_provider
@@ -27,60 +28,79 @@ _ASSISTANT_INSTRUCTIONS = (
 
 DEMO_AGENTS: dict[str, dict[str, Any]] = {
     "echo": {
-        "description": "Says your words back, one by one. Scripted: no model answers.",
+        "description": gettext_noop(
+            "Says your words back, one by one. Scripted: no model answers."
+        ),
         "options": {"script": "echo"},
     },
     "paid-echo": {
-        "description": "Says your words back for a price. Scripted: no model answers.",
+        "description": gettext_noop(
+            "Says your words back for a price. Scripted: no model answers."
+        ),
         "options": {"script": "echo"},
         "pricing": {"per_answer": "0.02", "output_per_1k": "0.01"},
     },
     "slow": {
-        "description": "Counts to 200 in about ten seconds. Scripted: no model answers.",
+        "description": gettext_noop(
+            "Counts to 200 in about ten seconds. Scripted: no model answers."
+        ),
         "options": {"script": "slow"},
     },
     "tool-user": {
-        "description": "Calls the first tool that your program declares. Scripted: no model"
-        " answers.",
+        "description": gettext_noop(
+            "Calls the first tool that your program declares. Scripted: no model answers."
+        ),
         "options": {"script": "tool-user"},
     },
     "thinker": {
-        "description": "Shows its thinking before it answers. Scripted: no model answers.",
+        "description": gettext_noop(
+            "Shows its thinking before it answers. Scripted: no model answers."
+        ),
         "options": {"script": "thinker"},
     },
     "fail": {
-        "description": "Breaks off in the middle of its answer. Scripted: no model answers.",
+        "description": gettext_noop(
+            "Breaks off in the middle of its answer. Scripted: no model answers."
+        ),
         "options": {"script": "fail"},
     },
     "report": {
-        "description": "Makes a report with a chart of a CSV file that you attach. Scripted: no"
-        " model answers.",
+        "description": gettext_noop(
+            "Makes a report with a chart of a CSV file that you attach. Scripted: no model answers."
+        ),
         "options": {"script": "report"},
         "tools": ["csv_report"],
     },
     "studio": {
-        "description": "Has the darkroom edit a picture that you attach, and shows it. Scripted: no"
-        " model answers.",
+        "description": gettext_noop(
+            "Has the darkroom edit a picture that you attach, and shows it. Scripted: no model"
+            " answers."
+        ),
         "options": {"script": "studio"},
         "tools": ["present"],
         "delegates": ["darkroom"],
     },
     "darkroom": {
-        "description": "Edits a picture: black and white, turned, smaller, with contrast or a"
-        " caption. Scripted: no model answers.",
+        "description": gettext_noop(
+            "Edits a picture: black and white, turned, smaller, with contrast or a caption."
+            " Scripted: no model answers."
+        ),
         "options": {"script": "darkroom"},
         "tools": ["edit_picture"],
     },
     "careful": {
-        "description": "Edits pictures as the darkroom does, but asks you first. Scripted: no model"
-        " answers.",
+        "description": gettext_noop(
+            "Edits pictures as the darkroom does, but asks you first. Scripted: no model answers."
+        ),
         "options": {"script": "darkroom"},
         "tools": ["edit_picture"],
         "approvals": ["edit_picture"],
     },
     "checklist": {
-        "description": "Keeps a checklist for everyone in the chat: write what to add. Scripted: no"
-        " model answers.",
+        "description": gettext_noop(
+            "Keeps a checklist for everyone in the chat: write what to add. Scripted: no model"
+            " answers."
+        ),
         "options": {"script": "checklist"},
         "tools": ["set_state"],
     },
@@ -134,14 +154,24 @@ def _assistant(made: Agent | None, *, is_starting: bool) -> dict[str, Any]:
 
 
 ASSISTANT_WITHOUT_MODEL: dict[str, Any] = {
-    "description": "Explains this server. No model is configured, so a script answers.",
+    "description": gettext_noop(
+        "Explains this server. No model is configured, so a script answers."
+    ),
     "provider": ModelProvider.SCRIPTED,
     "model": "",
     "instructions": "",
     "options": {"script": "guide"},
     "tools": [],
 }
+_DESCRIPTIONS = frozenset(
+    str(values["description"]) for values in (*DEMO_AGENTS.values(), ASSISTANT_WITHOUT_MODEL)
+)
 _UNCHOSEN = "Explains this server. A script answers, because no model could be chosen: "
+
+
+def shown_description(description: str) -> str:
+    """Return an agent's description for people: those written here in the reader's language."""
+    return gettext(description) if description in _DESCRIPTIONS else description
 
 
 def assistant_with_model(provider: str, model: str) -> dict[str, Any]:

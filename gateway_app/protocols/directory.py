@@ -16,7 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext, gettext_lazy
 
-from gateway_app.doors.agents.agent_directory import agents_for, page, problem_for
+from gateway_app.doors.agents.agent_directory import agents_for, description_of, page, problem_for
 from gateway_app.http import dialect_view
 from gateway_app.protocols.table import PROTOCOLS
 from gateway_app.shapes.shown_protocol import ExampleQuestion
@@ -139,7 +139,8 @@ def _shown(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
     can = agent.capabilities
     return {
         "name": agent.name,
-        "description": agent.description or gettext("The agent %(name)s.") % {"name": agent.name},
+        "description": description_of(agent)
+        or gettext("The agent %(name)s.") % {"name": agent.name},
         "base": _base(request, agent),
         "path": f"/agents/{quote(agent.name)}",
         "inputs": [_INPUTS.get(kind, kind) for kind in can.modalities],

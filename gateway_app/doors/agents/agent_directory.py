@@ -14,6 +14,7 @@ from django.utils import translation
 
 from agents_app import selectors as agents
 from agents_app.capabilities import SERVER_ID, agent_capabilities
+from agents_app.demo import shown_description
 from gateway_app.shapes.listed_agent import ListedAgent
 from sessions_app import database
 from sessions_app.access.auth import of_user
@@ -43,6 +44,11 @@ async def agents_for(
     if spec is None or not principal.rights.may_ask(spec.id):
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r}.")
     return [_listed(spec)]
+
+
+def description_of(agent: ListedAgent) -> str:
+    """Return an agent's description for people, in their language where it has a translation."""
+    return shown_description(agent.description)
 
 
 async def reader_of(request: HttpRequest, *, protocol: str | None, scope: str) -> Principal:
