@@ -34,6 +34,7 @@ class CallAnswer:
     result: str
     is_error: bool
     content_items: Sequence[uamp.ContentItem] = ()
+    cause: str = ""
 
 
 @dataclass(kw_only=True, slots=True)

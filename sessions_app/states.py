@@ -7,6 +7,12 @@ rows.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
+
+CAUSE_CHARS: Final = 100
+"""The longest stored kind of a tool call's failure."""
+REPORTED: Final = "reported an error"
+"""The cause of a call whose tool, client or agent answered with an error of its own."""
 
 
 class ToolCallState(StrEnum):

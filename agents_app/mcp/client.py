@@ -250,6 +250,7 @@ def _in_words(opened: _McpSession, results: list[T]) -> Iterator[None]:
         failed = SourceFailed(
             opened.place.hide(_words(opened, cause)),
             is_unsure=opened.is_calling and not _was_answered(opened, cause),
+            cause=_kind(opened, cause),
         )
         logger.warning("%s", _for_the_log(opened, failed, cause))
         # Drop the cause and its frames: they may hold secrets.
@@ -288,6 +289,16 @@ def _words(opened: _McpSession, cause: BaseException) -> str:
     return f"The connection to {source} broke."
 
 
+def _kind(opened: _McpSession, cause: BaseException) -> str:
+    if opened.life.is_too_large or opened.talk.is_too_large:
+        return "answered with too much"
+    if opened.life.is_gone:
+        return "ended its process"
+    if not isinstance(cause, MCPError) or opened.talk.unreachable:
+        return "violated the protocol" if isinstance(cause, _NOT_ALLOWED) else "unreachable"
+    return "refused" if opened.talk.status in _FORBIDDEN else "reported an error"
+
+
 def _words_of_answer(opened: _McpSession, cause: MCPError) -> str:
     source, status = opened.place.source, opened.talk.status
     if status in _FORBIDDEN:
@@ -303,9 +314,10 @@ def _too_slow(opened: _McpSession) -> SourceFailed:
     noise = " It wrote output that is not JSON-RPC." if opened.life.noise else ""
     if opened.is_calling:
         text = f"{place.source} took longer than {place.seconds:g} seconds and was stopped.{noise}"
-        return SourceFailed(text, is_unsure=True)
+        return SourceFailed(text, is_unsure=True, cause="timed out")
     what = "list its tools" if opened.is_connected else "start"
-    return SourceFailed(f"{place.source} did not {what} in {START_SECONDS:g} seconds.{noise}")
+    text = f"{place.source} did not {what} in {START_SECONDS:g} seconds.{noise}"
+    return SourceFailed(text, cause="timed out")
 
 
 def _for_the_log(opened: _McpSession, failed: SourceFailed, cause: BaseException) -> str:

@@ -25,12 +25,16 @@ _SECRET_CHARS = 6
 class SourceFailed(Exception):
     """The source cannot be used now; the message says why, for people, without secrets.
 
-    `is_unsure`: the call had been sent and may have been carried out.
+    `is_unsure`: the call had been sent and may have been carried out. `cause` is the kind of the
+    failure, without words of the source.
     """
 
-    def __init__(self, message: str, *, is_unsure: bool = False) -> None:
+    def __init__(
+        self, message: str, *, is_unsure: bool = False, cause: str = "unreachable"
+    ) -> None:
         super().__init__(message)
         self.is_unsure = is_unsure
+        self.cause = cause
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +101,8 @@ def check_command(command: str) -> None:
     if command not in settings.UAMP_MCP_COMMANDS:
         raise SourceFailed(
             f"The program {command!r} may not be started: the setting UAMP_MCP_COMMANDS does not"
-            " list it."
+            " list it.",
+            cause="not configured",
         )
 
 
@@ -116,7 +121,10 @@ def check_references(value: str) -> None:
     """
     for name in _REFERENCE.findall(value):
         if not name.startswith(_OPEN_NAMES):
-            raise SourceFailed(f"${{{name}}} is not open to sources: names begin with MCP_.")
+            raise SourceFailed(
+                f"${{{name}}} is not open to sources: names begin with MCP_.",
+                cause="not configured",
+            )
 
 
 def resolved(value: str) -> str:
@@ -126,7 +134,9 @@ def resolved(value: str) -> str:
     def found(match: re.Match[str]) -> str:
         name = match[1]
         if name not in os.environ:
-            raise SourceFailed(f"The environment variable {name} is not set.")
+            raise SourceFailed(
+                f"The environment variable {name} is not set.", cause="not configured"
+            )
         return os.environ[name]
 
     return _REFERENCE.sub(found, value)

@@ -139,10 +139,11 @@ def _run(tool: SourceTool, context: ToolContext, arguments: dict[str, Any]) -> T
             place, tool.own_name, arguments, check=check, tick=_ProgressReporter(tool, context)
         )
     except _Misfit as misfit:
-        return ToolOutcome(result=str(misfit), is_error=True)
+        return ToolOutcome(result=str(misfit), is_error=True, cause=misfit.cause)
     except SourceFailed as error:
         unsure = " It may or may not have done its work." if error.is_unsure else ""
-        raise ToolError(f"{error}{unsure if not tool.idempotent else ''}") from None
+        text = f"{error}{unsure if not tool.idempotent else ''}"
+        raise ToolError(text, cause=error.cause) from None
     finally:
         if listings and _is_old(source):
             _scoped(partial(_keep, source, listings[0]))
@@ -170,19 +171,22 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
     """Raise _Misfit if the arguments do not match the tool as its server lists it now."""
     schema = next((t.input_schema for t in listing.tools if t.name == tool.own_name), None)
     if schema is None:
-        raise _Misfit(f"{tool.source} no longer has a tool named {tool.own_name!r}.")
+        text = f"{tool.source} no longer has a tool named {tool.own_name!r}."
+        raise _Misfit(text, cause="no such tool")
     try:
         found = misfit(schema, arguments, asker=f"source:{tool.source}")
     except NoSchemaError as error:
         raise SourceFailed(
-            f"{tool.source} lists {tool.own_name!r} with an invalid schema."
+            f"{tool.source} lists {tool.own_name!r} with an invalid schema.",
+            cause="violated the protocol",
         ) from error
     except TooMuchWorkError as error:
         raise SourceFailed(
-            f"{tool.source} lists {tool.own_name!r} with a schema that takes too long to check."
+            f"{tool.source} lists {tool.own_name!r} with a schema that takes too long to check.",
+            cause="violated the protocol",
         ) from error
     if found is not None:
-        raise _Misfit(f"{tool.name} was not run. {found}.")
+        raise _Misfit(f"{tool.name} was not run. {found}.", cause="invalid arguments")
 
 
 class _ProgressReporter:

@@ -63,10 +63,14 @@ def fetch_page(
             on_bytes=report_bytes,
         )
     except (guard.Unreachable, guard.TooLarge) as error:
-        raise ToolError(f"The page was not fetched. {error}") from error
+        cause = "unreachable" if isinstance(error, guard.Unreachable) else "answered with too much"
+        raise ToolError(f"The page was not fetched. {error}", cause=cause) from error
     context.progress(percent=90, step=3, total_steps=_STEPS, stage="read", message="Reading it")
     if fetched.status not in _OK:
-        raise ToolError(f"The page was not fetched. Its server answered {fetched.status}.")
+        raise ToolError(
+            f"The page was not fetched. Its server answered {fetched.status}.",
+            cause=f"HTTP {fetched.status}",
+        )
     page = _read(fetched)
     context.progress(percent=100, step=3, total_steps=_STEPS, stage="done", message="Done")
     return _labelled(fetched.url, page)

@@ -22,7 +22,14 @@ from uamp.types.content import ContentItem
 
 
 class ToolError(Exception):
-    """A tool cannot do its job; the message says what to do, and users may read it."""
+    """A tool cannot do its job; the message says what to do, and users may read it.
+
+    `cause` is its kind for operators, who may not read the message.
+    """
+
+    def __init__(self, *words: str, cause: str = "reported an error") -> None:
+        super().__init__(*words)
+        self.cause = cause
 
 
 class ToolCancelled(Exception):
@@ -35,7 +42,8 @@ class ToolOutcome:
 
     `result` is plain text, serialised as JSON on the wire (UAMP §8.4.2); the result of a client's
     tool is the client's own JSON text. `is_presented` results are shown in the answer itself. A
-    call that `is_refused` was not approved by a person and did not run.
+    call that `is_refused` was not approved by a person and did not run. `cause` is the kind of an
+    error, without words of people or tools.
     """
 
     result: str
@@ -43,6 +51,7 @@ class ToolOutcome:
     content_items: tuple[ContentItem, ...] = ()
     is_presented: bool = False
     is_refused: bool = False
+    cause: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +211,9 @@ def _made(
         try:
             given = msgspec.convert(arguments, expected)
         except msgspec.ValidationError as error:
-            return ToolOutcome(result=f"{name} was not run. {error}.", is_error=True)
+            return ToolOutcome(
+                result=f"{name} was not run. {error}.", is_error=True, cause="invalid arguments"
+            )
         values = {field: getattr(given, field) for field in expected.__struct_fields__}
         return _outcome(function(context, **values) if takes_context else function(**values))
 

@@ -51,6 +51,14 @@ def sees_content(request: HttpRequest) -> bool:
     return request.user.has_perm(VIEW_CONTENT)
 
 
+def hidden_text(what: str) -> str:
+    """Say that a page hides written content, and which right shows it; "" for nothing."""
+    if not what:
+        return ""
+    right = VIEW_CONTENT.partition(".")[2]
+    return f"Hidden: {what}. A superuser can grant you the right {right}, which shows them."
+
+
 class CappedPaginator(_Paginator):
     """Pages of the first COUNTED_ROWS rows: longer lists call for filters, not paging."""
 
@@ -216,7 +224,8 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Show a row; if the page shows written content, the audit records it."""
-        page = super().change_view(request, object_id, form_url, extra_context)
+        context = {"hidden": self._hidden(request), **(extra_context or {})}
+        page = super().change_view(request, object_id, form_url, context)
         shows = self.content_fields or any(
             getattr(inline, "content_fields", ()) for inline in self.inlines
         )
@@ -224,6 +233,16 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
             subject = (self.opts.label_lower, unquote(object_id))
             record_request(request, AuditAction.CONTENT_READ, subject)
         return page
+
+    def _hidden(self, request: HttpRequest) -> str:
+        """Return a sentence about the fields that a person may not see; "" if there are none."""
+        if sees_content(request):
+            return ""
+        parts = [name.replace("_", " ") for name in self.content_fields]
+        for inline in self.get_inline_instances(request):
+            names = getattr(inline, "content_fields", ())
+            parts += [f"{name.replace('_', ' ')} of {inline.verbose_name_plural}" for name in names]
+        return hidden_text(", ".join(parts))
 
 
 class NewestRows(_FormSet):

@@ -53,6 +53,7 @@ from sessions_app.models import (
     ToolCall,
 )
 from sessions_app.reporting.figures import LOST_LEASE_SECONDS
+from sessions_app.states import ToolCallState
 from uamp import SessionState
 
 if TYPE_CHECKING:
@@ -146,13 +147,28 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
         return pretty(session.client_capabilities)
 
 
+def cause_of_call(call: ToolCall) -> str:
+    """Return the kind of a call's failure, which holds no words of people or tools."""
+    if not call.is_error or call.status == ToolCallState.CANCELLED:
+        return ""
+    return call.cause or "not recorded"
+
+
 class ToolCallInline(RecordInline):
     """The tool calls of a response."""
 
     model = ToolCall
-    fields = ("name", "call_id", "kind", "status", "arguments", "result", "finished_at")
+    fields = (
+        "name", "call_id", "kind", "status", "failure", "arguments", "result", "finished_at",
+    )  # fmt: skip
+    readonly_fields = ("failure",)
     content_fields = ("arguments", "result")
     show_change_link = True
+
+    @admin.display(description="cause")
+    def failure(self, call: ToolCall) -> str:
+        """Return the kind of its failure."""
+        return cause_of_call(call) or "-"
 
 
 @admin.register(Response)
@@ -293,11 +309,11 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
     list_select_related = ("response",)
     search_fields = ("call_id__exact", "response__id__exact")
     search_help_text = "The id of a call or a response."
-    readonly_fields = ("asked_in_chat",)
+    readonly_fields = ("asked_in_chat", "failure")
     fields = (
-        "name", "call_id", "response", "kind", "status", "arguments", "result", "is_error",
-        "content_items", "progress", "attempts", "lease_until", "deadline", "asked_in_chat",
-        "decided_by", "decided_at", "created_at", "finished_at",
+        "name", "call_id", "response", "kind", "status", "failure", "arguments", "result",
+        "is_error", "content_items", "progress", "attempts", "lease_until", "deadline",
+        "asked_in_chat", "decided_by", "decided_at", "created_at", "finished_at",
     )  # fmt: skip
     content_fields = ("arguments", "result", "content_items", "progress")
     operations = (REQUEUE_TOOL, CANCEL_TOOL)
@@ -316,4 +332,11 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
         over = call.deadline < lost or (call.lease_until is not None and call.lease_until < lost)
         if call.finished_at is None and over:
             return badge("overdue", "bad")
-        return badge(call.status, _TONES.get(call.status, "busy"))
+        state = badge(call.get_status_display().lower(), _TONES.get(call.status, "busy"))
+        cause = cause_of_call(call)
+        return format_html('{} <span class="cause">{}</span>', state, cause) if cause else state
+
+    @admin.display(description="cause")
+    def failure(self, call: ToolCall) -> str:
+        """Return the kind of its failure."""
+        return cause_of_call(call) or "-"

@@ -15,7 +15,12 @@ from django.utils import timezone
 
 from chat_app.ids import new_hex
 from sessions_app.models.sessions import Session
-from sessions_app.states import TOOL_CALL_TRANSITIONS, PaymentState, ToolCallState
+from sessions_app.states import (
+    CAUSE_CHARS,
+    TOOL_CALL_TRANSITIONS,
+    PaymentState,
+    ToolCallState,
+)
 from uamp import RESPONSE_TRANSITIONS, ResponseState, unfinished
 
 
@@ -176,6 +181,8 @@ class ToolCall(models.Model):
     status = models.CharField(max_length=10, choices=_TOOL_CALL_STATUSES)
     result = models.TextField(blank=True)
     is_error = models.BooleanField(default=False)
+    # The kind of a failure, without words of people or tools; "" if there is none.
+    cause = models.CharField(max_length=CAUSE_CHARS, blank=True, default="", db_default="")
     content_items = models.JSONField(default=list)
     # The last `progress` event (UAMP §6.12), for clients that connect late.
     progress = models.JSONField(null=True, blank=True)

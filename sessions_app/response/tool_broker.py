@@ -239,7 +239,7 @@ class ResponseToolBroker:
             self._delegated.update((pk, run) for run in runs)
         except (ToolError, RemoteProtocolError) as error:
             reason = error.message if isinstance(error, RemoteProtocolError) else str(error)
-            refused = CallAnswer(result=reason, is_error=True)
+            refused = CallAnswer(result=reason, is_error=True, cause="refused")
             await database.run(answer_call, pk, refused, at=timezone.now())
 
     async def present(self, content_ids: Sequence[str]) -> tuple[uamp.ContentItem, ...]:

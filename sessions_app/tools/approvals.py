@@ -53,6 +53,7 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
         else:
             move_row(row, ToolCallTrigger.FAIL)
             row.is_error, row.finished_at = True, now
+            row.cause = "not approved"
             row.result = _refusal(session.principal.username, answer.reason)
         row.save()
     return row

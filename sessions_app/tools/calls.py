@@ -19,7 +19,7 @@ import uamp
 from payments_app.selectors import with_money
 from sessions_app.inputs.media import store_media
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
-from sessions_app.states import ToolCallState, ToolCallTrigger
+from sessions_app.states import REPORTED, ToolCallState, ToolCallTrigger
 from sessions_app.tools.approvals import asker_id, unknown_call
 from sessions_app.tools.delegated_calls import root_chat
 from sessions_app.transitions import move, move_row
@@ -113,6 +113,7 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
         if row is not None and row.status == ToolCallState.WAITING:
             move_row(row, ToolCallTrigger.FAIL if result.is_error else ToolCallTrigger.FINISH)
             row.result, row.is_error = result.result, result.is_error
+            row.cause = REPORTED if result.is_error else ""
             items = store_media(result.content_items or (), session.principal)
             row.content_items = msgspec.to_builtins(items)
             row.finished_at = timezone.now()
@@ -182,6 +183,7 @@ def expire_calls() -> list[ToolCall]:
             ToolCallTrigger.FAIL,
             is_error=True,
             result=unanswered[status],
+            cause="not approved in time" if status == ToolCallState.ASKING else "timed out",
             finished_at=now,
             decided_at=now if status == ToolCallState.ASKING else row.decided_at,
         ):

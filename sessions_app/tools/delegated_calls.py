@@ -105,6 +105,7 @@ def answer_call(pk: int, answer: CallAnswer, *, at: datetime) -> None:
         ToolCallState.FAILED if answer.is_error else ToolCallState.DONE,
         result=answer.result,
         is_error=answer.is_error,
+        cause=answer.cause,
         content_items=msgspec.to_builtins(answer.content_items),
         finished_at=at,
     )

@@ -67,7 +67,12 @@ class ToolDied(Exception):
 
 
 class ToolBroke(Exception):
-    """The tool raised an unexpected error; the message is the traceback, for the log."""
+    """The tool raised an unexpected error: its traceback, for the log, and the error's class."""
+
+    def __init__(self, log_text: str, error_class: str) -> None:
+        super().__init__(log_text, error_class)
+        self.log_text = log_text
+        self.error_class = error_class
 
 
 class ToolTooLarge(Exception):
@@ -252,12 +257,13 @@ def _run(job: Job, context: _Remote) -> _End:
         return _End(outcome=_fit(job.name, context, tool.run(context, job.arguments)))
     except MemoryError:
         return _End(error=ToolTooLarge())
-    except (ToolCancelled, ToolError) as error:
+    except ToolCancelled as error:
         # Pass on only the message: a subclass's other data may not survive the pipe.
-        kind = ToolCancelled if isinstance(error, ToolCancelled) else ToolError
-        return _End(error=kind(*map(str, error.args)))
-    except BaseException:  # noqa: BLE001 SystemExit and KeyboardInterrupt do not end the call
-        return _End(error=ToolBroke(storable(traceback.format_exc())))
+        return _End(error=ToolCancelled(*map(str, error.args)))
+    except ToolError as error:
+        return _End(error=ToolError(*map(str, error.args), cause=str(error.cause)))
+    except BaseException as error:  # noqa: BLE001 SystemExit and KeyboardInterrupt do not end the call
+        return _End(error=ToolBroke(storable(traceback.format_exc()), type(error).__name__))
 
 
 def _limit_memory(megabytes: int) -> None:

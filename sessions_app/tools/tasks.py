@@ -189,13 +189,13 @@ def _run_to_end(claim: CallClaim) -> None:
 def _run(claim: CallClaim) -> End:
     tool = database.scoped(find_tool, claim.name)
     if tool is None:
-        return _failed(f"This server has no tool named {claim.name!r}.")
+        return _failed(f"This server has no tool named {claim.name!r}.", "no such tool")
     if claim.attempt > (ATTEMPTS if tool.idempotent else 1):
-        return _unknown("the tool was interrupted")
+        return _unknown("the tool was interrupted", "interrupted")
     try:
         arguments = msgspec.json.decode(claim.arguments or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
-        return _failed(f"The arguments must be one JSON object: {error}.")
+        return _failed(f"The arguments must be one JSON object: {error}.", "invalid arguments")
     with Work(claim) as work:
         return _run_tool(tool, work, arguments)
 
@@ -222,44 +222,50 @@ def _end_without(tool: ServerTool, work: Work, error: Exception) -> End:
             end = _stopped(work)
         case ToolKilled():
             logger.warning("%s did not stop and was killed", call)
-            end = _stopped(work, is_unknown=not tool.idempotent)
+            end = _stopped(work, is_unknown=not tool.idempotent, cause="killed")
         case ToolError():
-            end = _failed(str(error))
+            end = _failed(str(error), error.cause)
         case ToolTooLarge():
             limit = settings.UAMP_TOOL_MEMORY_MB
-            end = _failed(f"The tool used too much memory (limit {limit} MB).")
+            text = f"The tool used too much memory (limit {limit} MB)."
+            end = _failed(text, "used too much memory")
         case ToolDied() if not tool.idempotent:
             logger.error("%s ended its process: %s", call, error)
-            end = _unknown("the tool's process ended before the tool did")
+            text = "the tool's process ended before the tool did"
+            end = _unknown(text, "its process ended")
         case ToolDied():
             logger.error("%s ended its process: %s", call, error)
-            end = _failed(f"The tool's process ended before the tool did ({error}).")
+            text = f"The tool's process ended before the tool did ({error})."
+            end = _failed(text, "its process ended")
         case ToolBroke():
-            logger.error("%s failed:\n%s", call, error)
-            end = _failed(BROKE)
+            logger.error("%s failed:\n%s", call, error.log_text)
+            end = _failed(BROKE, f"raised {error.error_class}")
         case _:
             logger.error("%s could not be run", call, exc_info=error)
-            end = _failed(BROKE)
+            end = _failed(BROKE, f"raised {type(error).__name__}")
     return end
 
 
-def _failed(message: str) -> End:
-    return ToolCallState.FAILED, ToolOutcome(result=storable(message), is_error=True)
+def _failed(message: str, cause: str) -> End:
+    outcome = ToolOutcome(result=storable(message), is_error=True, cause=storable(cause))
+    return ToolCallState.FAILED, outcome
 
 
-def _unknown(why: str) -> End:
+def _unknown(why: str, cause: str) -> End:
     return ToolCallState.UNKNOWN, ToolOutcome(
         result=f"Outcome unknown: {why}, and it may or may not have done its work. It was not run "
         "again.",
         is_error=True,
+        cause=cause,
     )
 
 
-def _stopped(work: Work, *, is_unknown: bool = False) -> End:
+def _stopped(work: Work, *, is_unknown: bool = False, cause: str = "") -> End:
     if work.is_late:
+        cause = f"timed out, {cause}".removesuffix(", ")
         if is_unknown:
-            return _unknown("the tool took too long and was stopped")
-        return _failed("The tool took too long and was stopped.")
+            return _unknown("the tool took too long and was stopped", cause)
+        return _failed("The tool took too long and was stopped.", cause)
     return ToolCallState.CANCELLED, ToolOutcome(result=CANCELLED, is_error=True)
 
 

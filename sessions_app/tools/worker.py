@@ -36,7 +36,7 @@ from chat_app.search.search import search_messages
 from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
-from sessions_app.states import ToolCallState, ToolCallTrigger
+from sessions_app.states import CAUSE_CHARS, REPORTED, ToolCallState, ToolCallTrigger
 from sessions_app.tools.contents import asker_of, chat_owner, readable
 from sessions_app.tools.delegated_calls import CallAbove, calls_above, progress_of_call
 from sessions_app.transitions import end_call as end
@@ -154,6 +154,13 @@ def renew_claim(claim: CallClaim, progress: dict[str, Any] | None) -> bool:
     return bool(_held(claim).filter(Exists(wanted)).update(**fields))
 
 
+def cause_of(outcome: ToolOutcome) -> str:
+    """Return the kind of a failure as a row has it; "" for a success."""
+    if not outcome.is_error:
+        return ""
+    return (outcome.cause or REPORTED)[:CAUSE_CHARS]
+
+
 def end_call(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:
     """Write the end of a call; return False if this worker has lost the claim."""
     return bool(
@@ -162,6 +169,7 @@ def end_call(claim: CallClaim, status: str, outcome: ToolOutcome) -> bool:
             status,
             result=outcome.result,
             is_error=outcome.is_error,
+            cause=cause_of(outcome),
             content_items=msgspec.to_builtins(outcome.content_items),
             lease_until=None,
             finished_at=timezone.now(),

@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from audit_app.admin.records import record_request
+from audit_app.admin.records import hidden_text, record_request
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import pretty
 from chat_app.log.log_pages import chat_facts, entry_at
@@ -49,6 +49,8 @@ RIGHTS: Final[dict[str, str]] = {
 """The right required to see each track."""
 LEDGER: Final = tuple(f"payments_app.view_{model}" for model in ("transfer", "account", "hold"))
 """The right required to see ledger rows on the money track."""
+
+HIDDEN: Final = "texts of messages, arguments and results of tools, and the events as sent (Raw)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +158,7 @@ class TimelinePages:
                 for key, label in TRACKS.items()
                 if key in asked.sight.tracks
             ],
+            "hidden": "" if asked.may_read else hidden_text(HIDDEN),
             "live": f"{address}?{urlencode(query)}" if page.is_newest else "",
             "older": urlencode([*query, ("before", page.older)]) if page.older else "",
             "newest": urlencode(query),

@@ -83,6 +83,7 @@ def items_of_call(call: ToolCall) -> list[Item]:
         title=f"{call.name} ended: {call.get_status_display().lower()}",
         who=who,
         facts=f"after {seconds:.1f} s",
+        cause=call.cause,
         text=call.result or "",
         tone="failed" if failed else "",
         links=links[:1],

@@ -21,6 +21,7 @@ from sessions_app.billing.usage import Bill
 from sessions_app.billing.weights import step_usage
 from sessions_app.frames import now_ms
 from sessions_app.records import CallAnswer
+from sessions_app.states import CAUSE_CHARS
 from sessions_app.store.records import Finish
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
@@ -173,17 +174,20 @@ def _call_answer(
     context: RunContext, status: str, error: ev.ErrorDetail | None, builder: uamp.OutputBuilder
 ) -> CallAnswer:
     """Return the result of the delegating call: the text, and all media in the output."""
-    name, text = context.spec.name, builder.text
+    name, text, cause = context.spec.name, builder.text, ""
     if error is not None:
+        cause = f"the agent failed: {error.code}"
         failed = f"{name} could not finish: {error.message}"
         text = f"{failed} So far it said:\n\n{text}" if text else failed
     elif status == "cancelled":
+        cause = "the agent was stopped"
         stopped = f"{name} was stopped."
         text = f"{stopped} So far it said:\n\n{text}" if text else stopped
     return CallAnswer(
         result=text or f"{name} said nothing.",
         is_error=status != "completed",
         content_items=_media(builder.output),
+        cause=cause[:CAUSE_CHARS],
     )
 
 

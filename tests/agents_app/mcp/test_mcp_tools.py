@@ -277,7 +277,9 @@ def test_a_schema_never_makes_this_server_fetch_anything(journal: Path) -> None:
 def test_a_tool_that_went_away_is_said_to_be_gone(journal: Path) -> None:
     assert refresh(mcp_sources.program(journal, way="gone"))
     outcome = call("demo__work")
-    assert outcome == ToolOutcome(result="demo no longer has a tool named 'work'.", is_error=True)
+    assert outcome == ToolOutcome(
+        result="demo no longer has a tool named 'work'.", is_error=True, cause="no such tool"
+    )
 
 
 # --- Ends ---

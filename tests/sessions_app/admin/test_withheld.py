@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.db.models import Model
 
+    from sessions_app.models import ToolCall
+
 pytestmark = pytest.mark.django_db
 
 NAME = "dismissal of bob.txt"
@@ -104,3 +106,44 @@ def test_a_secret_in_the_url_of_a_webhook_is_never_shown(url: str) -> None:
         for row in (hook, delivery):
             assert "SECRET" not in pages(client, row)
         assert "https://example.com" in pages(client, hook)
+
+
+def failed_call() -> ToolCall:
+    """Return a failed call whose error quotes a person."""
+    ada = factories.user("ada")
+    agent = factories.agent("analyst")
+    chat = factories.chat(ada, agent)
+    factories.message(chat, ada, "Hello")
+    response = factories.response(agent, chat)
+    return factories.tool_call(
+        response,
+        status="failed",
+        is_error=True,
+        cause="raised KeyError",
+        result=NAME,
+        finished_at=timezone.now(),
+    )
+
+
+def test_support_sees_the_kind_of_a_failed_call_and_that_its_words_are_hidden() -> None:
+    call = failed_call()
+    timeline = reverse("admin:sessions_app_response_timeline", args=[quote(call.response_id)])
+    of_chat = reverse("admin:sessions_app_chat_timeline", args=[quote(call.response.chat_id)])
+    client = staff("Support")
+
+    shown = pages(client, call)
+    answer = pages(client, call.response)
+    lines = client.get(timeline).content.decode()
+    for page in (shown, answer, lines):
+        assert "raised KeyError" in page
+        assert NAME not in page
+    for page in (shown, answer, lines, client.get(of_chat).content.decode()):
+        assert "Hidden: " in page
+        assert "grant you the right view_content" in page
+    assert ">Raw</a>" not in lines
+
+    auditor = staff("Auditor")
+    everything = pages(auditor, call)
+    assert "raised KeyError" in everything
+    assert NAME in everything
+    assert "Hidden: " not in everything + auditor.get(of_chat).content.decode()

@@ -123,3 +123,29 @@ def test_a_result_with_characters_that_no_database_takes_is_kept() -> None:
     call = queued_call("repeat", '{"text": "a\\u0000b", "times": 1}')
     run_tool_call(pk=call.pk)
     assert ended(call).result == "a\N{REPLACEMENT CHARACTER}b"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "cause"),
+    [
+        ("break", None, "raised RuntimeError"),
+        ("refuse", None, "reported an error"),
+        ("teleport", None, "no such tool"),
+        ("break", "[1]", "invalid arguments"),
+        ("csv_report", {"content_id": 7}, "invalid arguments"),
+        ("leave", {"how": "kill"}, "its process ended"),
+        ("leave", {"how": "SystemExit"}, "raised SystemExit"),
+    ],
+)
+def test_the_kind_of_a_failure_is_stored_without_words(
+    tool: str, arguments: object, cause: str
+) -> None:
+    call = queued_call(tool, arguments)
+    run_tool_call(pk=call.pk)
+    assert ended(call).cause == cause
+
+
+def test_a_success_has_no_cause() -> None:
+    call = queued_call("repeat", {"text": "x", "times": 1})
+    run_tool_call(pk=call.pk)
+    assert (ended(call).status, ended(call).cause) == ("done", "")
