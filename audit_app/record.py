@@ -23,6 +23,7 @@ class AuditAction(StrEnum):
     CONTENT_SEARCHED = "content.searched"
     CONTENT_EXPORTED = "content.exported"
     STATEMENT_EXPORTED = "statement.exported"
+    CHARGES_EXPORTED = "charges.exported"
     AUDIT_EXPORTED = "audit.exported"
     SESSION_ENDED = "session.ended"
     RESPONSE_CANCELLED = "response.cancelled"

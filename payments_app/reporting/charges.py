@@ -58,6 +58,11 @@ def charges_between(start: datetime, end: datetime) -> list[Charges]:
     ]
 
 
+def has_transfers(start: datetime, end: datetime) -> bool:
+    """Return whether there is a transfer from `start` until before `end`."""
+    return Transfer.objects.filter(created_at__gte=start, created_at__lt=end).exists()
+
+
 def first_transfer_at(since: datetime) -> datetime | None:
     """Return the time of the first transfer at or after `since`."""
     first: datetime | None = Transfer.objects.filter(created_at__gte=since).aggregate(

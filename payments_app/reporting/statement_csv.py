@@ -1,4 +1,4 @@
-"""The statement of an account as CSV that no spreadsheet mistakes for formulas."""
+"""CSV that no spreadsheet mistakes for formulas: the statement of an account, and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from payments_app import selectors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from payments_app.selectors import StatementRow
 
@@ -57,9 +57,16 @@ def _cells(row: StatementRow) -> list[object]:
     facts = (
         row.entry_id, row.transfer_id, row.at.isoformat(), row.kind, row.amount, row.amount.asset,
     )  # fmt: skip
-    return [*facts, *map(_plain, words)]
+    return [*facts, *map(plain_cell, words)]
 
 
-def _plain(text: str) -> str:
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV; texts in its rows are made plain."""
+    writer = csv.writer(_Line())
+    cells = ([plain_cell(c) if isinstance(c, str) else c for c in row] for row in rows)
+    return "".join(map(writer.writerow, [head, *cells]))
+
+
+def plain_cell(text: str) -> str:
     """Return a text that no spreadsheet mistakes for a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text

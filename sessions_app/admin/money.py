@@ -7,12 +7,15 @@ for a minute: totals of the ledger (`payments_app.reporting.totals`) and sums of
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
@@ -21,26 +24,27 @@ from django.utils.http import urlencode
 
 from audit_app.admin.columns import badge, id_link, linked, list_link, moment
 from audit_app.admin.operations import OperationsAdmin
-from audit_app.admin.records import RecordInline
+from audit_app.admin.records import RecordInline, record_request
+from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.members import chat_lists
 from payments_app import selectors as ledger_rows
 from payments_app.money import Money
 from payments_app.reporting import answer_costs, totals
+from payments_app.reporting.statement_csv import csv_text
 from sessions_app.admin.timeline.links import link_to_response
 from sessions_app.models import PaymentRequest
-from sessions_app.reporting.figures import server_figures
+from sessions_app.reporting.charged_days import RANGE_DAYS, ChargedDays, charged_days
+from sessions_app.reporting.figures import Series, server_figures
+from sessions_app.reporting.hours import DAYS
 from sessions_app.states import PaymentState
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
 
     from payments_app.selectors import Dimension
-    from sessions_app.reporting.figures import Series
 
 
 SEES_MONEY: Final = ("payments_app.view_transfer", "payments_app.view_account")
@@ -82,6 +86,43 @@ def cost_line(response_id: str) -> SafeString:
     return format_html(
         "{} {} charged{}. {}", cost.charged, cost.charged.asset, back, money_links(response_id)
     )
+
+
+class DaysForm(forms.Form):
+    """A range of days, inclusive, in UTC; without one, the last DAYS days."""
+
+    first = forms.DateField(label="From", widget=forms.DateInput({"type": "date"}))
+    last = forms.DateField(label="Until", widget=forms.DateInput({"type": "date"}))
+    was_sent = False
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> DaysForm:
+        """Return the form of a request, with the default for a day that it leaves out."""
+        today = datetime.now(UTC).date()
+        default = {"first": today - timedelta(days=DAYS - 1), "last": today}
+        sent = {name: request.GET[name] for name in default if request.GET.get(name)}
+        form = cls({**default, **sent})
+        form.was_sent = bool(sent)
+        return form
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a range that ends before it begins, or is too long to be read at once."""
+        days: dict[str, Any] = super().clean() or self.cleaned_data
+        first, last = days.get("first"), days.get("last")
+        if first and last and last < first:
+            raise forms.ValidationError("The range ends before it begins.")
+        if first and last and (last - first).days >= RANGE_DAYS:
+            raise forms.ValidationError(f"The range has more than {RANGE_DAYS} days.")
+        return days
+
+    def charges(self) -> ChargedDays:
+        """Return the charges of a valid range."""
+        return charged_days(self.cleaned_data["first"], self.cleaned_data["last"], timezone.now())
+
+    @property
+    def query(self) -> str:
+        """The range as a query."""
+        return urlencode({name: self.data[name] for name in ("first", "last")})
 
 
 class PaymentRequestInline(RecordInline):
@@ -159,13 +200,49 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
             self.admin_site.admin_view(self.dashboard),
             name="sessions_app_paymentrequest_dashboard",
         )
-        return [page, *super().get_urls()]
+        export = path(
+            "dashboard/charges.csv",
+            self.admin_site.admin_view(self.charges),
+            name="sessions_app_paymentrequest_charges",
+        )
+        return [page, export, *super().get_urls()]
+
+    def charges(self, request: HttpRequest) -> HttpResponse:
+        """Send the charges per day and agent as CSV, which is recorded.
+
+        Raises PermissionDenied without access to the ledger. An invalid range is status 400.
+        """
+        if not sees_money(request):
+            raise PermissionDenied
+        form = DaysForm.of(request)
+        if not form.is_valid():
+            return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain")
+        found = form.charges()
+        record_request(
+            request, AuditAction.CHARGES_EXPORTED, None, detail=f"{found.first} to {found.last}"
+        )
+        lines = [
+            (str(row.day), row.agent_id, row.agent, row.amount, row.amount.asset)
+            for row in found.rows
+        ]
+        name = f"charges-{found.first}-{found.last}.csv"
+        return HttpResponse(
+            csv_text(("day", "agent_id", "agent", "amount", "asset"), lines),
+            content_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
         """Show the ledger's totals; raises PermissionDenied without access to the ledger."""
         if not sees_money(request):
             raise PermissionDenied
         found, figures = totals.overview(), server_figures()
+        form, charged, missing = DaysForm.of(request), figures.charged_by_agent, 0
+        if not form.is_valid():
+            charged = Series(places=(), names=(), values={})
+        elif form.was_sent:
+            days = form.charges()
+            charged, missing = days.series(), days.missing_hours
         waiting = PaymentRequest.objects.filter(
             status=PaymentState.WAITING, decided_at__isnull=True
         )
@@ -180,10 +257,18 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
                 "asset": found.held.asset,
                 "waiting": waiting.count(),
                 "health": ledger_rows.ledger_health(),
-                "plot": plot_of(figures.charged_by_agent),
+                "form": form,
+                "charged_today": Money(charged_on_last_day(figures.charged_by_agent)),
+                "missing_hours": missing,
+                "plot": plot_of(charged),
                 "most": [*most_of(found), protocols_of(figures.charged_by_protocol)],
             },
         )
+
+
+def charged_on_last_day(charged: Series) -> int:
+    """Return the sum of the last day of a series."""
+    return sum(charged.values.get((charged.places[-1], name), 0) for name in charged.names)
 
 
 def most_of(found: totals.Overview) -> list[dict[str, Any]]:
@@ -259,7 +344,7 @@ def _bars(
     charged: Series, named: list[str], by_day: dict[datetime, list[int]]
 ) -> list[dict[str, Any]]:
     highest = max((sum(row) for row in by_day.values()), default=0)
-    step = PLOT_WIDTH / len(charged.places)
+    step = PLOT_WIDTH / max(len(charged.places), 1)
     bars = []
     for number, day in enumerate(charged.places):
         floor = float(PLOT_HEIGHT)

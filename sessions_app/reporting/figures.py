@@ -145,7 +145,7 @@ def disabled_lately(now: datetime) -> Q:
 def _read(now: datetime) -> ServerFigures:
     live = Response.objects.filter(finished_at__isnull=True)
     counted, missing = recent_figures(now)
-    names = _agent_names(
+    names = agent_names(
         {row.agent_id for row in counted.answers} | {row.agent_id for row in counted.charges}
     )
     transports = dict(SessionTransport.choices)
@@ -178,27 +178,27 @@ def _read(now: datetime) -> ServerFigures:
         missing_hours=missing,
         health=ledger.ledger_health(),
         liveness=read_liveness(now, MOST),
-        errors=_series(
+        errors=series_of(
             hours,
             ((row.hour, row.cause or "unknown", row.answers)
              for row in answers if row.status == "failed"),
         ),
-        tokens_by_agent=_series(
+        tokens_by_agent=series_of(
             days,
             ((_day(row.hour), names.get(row.agent_id, row.agent_id), _tokens(row))
              for row in answers),
         ),
-        tokens_by_protocol=_series(
+        tokens_by_protocol=series_of(
             days,
             ((_day(row.hour), str(transports.get(row.transport, row.transport)) or "none",
               _tokens(row)) for row in answers),
         ),
-        charged_by_agent=_series(
+        charged_by_agent=series_of(
             days,
             ((_day(row.hour), names.get(row.agent_id, row.agent_id) or "no agent", row.amount)
              for row in charged),
         ),
-        charged_by_protocol=_series(
+        charged_by_protocol=series_of(
             days,
             ((_day(row.hour), str(transports.get(row.protocol, row.protocol)) or "none",
               row.amount) for row in charged),
@@ -235,12 +235,13 @@ def _tokens(row: Any) -> int:
     return total
 
 
-def _agent_names(agent_ids: Iterable[str]) -> dict[str, str]:
+def agent_names(agent_ids: Iterable[str]) -> dict[str, str]:
+    """Return the names of agents by id, those of deleted agents too."""
     found = agents.names_of([agent_id for agent_id in agent_ids if agent_id])
     return {agent_id: found.get(agent_id, "a deleted agent") for agent_id in agent_ids}
 
 
-def _series(places: Sequence[datetime], values: Iterable[tuple[datetime, str, int]]) -> Series:
+def series_of(places: Sequence[datetime], values: Iterable[tuple[datetime, str, int]]) -> Series:
     """Add up values by position and name; those at unknown positions are left out."""
     known = set(places)
     sums: defaultdict[tuple[datetime, str], int] = defaultdict(int)
