@@ -71,11 +71,14 @@ class StatementRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """The spending of one day, agent, chat, …; `name` is its id, "" if there was none."""
+    """The spending of one day, agent, chat, …; `name` is its id, "" if there was none.
+
+    `amount` is less refunds, which `charges` does not count.
+    """
 
     name: str
     amount: Money
-    transfers: int
+    charges: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +224,10 @@ def user_spend_by_day(user_id: int, asset: str, since: datetime) -> list[tuple[d
     return [(row["day"], Money.capped(-row["total"], asset)) for row in rows]
 
 
+CHARGES: Final = Count("transfer_id", filter=Q(transfer__reverses__isnull=True), distinct=True)
+"""The number of charges among payers' entries, which also has their refunds."""
+
+
 def usage_by(
     dimension: Dimension,
     *,
@@ -251,14 +258,14 @@ def usage_by(
         .filter(**{name: value for name, value in narrowed.items() if value is not None})
         .annotate(day=TruncDate("transfer__created_at", tzinfo=UTC))
         .values(column, "transfer__asset")
-        .annotate(total=Total("amount"), transfers=Count("transfer_id", distinct=True))
+        .annotate(total=Total("amount"), charges=CHARGES)
         .order_by(*([column] if dimension == "day" else ["total", column]))
     )
     return [
         Spent(
             name="" if row[column] is None else str(row[column]),
             amount=Money.capped(-row["total"], row["transfer__asset"]),
-            transfers=row["transfers"],
+            charges=row["charges"],
         )
         for row in rows[:limit]
     ]

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from django.db.models import Case, Count, F, Q, When
+from django.db.models import Case, F, Q, When
 from django.db.models.functions import TruncDate
 
 from payments_app.ledger.sums import Total
 from payments_app.money import Money
-from payments_app.selectors import COLUMNS, payer_entries
+from payments_app.selectors import CHARGES, COLUMNS, payer_entries
 from payments_app.spending.budgets import SPONSOR
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _usage(
         .filter(payer, transfer__asset=asset)
         .annotate(day=TruncDate("transfer__created_at", tzinfo=UTC), person=asker)
         .values(*columns)
-        .annotate(total=Total("amount"), charges=Count("transfer_id", distinct=True))
+        .annotate(total=Total("amount"), charges=CHARGES)
         .order_by(*(["day"] if "day" in by else []), "total", *columns)
     )
     return [

@@ -217,7 +217,7 @@ class SpendView(PaymentView):
                         "agent_id": spent.name,
                         "agent": name_of(spent.name),
                         "amount": str(spent.amount),
-                        "charges": spent.transfers,
+                        "charges": spent.charges,
                     }
                     for spent in by_agent
                 ],

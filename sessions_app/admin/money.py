@@ -286,9 +286,7 @@ def most_of(found: totals.Overview) -> list[dict[str, Any]]:
             if dimension == "chat" and one.name:
                 label = titles.get(one.name) or one.name
                 url = reverse("admin:chat_app_chat_change", args=[quote(one.name)])
-            rows.append(
-                {"label": label, "url": url, "amount": one.amount, "charges": one.transfers}
-            )
+            rows.append({"label": label, "url": url, "amount": one.amount, "charges": one.charges})
         tables.append({"title": TITLES[dimension], "rows": rows})
     return tables
 

@@ -7,13 +7,16 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit_app.models import AuditRecord
+from payments_app import services as ledger
 from payments_app.money import Money
+from payments_app.reporting.usage import usage_of_person
 from sessions_app.models import ChargeHour, CountedHour
 from sessions_app.reporting.charged_days import charged_days
 from tests import factories
@@ -142,3 +145,15 @@ def test_charged_and_earned_today_are_labelled_for_what_they_are() -> None:
     assert '<dt>Charged today, less refunds (UTC)</dt><dd data-card="charged">1 USD</dd>' in page
     assert '<dt>This server\'s share today (UTC)</dt><dd data-card="revenue">0.1 USD</dd>' in page
     assert "Revenue" not in page
+
+
+def test_a_refund_is_no_charge() -> None:
+    response = charged("1")
+    ledger.refund_answer(
+        key="refund", scope="tests", response_id=response.pk, by=None, reason="it was wrong"
+    )
+    page = signed_in("Finance").get(DASHBOARD).content.decode()
+    assert '<th scope="row">ada-paid</th><td>0</td><td>1</td>' in page
+    ada = User.objects.get(username="ada-paid")
+    (used,) = usage_of_person(ada.pk, ["agent"], since=DAY, asset="USD")
+    assert (str(used.amount), used.charges) == ("0", 1)
