@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("sessions_app", "0010_credentials_of_queued_turns"),
+        ("sessions_app", "0011_connections_of_a_principal"),
     ]
 
     operations = [
