@@ -53,6 +53,7 @@ COMMANDS: Final = {
         "agents", "1,000 daemons with 10,000 agents on two processes, and a restart of these"
     ),
     "users": Command("chats", "what people who read, write and ask cost, and how long they wait"),
+    "posting": Command("chats", "a message posted by REST, against a batch of UAMP"),
     "joins": Command("chats", "1,000 people who join a chat within a minute"),
     "workers": Command("processes", "two server processes, against one"),
     "memory": Command("processes", "memory over many turns"),

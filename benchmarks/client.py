@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SWITCHING = b"HTTP/1.1 101"
-OK = b"HTTP/1.1 200"
+OK = b"HTTP/1.1 20"
+LENGTH = b"\r\ncontent-length: "
 TEXT, CLOSE, PING = 1, 8, 9
 SHORT, LONG = 126, 127
 TIMEOUT_SECONDS = 60
@@ -50,6 +51,8 @@ class Order:
     http: bool = False
     # A marker found in the first delta of such a stream but in no earlier frame.
     first: str = "data: "
+    # What to post over HTTP instead of a completion with the text.
+    body: Any = None
 
 
 def since_model(payload: bytes | bytearray) -> float | None:
@@ -216,8 +219,17 @@ class Socket(asyncio.Protocol):
         self._transport.abort()
 
 
+def is_whole(answer: bytes | bytearray) -> bool:
+    """Return whether a response has arrived, in chunks or with its length."""
+    head, end, body = answer.partition(b"\r\n\r\n")
+    _, has_length, length = head.lower().partition(LENGTH)
+    if not has_length:
+        return answer.endswith(b"\r\n0\r\n\r\n")
+    return bool(end) and len(body) >= int(length.partition(b"\r\n")[0])
+
+
 class HttpStream(asyncio.Protocol):
-    """One HTTP connection with one stream of Chat Completions after another."""
+    """One HTTP connection with one request after another, such as streams of Chat Completions."""
 
     def __init__(self, order: Order, _number: int) -> None:
         loop = asyncio.get_running_loop()
@@ -230,7 +242,7 @@ class HttpStream(asyncio.Protocol):
         self.running = False
         self.opening = 0.0
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": order.text}]}
-        encoded = json.dumps(body).encode()
+        encoded = json.dumps(body if order.body is None else order.body).encode()
         key = f"Authorization: Bearer {order.token}\r\n" if order.token else ""
         head = (
             f"POST {order.path} HTTP/1.1\r\nHost: 127.0.0.1:{order.port}\r\n{key}"
@@ -254,7 +266,7 @@ class HttpStream(asyncio.Protocol):
             self.stopped.exception()
 
     def data_received(self, data: bytes) -> None:
-        """Process part of a stream; its last chunk ends the turn."""
+        """Process part of a response; its end ends the turn."""
         self._answer += data
         if not self._answer.startswith(OK[: len(self._answer)]):
             if not self.stopped.done():
@@ -266,7 +278,7 @@ class HttpStream(asyncio.Protocol):
             since = since_model(self._answer)
             if since is not None:
                 self.after_model.append(since)
-        if not self._answer.endswith(b"\r\n0\r\n\r\n"):
+        if not is_whole(self._answer):
             return
         self.latencies.append(time.perf_counter() - self._asked_at)
         if self.running:

@@ -24,6 +24,7 @@ CHEAP: Final = {
     "envelopes": ["--connections", "1"],
     "held_streams": ["--streams", "3"],
     "fanout": ["--members", "2"],
+    "posting": ["--connections", "1"],
     "joins": ["--people", "3", "--seconds", "0.5"],
     "memory": ["--turns", "20", "--sockets", "2"],
     "slow_reader": ["--megabytes", "1"],
