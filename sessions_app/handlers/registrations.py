@@ -1,8 +1,8 @@
 """Daemons that register agents on their socket and answer there (UAMP §10.2).
 
-A person's credential registers their own connected agents and creates agents under free names; a
-connect token registers its one agent. Like all events for the agent, `session.created` repeats the
-name that the daemon sent. Events of a turn go straight to its run.
+Only a credential that is limited to agents registers them, such as a connect token. Like all events
+for the agent, `session.created` repeats the name that the daemon sent. Events of a turn go straight
+to its run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 import uamp
@@ -89,6 +88,13 @@ def _check_may_register(connection: ClientConnection, principal: Principal) -> N
             ErrorCode.UNAUTHORIZED, "Register an agent with a token of its owner."
         )
     check_scope(principal, connections.CONNECT)
+    if principal.rights.agents is None:
+        # A mistyped name must not make an agent.
+        raise RemoteProtocolError(
+            ErrorCode.FORBIDDEN,
+            "This key is not limited to an agent. Create a connect token for the agent that you"
+            " register.",
+        )
     if connection.transport != "websocket":
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
@@ -112,12 +118,6 @@ async def _claimed(name: str, principal: Principal) -> AgentSpec:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN, "This token may not register that name."
         ) from None
-    except connections.TooManyConnectedAgents:
-        raise RemoteProtocolError(
-            ErrorCode.QUOTA_EXCEEDED, "You have reached the limit of connected agents."
-        ) from None
-    except ValidationError as error:
-        raise RemoteProtocolError(ErrorCode.INVALID_EVENT, connections.problem_of(error)) from None
 
 
 async def _written(daemon: RegisteredAgent) -> None:

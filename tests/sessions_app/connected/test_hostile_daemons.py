@@ -10,8 +10,10 @@ import pytest
 from agents_app.models import Agent, AgentConnection
 from tests.client import TERMINAL, new_event, output_text, wait_until
 from tests.sessions_app.connected.daemons import Daemon, token_for, wait_for_daemons
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
+    import httpx
     from pytest_django import Settings
 
     from tests.client import Frame, UampClient
@@ -77,28 +79,36 @@ def test_one_name_many_times_at_once_is_one_registration(dial: Dial, alice: Pers
     assert first["type"] == "session.created"
     assert {one["error"]["code"] for one in others} == {"session_exists"}
     assert AgentConnection.objects.count() == 1
-    # A free name too, on two sockets at once: one agent, two daemons.
+    # On two other sockets at once: one agent, two more daemons.
     sockets = [dial(path="/ws"), dial(path="/ws")]
     for one in sockets:
-        one.send_raw(registration("brand-new", alice.key))
+        one.send_raw(registration("helper", token))
     for one in sockets:
         (answer,) = answers_to(one, 1)
         assert answer["type"] == "session.created", answer
-    assert Agent.objects.filter(name="brand-new").count() == 1
-    wait_for_daemons("brand-new", 2)
+    wait_for_daemons("helper", 3)
 
 
-def test_two_people_who_take_a_free_name_at_once(dial: Dial, alice: Person, bob: Person) -> None:
-    sockets = [(dial(path="/ws"), who) for who in (alice, bob)]
-    for socket, who in sockets:
-        socket.send_raw(registration("contested", who.key))
-    found = [answers_to(socket, 1)[0] for socket, _ in sockets]
-    refused = [one["error"]["code"] for one in found if one["type"] == "session.error"]
-    assert refused == ["forbidden"]
-    (owner,) = {
-        who.user.pk for one, (_, who) in zip(found, sockets, strict=True) if "error" not in one
-    }
-    assert Agent.objects.get(name="contested").owner_id == owner
+def made_at_once(web: httpx.Client, wanted: list[tuple[Person, str]]) -> list[int]:
+    """Ask for connect tokens at the same time; return the statuses."""
+
+    def ask(of: tuple[Person, str]) -> int:
+        who, name = of
+        answer = web.post("/api/v1/connect-tokens", json={"agent": name}, headers=who.headers)
+        return answer.status_code
+
+    with thread_pool(len(wanted)) as pool:
+        return list(pool.map(ask, wanted))
+
+
+def test_two_people_who_take_a_free_name_at_once(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    people = [alice, bob]
+    statuses = made_at_once(web, [(who, "contested") for who in people])
+    assert sorted(statuses) == [201, 403]
+    owner = people[statuses.index(201)].user
+    assert Agent.objects.get(name="contested").owner_id == owner.pk
 
 
 def test_a_socket_registers_so_many_agents_and_again_after_they_ended(
@@ -109,7 +119,8 @@ def test_a_socket_registers_so_many_agents_and_again_after_they_ended(
     socket = dial(path="/ws")
     found = []
     for number in range(REGISTRATIONS + 1):
-        socket.send_raw(registration(f"many-{number}", alice.key))
+        name = f"many-{number}"
+        socket.send_raw(registration(name, token_for(alice, name)))
         found += answers_to(socket, 1)
     *created, refused = found
     assert {one["type"] for one in created} == {"session.created"}
@@ -118,7 +129,7 @@ def test_a_socket_registers_so_many_agents_and_again_after_they_ended(
     for one in created[:3]:
         socket.send("session.end", session_id=one["session_id"])
         socket.until("session.end")
-        socket.send_raw(registration(one["agent"], alice.key))
+        socket.send_raw(registration(one["agent"], token_for(alice, one["agent"])))
         assert answers_to(socket, 1)[0]["type"] == "session.created"
 
 
@@ -127,30 +138,27 @@ def test_a_flood_of_registrations_is_limited(
 ) -> None:
     settings.UAMP_SESSIONS_PER_MINUTE = 3
     socket = dial(path="/ws")
-    for number in range(FLOOD):
-        socket.send_raw(registration(f"flood-{number}", alice.key))
-    refused = [one for one in answers_to(socket, FLOOD) if one["type"] == "session.error"]
+    token = token_for(alice, "flood")
+    for _ in range(FLOOD):
+        socket.send_raw(registration("flood", token))
+    first, *others = answers_to(socket, FLOOD)
+    assert first["type"] == "session.created"
+    refused = [one["error"] for one in others if one["error"]["code"] != "session_exists"]
     assert refused
-    for one in refused:
-        assert one["error"]["code"] == "rate_limited"
-        assert one["error"]["details"]["retry_after"] > 0
-    # Nothing was made for those.
-    assert Agent.objects.filter(name__startswith="flood-").count() == FLOOD - len(refused)
+    for error in refused:
+        assert error["code"] == "rate_limited"
+        assert error["details"]["retry_after"] > 0
     # So low a limit has warnings sent before each answer.
     settings.UAMP_SESSIONS_PER_MINUTE = 240
     unharmed(dial, bob)
 
 
-def test_the_limit_of_agents_holds_for_registrations_at_once(
-    dial: Dial, alice: Person, settings: Settings
+def test_the_limit_of_agents_holds_for_tokens_that_are_made_at_once(
+    web: httpx.Client, alice: Person, settings: Settings
 ) -> None:
     settings.UAMP_CONNECTED_AGENTS = 2
-    sockets = [dial(path="/ws") for _ in range(6)]
-    for number, socket in enumerate(sockets):
-        socket.send_raw(registration(f"rival-{number}", alice.key))
-    found = [answers_to(socket, 1)[0] for socket in sockets]
-    refused = [one["error"]["code"] for one in found if one["type"] == "session.error"]
-    assert refused == ["quota_exceeded"] * 4
+    statuses = made_at_once(web, [(alice, f"rival-{number}") for number in range(6)])
+    assert sorted(statuses) == [201, 201, 409, 409, 409, 409]
     assert Agent.objects.filter(kind="connected").count() == 2
 
 
@@ -181,14 +189,14 @@ def test_a_flood_of_events_of_no_turn_is_refused(
     assert output_text(client.until(*TERMINAL)[-1]) == "hi"
 
 
-def test_the_name_of_a_person_is_no_free_name(dial: Dial, alice: Person, bob: Person) -> None:
+def test_the_name_of_a_person_is_no_free_name(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
     """An agent of that name would speak as the person in a chat."""
     del bob
-    daemon = Daemon(dial(path="/ws"))
-    assert daemon.refused("bob", alice.key) == "forbidden"
-    assert daemon.refused("BOB", alice.key) == "forbidden"
     # A letter of another alphabet does not make a name that looks like another one.
-    assert daemon.refused("b\u043eb", alice.key) == "invalid_event"
+    statuses = made_at_once(web, [(alice, name) for name in ("bob", "BOB", "b\u043eb")])
+    assert statuses == [403, 403, 400]
     assert not Agent.objects.filter(kind="connected").exists()
     # Their own name is theirs.
-    daemon.register("alice", alice.key)
+    assert made_at_once(web, [(alice, "alice")]) == [201]
