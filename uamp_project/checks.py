@@ -1,6 +1,6 @@
 """System checks of the options that the promised guarantees depend on.
 
-They only read settings and files, so `manage.py check` needs no database.
+They only read settings and files, so `manage.py check` needs no database unless it names one.
 """
 
 import re
@@ -10,8 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error
+from django.core.management.base import CommandError
 
 from signing_app.server_keys import key_files, server_keys
+from uamp_project.management.migrated import refuse_newer_database
 
 CELERY_OPTIONS = {
     "CELERY_TASK_ACKS_LATE": (True, "a task whose worker dies is lost"),
@@ -27,6 +29,18 @@ WAITS = ("UAMP_APPROVAL_SECONDS", "UAMP_TOOL_WAIT_SECONDS", "UAMP_PAYMENT_SECOND
 def check_database_options(**_: Any) -> list[CheckMessage]:
     """Check the options of the default database."""
     return database_messages(settings.DATABASES["default"])
+
+
+@checks.register(checks.Tags.database)
+def check_database_version(**options: Any) -> list[CheckMessage]:
+    """Check that no newer server has migrated the database; only with `--database default`."""
+    if not options.get("databases"):
+        return []
+    try:
+        refuse_newer_database()
+    except CommandError as error:
+        return [Error(str(error), id="uamp.E022")]
+    return []
 
 
 @checks.register

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import io
 import os
+import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +24,7 @@ from django.core.management import CommandError, call_command
 from audit_app.models import AuditRecord
 from sessions_app.models import ApiKey
 from tests import services
+from tests.deploy.test_upgrade import database
 from tests.programs import START_SECONDS, Program
 from tests.uamp_project.serving import (
     ROOT,
@@ -157,6 +161,64 @@ def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> N
     finally:
         for one in started:
             one.end()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.any_database
+@pytest.mark.parametrize("vendor", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_two_that_migrate_at_once_both_end_well(vendor: str, tmp_path: Path) -> None:
+    """On PostgreSQL each has its own DATA_DIR, as on two machines."""
+    with database(vendor) as variables:
+        started = [
+            Program(
+                *(sys.executable, "manage.py", "migrate", "-v", "0"),
+                log=tmp_path / f"{number}.txt",
+                cwd=ROOT,
+                env={**environment(tmp_path / (str(number) if variables else "data")), **variables},
+            )
+            for number in range(2)
+        ]
+        try:
+            until(lambda: all(one.poll() is not None for one in started), "both end", seconds=400)
+        finally:
+            for one in started:
+                one.end()
+    outputs = [one.output for one in started]
+    assert [one.poll() for one in started] == [0, 0], outputs
+    assert sum("Waiting for another process" in output for output in outputs) == 1, outputs
+
+
+@pytest.mark.any_database
+def test_a_database_of_a_newer_version_is_refused(data_dir: Path) -> None:
+    with closing(sqlite3.connect(data_dir / "db.sqlite3")) as rows, rows:
+        rows.execute(
+            "INSERT INTO django_migrations (app, name, applied)"
+            " VALUES ('chat_app', '9999_future', '2030-01-01')"
+        )
+    try:
+        for arguments in (("up", "--port", "0"), ("migrate",), ("check", "--database", "default")):
+            done = manage(*arguments, data_dir=data_dir)
+            assert done.returncode == 1
+            assert "was migrated by a newer version of the server (chat_app.9999_f" in done.stderr
+            assert "Traceback" not in done.stderr
+        # During an upgrade, processes of the release before may restart.
+        assert manage("demo", "--quiet", data_dir=data_dir).returncode == 0
+    finally:
+        with closing(sqlite3.connect(data_dir / "db.sqlite3")) as rows, rows:
+            rows.execute("DELETE FROM django_migrations WHERE name = '9999_future'")
+
+
+@pytest.mark.long
+@pytest.mark.any_database
+def test_a_database_that_cannot_be_reached_is_a_line(tmp_path: Path) -> None:
+    address = f"postgres://uamp:secret@127.0.0.1:{services.free_port()}/uamp"
+    for name in ("migrate", "up", "web"):
+        done = manage(name, data_dir=tmp_path, DATABASE_URL=address, PORT="0")
+        assert done.returncode == 1
+        assert re.search(r"the database uamp at 127.0.0.1:\d+ does not answer: ", done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "secret" not in done.stderr
 
 
 def _is_ready(port: int) -> bool:

@@ -135,7 +135,10 @@ def extract_archive(archive: Path, into: Path) -> Manifest:
         reason = str(error).partition(":\n")[0]
         raise ArchiveError(f"{archive} is not a readable backup: {reason}.") from error
     if manifest.format != FORMAT:
-        raise ArchiveError(f"{archive} has the format {manifest.format}; this is {FORMAT}.")
+        raise ArchiveError(
+            f"{archive} has the format {manifest.format}, and this version reads {FORMAT}. Restore"
+            " it with the version that made it."
+        )
     found = {
         path.relative_to(into).as_posix()
         for path in into.rglob("*")

@@ -1,11 +1,25 @@
-"""The check that the database answers and is migrated, before a command uses it."""
+"""Migrations before a command: all required, none of a newer server, applied by one process."""
 
+import fcntl
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from django.apps import apps
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from uamp_project import health
 from uamp_project.command import program_name
+
+# Of PostgreSQL's advisory locks: one process migrates at a time. The number is arbitrary.
+_LOCK: Final = 0x75616D70
+_WAIT_SECONDS: Final = 0.5
 
 
 def require_migrations() -> None:
@@ -13,12 +27,86 @@ def require_migrations() -> None:
     try:
         missing = health.missing_migrations()
     except DatabaseError as error:
-        raise CommandError(f"the database {_name()} does not answer: {error}") from error
+        raise _unreachable(error) from error
     if missing:
         raise CommandError(
             f"run `{program_name()} migrate` first: the database {_name()} lacks {len(missing)}"
             " migrations. DATA_DIR and DATABASE_URL choose the database"
         )
+
+
+def refuse_newer_database() -> None:
+    """Raise CommandError if the database does not answer, or a newer server has migrated it.
+
+    Processes of the release before may run on it during an upgrade; commands that migrate may not.
+    """
+    try:
+        newer = unknown_migrations(MigrationRecorder(connection).applied_migrations())
+    except DatabaseError as error:
+        raise _unreachable(error) from error
+    if newer:
+        raise CommandError(
+            f"the database {_name()} was migrated by a newer version of the server"
+            f" ({', '.join(newer[:3])}). Install that version, or restore a backup that version"
+            f" {settings.UAMP_VERSION} made"
+        )
+
+
+def unknown_migrations(applied: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the migrations of our applications that this version does not have, as `app.name`."""
+    known = MigrationLoader(None).disk_migrations
+    replaced = {key for migration in known.values() for key in migration.replaces}
+    ours = {config.label for config in apps.get_app_configs() if config.name.endswith("_app")}
+    unknown = {key for key in applied if key[0] in ours} - known.keys() - replaced
+    return [".".join(key) for key in sorted(unknown)]
+
+
+@contextmanager
+def alone(waits: Callable[[], None]) -> Iterator[None]:
+    """Let one process migrate at a time; another calls `waits` once, and waits.
+
+    It asks again and again, because the timeouts of statements and locks would end a long wait.
+    """
+    with (Path(settings.DATA_DIR) / "migrate.lock").open("w") as file:
+        _poll(lambda: _lock_file(file.fileno()), waits)
+        if connection.vendor != "postgresql":
+            yield
+            return
+        try:
+            _poll(lambda: _ask("pg_try_advisory_lock"), waits)
+        except DatabaseError as error:
+            raise _unreachable(error) from error
+        try:
+            yield
+        finally:
+            _ask("pg_advisory_unlock")
+
+
+def _poll(locked: Callable[[], bool], waits: Callable[[], None]) -> None:
+    if locked():
+        return
+    waits()
+    while not locked():
+        time.sleep(_WAIT_SECONDS)
+
+
+def _lock_file(number: int) -> bool:
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _ask(function: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [_LOCK])
+        (answer,) = cursor.fetchone()
+    return bool(answer)
+
+
+def _unreachable(error: DatabaseError) -> CommandError:
+    return CommandError(f"the database {_name()} does not answer: {str(error).strip()}")
 
 
 def _name() -> str:

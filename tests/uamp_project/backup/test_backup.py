@@ -200,8 +200,10 @@ def running(data_dir: Path, url: str) -> Iterator[httpx.Client]:
         product.stop()
 
 
-def changed(archive: Path, to: Path, *, name: str = "", cut: int = 0, extra: str = "") -> Path:
-    """Copy an archive with one member changed, its end cut off, or a member more."""
+def changed(
+    archive: Path, to: Path, *, name: str = "", cut: int = 0, extra: str = "", migration: str = ""
+) -> Path:
+    """Copy an archive with one member changed, its end cut off, a member or a migration more."""
     if cut:
         to.write_bytes(archive.read_bytes()[:-cut])
         return to
@@ -209,6 +211,9 @@ def changed(archive: Path, to: Path, *, name: str = "", cut: int = 0, extra: str
         for member in source:
             data = source.extractfile(member)
             text = b"" if data is None else data.read()
+            if member.name == "manifest.json" and migration:
+                text = text.replace(b'"migrations": [', f'"migrations": ["{migration}",'.encode())
+                member.size = len(text)
             if member.name == name:
                 text = bytes([text[0] ^ 1]) + text[1:]
             copy.addfile(member, io.BytesIO(text))
@@ -261,6 +266,9 @@ def test_a_backup_that_is_not_whole_restores_nothing(tmp_path: Path) -> None:
         "unexpected end of data": changed(file, tmp_path / "cut.tar", cut=20_000),
         "does not have the files": changed(file, tmp_path / "more.tar", extra="content/x"),
         "not a readable backup": changed(file, tmp_path / "out.tar", extra="../../outside"),
+        "was made by a newer version of the server (chat_app.9999_future). Restore": changed(
+            file, tmp_path / "newer.tar", migration="chat_app.9999_future"
+        ),
         "could not be opened successfully.": tmp_path / "text.tar",
         "There is no file": tmp_path / "absent.tar",
     }

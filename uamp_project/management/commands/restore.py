@@ -18,6 +18,7 @@ from uamp_project.backup.archive import ArchiveError, extract_archive
 from uamp_project.backup.dumps import NAMES, DumpError, require_empty, restore_database
 from uamp_project.command import program_name
 from uamp_project.management.commands.backup import CONTENT, KEPT
+from uamp_project.management.migrated import unknown_migrations
 
 
 class Command(BaseCommand):
@@ -55,6 +56,12 @@ class Command(BaseCommand):
                     raise CommandError(
                         f"{options['file']} is not of {connection.vendor}: DATABASE_URL has to"
                         " choose the kind of database that the backup was made of."
+                    )
+                parts = (name.partition(".") for name in manifest.migrations)
+                if newer := unknown_migrations((app, name) for app, _, name in parts):
+                    raise CommandError(
+                        f"{options['file']} was made by a newer version of the server"
+                        f" ({', '.join(newer[:3])}). Restore it with that version."
                     )
                 restore_database(folder)
                 for kept in KEPT:

@@ -1,26 +1,20 @@
 """`manage.py up`: bring the database up to date, then serve."""
 
-import fcntl
 import os
 import socket
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection, connections
+from django.core.management.commands import migrate
+from django.db import connections
 
 from uamp_project import health
 from uamp_project.command import program_name
 from uamp_project.management.listening import add_arguments, port_of
-
-# Of PostgreSQL's advisory locks: one `up` migrates at a time. The number is arbitrary.
-_LOCK = 0x75616D70
+from uamp_project.management.migrated import alone, refuse_newer_database
 
 
 class Command(BaseCommand):
@@ -44,11 +38,12 @@ class Command(BaseCommand):
         """Prepare the database, and replace this process by the server."""
         host, port = options["host"], port_of(options)
         _require_free(host, port)
-        with _alone():
+        with alone(lambda: self._say("Waiting for another process that migrates ...")):
+            refuse_newer_database()
             if health.missing_migrations():
-                self.stdout.write("Preparing the database ...")
-                self.stdout.flush()
-                call_command("migrate", verbosity=0)
+                self._say("Preparing the database ...")
+                # Ours would wait for this process.
+                call_command(migrate.Command(), verbosity=0)
         if options["demo"]:
             self._prepare_demo()
             # The mails of a demo are files, in DATA_DIR/mails.
@@ -58,6 +53,10 @@ class Command(BaseCommand):
         arguments = ["serve", "--host", host, "--port", str(port)]
         arguments += ["--no-worker"] if options["no_worker"] else []
         os.execv(sys.executable, [sys.executable, *_program(), *arguments])  # noqa: S606 ourselves
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
 
     def _prepare_demo(self) -> None:
         try:
@@ -90,20 +89,3 @@ def _require_free(host: str, port: int) -> None:
 
 def _another(port: int) -> int:
     return port + 1 if port < 65535 else port - 1  # noqa: PLR2004 the last one there is
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Let one process migrate at a time; another one waits, and has nothing left to do."""
-    with (Path(settings.DATA_DIR) / "migrate.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        if connection.vendor != "postgresql":
-            yield
-            return
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
-        try:
-            yield
-        finally:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])

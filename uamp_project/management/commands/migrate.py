@@ -1,0 +1,20 @@
+"""`manage.py migrate`: Django's command, for one process at a time and no newer database."""
+
+from typing import Any
+
+from django.core.management.commands import migrate
+
+from uamp_project.management.migrated import alone, refuse_newer_database
+
+
+class Command(migrate.Command):
+    """Migrates as Django does, after another process that migrates has ended."""
+
+    def handle(self, *arguments: Any, **options: Any) -> None:
+        """Migrate, or raise CommandError on a database of a newer server."""
+        with alone(lambda: self._say("Waiting for another process that migrates ...")):
+            refuse_newer_database()
+            super().handle(*arguments, **options)
+
+    def _say(self, text: str) -> None:
+        self.stderr.write(text, self.style.NOTICE)
