@@ -44,6 +44,18 @@ def nginx(folder: Path) -> list[str]:
     write_certificate(folder / "certificate.pem", "chat.example.org")
     site = (DEPLOY / "nginx" / "uamp.conf").read_text(encoding="utf-8")
     site = re.sub(r"/etc/uamp/\w+\.pem", str(folder / "certificate.pem"), site)
+    done = subprocess.run(
+        ["nginx", "-v"],  # noqa: S607 from the PATH
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PROGRAM_SECONDS,
+    )
+    version = re.findall(r"nginx/(\d+)\.(\d+)\.(\d+)", done.stderr)
+    if [*map(int, version[0])] < [1, 25, 1]:
+        # Old ones take HTTP/2 as an option of `listen`, as the file says.
+        site = site.replace("    http2 on;\n", "").replace(":443 ssl;", ":443 ssl http2;")
+        site = site.replace("listen 443 ssl;", "listen 443 ssl http2;")
     (folder / "uamp.conf").write_text(site)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
