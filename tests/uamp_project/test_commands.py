@@ -134,6 +134,23 @@ def test_up_refuses_a_taken_port_before_it_prepares_anything(tmp_path: Path) -> 
 
 
 @pytest.mark.any_database
+def test_up_names_each_step_before_it_takes_it(data_dir: Path, tmp_path: Path) -> None:
+    with Program(
+        *(sys.executable, "manage.py", "up", "--demo", "--no-worker", "--port", "0"),
+        log=tmp_path / "log.txt",
+        cwd=ROOT,
+        env=environment(data_dir),
+    ) as server:
+        until(lambda: "Ctrl-C stops it." in server.output, "it serves", seconds=60)
+        steps = re.findall(r"^.* \.\.\.$|^UAMP server", server.output, re.MULTILINE)
+    assert steps == [
+        "Preparing the demo ...",
+        "Starting the server ...",
+        "UAMP server",
+    ]
+
+
+@pytest.mark.any_database
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> None:

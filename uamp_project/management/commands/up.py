@@ -41,14 +41,16 @@ class Command(BaseCommand):
         with alone(lambda: self._say("Waiting for another process that migrates ...")):
             refuse_newer_database()
             if health.missing_migrations():
-                self._say("Preparing the database ...")
+                self._say("Preparing the database, which takes up to half a minute ...")
                 # Ours would wait for this process.
                 call_command(migrate.Command(), verbosity=0)
         if options["demo"]:
+            self._say("Preparing the demo ...")
             self._prepare_demo()
             # The mails of a demo are files, in DATA_DIR/mails.
             os.environ.setdefault("UAMP_MAIL", "file")
         connections.close_all()
+        self._say("Starting the server ...")
         # The demo made a channel layer that is no hub, and this process would keep it.
         arguments = ["serve", "--host", host, "--port", str(port)]
         arguments += ["--no-worker"] if options["no_worker"] else []
