@@ -163,15 +163,24 @@ ASSISTANT_WITHOUT_MODEL: dict[str, Any] = {
     "options": {"script": "guide"},
     "tools": [],
 }
+CONNECTED_DESCRIPTION = gettext_noop(
+    "Answers through a program that you connect. Offline until then."
+)
 _DESCRIPTIONS = frozenset(
     str(values["description"]) for values in (*DEMO_AGENTS.values(), ASSISTANT_WITHOUT_MODEL)
-)
+) | {CONNECTED_DESCRIPTION}
 _UNCHOSEN = "Explains this server. A script answers, because no model could be chosen: "
 
 
-def shown_description(description: str) -> str:
+def translated_description(description: str) -> str:
     """Return an agent's description for people: those written here in the reader's language."""
     return gettext(description) if description in _DESCRIPTIONS else description
+
+
+def translated_descriptions() -> dict[str, str]:
+    """Return the descriptions written here that differ in the reader's language, by the text."""
+    shown = {description: gettext(description) for description in sorted(_DESCRIPTIONS)}
+    return {description: text for description, text in shown.items() if text != description}
 
 
 def assistant_with_model(provider: str, model: str) -> dict[str, Any]:

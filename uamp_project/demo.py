@@ -20,7 +20,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents_app.connections import NameNotYours
-from agents_app.demo import prepare_agents
+from agents_app.demo import CONNECTED_DESCRIPTION, prepare_agents
 from agents_app.models import Agent, AgentKind
 from agents_app.rest.rights import ALL
 from chat_app.members.chats import create_chat
@@ -37,7 +37,6 @@ CHAT_PEOPLE = ("alice", "bob")
 CHAT_AGENTS = ("assistant", "echo", "paid-echo", "slow")
 CONNECTED = "connected"
 """The agent that a program of the reader's answers as, over a socket; it belongs to admin."""
-_CONNECTED_DESCRIPTION = "Answers through a program that you connect. Offline until then."
 MONEY = Money.parse("5")
 """The amount with which each demo account is topped up."""
 
@@ -187,7 +186,7 @@ def _connect_token() -> str:
         return ""
     if is_new:
         row = Agent.objects.get(pk=agent.id)
-        row.description, row.is_public = _CONNECTED_DESCRIPTION, True
+        row.description, row.is_public = CONNECTED_DESCRIPTION, True
         row.save()
     return made.secret
 

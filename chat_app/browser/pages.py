@@ -20,6 +20,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from agents_app.demo import translated_descriptions
 from agents_app.rest.views import caller
 from agents_app.selectors import any_agent_has_a_model, any_agent_takes_calls
 from chat_app.browser.installation import PAGE_HEADER, kept_for
@@ -118,6 +119,7 @@ def _start(request: HttpRequest, chat_id: str = "") -> dict[str, Any]:
         "link_cards": settings.UAMP_LINK_CARDS,
         "needs_model": not any_agent_has_a_model(),
         "may_connect_model": caller(request).is_superuser,
+        "agent_descriptions": translated_descriptions(),
         "transcripts": bool(settings.UAMP_TRANSCRIPTION_URL) or any_agent_takes_calls(),
         "previews": sorted(DRAWN_TYPES),
         "languages": settings.LANGUAGES,

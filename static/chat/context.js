@@ -17,7 +17,8 @@ import { Store } from "./store/store.js";
  * @type {{me: {id: string, username: string} & import("./person/looks.js").Profile, settings:
  *   import("./person/settings.js").Values, chat_id: string, upload_bytes: number, link_cards:
  *   boolean, needs_model: boolean, may_connect_model: boolean, transcripts: boolean, previews:
- *   string[], languages: [string, string][], csrf_cookie: string}}
+ *   string[], languages: [string, string][], csrf_cookie: string, agent_descriptions:
+ *   Record<string, string>}} the descriptions of the demo's agents in the person's language
  */
 export const start = JSON.parse(document.getElementById("start")?.textContent ?? "");
 export const me = start.me;

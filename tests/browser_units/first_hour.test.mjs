@@ -17,7 +17,7 @@ const updated = (participant, by) => ({ type: "participant.updated", participant
 const link = (type, kind, by) => ({ type, link: { kind, grows: false }, by });
 const called = (more) => ({ type: "call.ended", started_by: caller(ALICE), ...more });
 
-const TOLD = [
+const LINES = [
   [joined(person(BOB), ALICE), "You added bob", "alice added you", "alice added bob"],
   [joined(person(BOB), BOB), "bob joined", "You joined", "bob joined"],
   [joined({ ...person(BOB), kind: "agent" }, ALICE), "You added bob", "alice added bob"],
@@ -58,7 +58,7 @@ const TOLD = [
   ],
 ];
 
-for (const [event, forAlice, forBob, forCarol = forBob] of TOLD)
+for (const [event, forAlice, forBob, forCarol = forBob] of LINES)
   test(`each member reads "${forCarol}" from where they stand`, () => {
     assert.deepEqual(
       ["1", "2", "3"].map((me) => factText(event, me)),

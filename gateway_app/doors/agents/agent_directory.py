@@ -14,7 +14,7 @@ from django.utils import translation
 
 from agents_app import selectors as agents
 from agents_app.capabilities import SERVER_ID, agent_capabilities
-from agents_app.demo import shown_description
+from agents_app.demo import translated_description
 from gateway_app.shapes.listed_agent import ListedAgent
 from sessions_app import database
 from sessions_app.access.auth import of_user
@@ -48,7 +48,7 @@ async def agents_for(
 
 def description_of(agent: ListedAgent) -> str:
     """Return an agent's description for people, in their language where it has a translation."""
-    return shown_description(agent.description)
+    return translated_description(agent.description)
 
 
 async def reader_of(request: HttpRequest, *, protocol: str | None, scope: str) -> Principal:

@@ -39,7 +39,7 @@ export class CallDialog extends DialogView {
       <div class="dialog-form">
         ${this._head("call-title", gettext("Call everyone?"))}
         <div class="dialog-body">
-          <p>${interpolate(gettext("This rings for %(names)s."), { names })}</p>
+          <p>${interpolate(gettext("This will ring %(names)s."), { names })}</p>
           ${
             away
               ? html`<p class="quiet" data-testid="not-called">

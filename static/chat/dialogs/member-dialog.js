@@ -262,7 +262,7 @@ export class MemberDialog extends DialogView {
         <select
           class="field"
           name="budget_period"
-          aria-label=${gettext("Time of the budget")}
+          aria-label=${gettext("Budget period")}
           ?disabled=${!mayChange}
         >
           ${options(PERIODS, member.budget_period || "day")}

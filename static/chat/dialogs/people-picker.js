@@ -1,7 +1,7 @@
 /** Choose people and agents from two lists, which one search by name narrows. */
 
 import { isApiError } from "../api.js";
-import { api } from "../context.js";
+import { api, start } from "../context.js";
 import { folded } from "../text/folding.js";
 import { priceText } from "../money/price.js";
 import { View, face } from "../view.js";
@@ -194,6 +194,7 @@ export class PeoplePicker extends View {
     this._agents = await read("/agents", (/** @type {Omit<Choice, "kind">} */ agent) => ({
       ...agent,
       kind: "agent",
+      description: start.agent_descriptions[agent.description ?? ""] ?? agent.description,
     }));
   }
 }

@@ -186,7 +186,7 @@ class CommandPalette extends View {
         run: fire("toggle-members"),
       },
       isInChat && {
-        name: gettext("Share and download"),
+        name: gettext("Invite, share, download"),
         note: "",
         picture: glyph("link"),
         run: () =>

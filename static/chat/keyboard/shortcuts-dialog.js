@@ -6,6 +6,7 @@ import { html } from "../../vendor/lit/lit.js";
 import { gettext } from "../words.js";
 
 const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : gettext("Ctrl");
+const SHIFT = gettext("Shift");
 
 /** @type {{heading: string, keys: [string, string][]}[]} what is in the list works in the page */
 const KEYS = [
@@ -14,8 +15,8 @@ const KEYS = [
     keys: [
       ["?", gettext("Show keyboard shortcuts")],
       [`${MODIFIER} K`, gettext("Jump to a chat or run a command")],
-      [`${MODIFIER} Shift F`, gettext("Search messages")],
-      [`${MODIFIER} Shift L`, gettext("Threads you follow")],
+      [`${MODIFIER} ${SHIFT} F`, gettext("Search messages")],
+      [`${MODIFIER} ${SHIFT} L`, gettext("Threads you follow")],
       [gettext("Esc"), gettext("Close dialog, or stop your running answers")],
     ],
   },

@@ -125,7 +125,7 @@ export class MembersPanel extends View {
           data-testid="share-button"
           @click=${() => this._fire("share-chat", chat)}
         >
-          ${glyph("link")}${gettext("Share and download")}
+          ${glyph("link")}${gettext("Invite, share, download")}
         </button>
         ${
           !chat.home && !chat.agents_quiet && of("agent").length

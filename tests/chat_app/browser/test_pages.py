@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from agents_app.demo import DEMO_AGENTS
 from chat_app.browser.bundle import bundle
 from chat_app.contents.drawing import DRAWN_TYPES
 from chat_app.people.profiles import profile_data
@@ -66,7 +67,16 @@ def test_the_shell_says_who_is_signed_in_and_which_chat_to_open(
         "csrf_cookie": "csrftoken",
         "needs_model": True,
         "may_connect_model": False,
+        "agent_descriptions": {},
     }
+
+
+def test_the_shell_has_the_descriptions_of_the_demo_in_the_language_of_the_page(
+    client: Client,
+) -> None:
+    echo = DEMO_AGENTS["echo"]["description"]
+    german = client.get("/", headers={"Accept": "text/html", "Accept-Language": "de"}).text
+    assert start_of(german)["agent_descriptions"][echo].startswith("Wiederholt deine Worte")
 
 
 def test_the_shell_gives_the_csrf_cookie_and_is_not_kept_by_caches(client: Client) -> None:

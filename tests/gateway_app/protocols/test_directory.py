@@ -66,7 +66,7 @@ def test_an_agent_is_a_page_for_people(demo: ServerAddress, web: httpx.Client) -
 
     german = web.get("/agents", headers={**BROWSER, "Accept-Language": "de"}).text
     assert "Agent suchen" in german
-    assert "Wiederholt deine Worte gegen Bezahlung" in german
+    assert "Wiederholt deine Worte und hat einen Preis" in german
     assert '<html lang="de"' in german
     listed = html.unescape(web.get("/agents", headers=BROWSER).text)
     assert 'href="/agents/paid-echo"' in listed
