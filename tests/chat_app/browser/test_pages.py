@@ -76,7 +76,9 @@ def test_the_shell_has_the_descriptions_of_the_demo_in_the_language_of_the_page(
 ) -> None:
     echo = DEMO_AGENTS["echo"]["description"]
     german = client.get("/", headers={"Accept": "text/html", "Accept-Language": "de"}).text
-    assert start_of(german)["agent_descriptions"][echo].startswith("Wiederholt deine Worte")
+    descriptions = start_of(german)["agent_descriptions"]
+    assert isinstance(descriptions, dict)
+    assert descriptions[echo].startswith("Wiederholt deine Worte")
 
 
 def test_the_shell_gives_the_csrf_cookie_and_is_not_kept_by_caches(client: Client) -> None:
