@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.views.main import PAGE_VAR
 
 from audit_app.admin.windows import BEFORE
@@ -15,17 +15,19 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
-def _day(text: str | None) -> datetime | None:
-    try:
-        return datetime.strptime(text or "", "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+DAY: Final = timedelta(days=1)
+MINUTE: Final = timedelta(minutes=1)
+
+
+class InvalidRange(Exception):
+    """A filter's dates or times cannot be read; the message says which."""
 
 
 class DateRangeFilter(admin.FieldListFilter):
     """Rows between two days, inclusive, in UTC: `(column, DateRangeFilter)`.
 
-    The column needs an index in the order of its list. Invalid dates are ignored.
+    Each day may have a time, to the minute, also inclusive. The column needs an index in the order
+    of its list. Without a valid range, no rows are listed, and the page says why.
     """
 
     template = "admin/date_range_filter.html"
@@ -39,9 +41,22 @@ class DateRangeFilter(admin.FieldListFilter):
         model_admin: admin.ModelAdmin[Any],
         field_path: str,
     ) -> None:
-        self.names = (f"{field_path}_from", f"{field_path}_until")
+        start, end = f"{field_path}_from", f"{field_path}_until"
+        self.names = (start, f"{start}_time", end, f"{end}_time")
         super().__init__(field, request, params, model, model_admin, field_path)
-        self.first, self.last = (self._given(name) for name in self.names)
+        self.first, self.first_time, self.last, self.last_time = map(self._value, self.names)
+        self.error = ""
+        self.start: datetime | None = None
+        self.end: datetime | None = None
+        try:
+            self.start = _moment(self.first, self.first_time)
+            last = _moment(self.last, self.last_time)
+        except InvalidRange as error:
+            self.error = str(error)
+        else:
+            self.end = last and last + (MINUTE if self.last_time else DAY)
+            if self.start and self.end and self.end <= self.start:
+                self.error = "The range ends before it begins."
         # The form also sends the choices of the other filters.
         self.others = [
             (name, value)
@@ -49,12 +64,12 @@ class DateRangeFilter(admin.FieldListFilter):
             if name not in {*self.names, PAGE_VAR, BEFORE}
         ]
 
-    def _given(self, name: str) -> str:
+    def _value(self, name: str) -> str:
         values: Any = self.used_parameters.get(name, "")
         return str(values[-1] if isinstance(values, list) else values)
 
     def expected_parameters(self) -> list[str | None]:
-        """Return the two parameters."""
+        """Return the parameters: a day and a time for each end."""
         return list(self.names)
 
     def choices(self, changelist: Any) -> Any:
@@ -66,16 +81,32 @@ class DateRangeFilter(admin.FieldListFilter):
             "display": "All",
         }
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
-        """Return the rows within the days."""
-        first = _day(self.first)
-        if first is not None:
-            queryset = queryset.filter(**{f"{self.field_path}__gte": first})
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows within the range; none, with a message, if it cannot be read."""
+        if self.error:
+            messages.error(request, f"{self.error} No rows are listed.")
+            return queryset.none()
+        if self.start is not None:
+            queryset = queryset.filter(**{f"{self.field_path}__gte": self.start})
         return self.until(queryset)
 
     def until(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the rows up to the last day."""
-        last = _day(self.last)
-        if last is not None:
-            queryset = queryset.filter(**{f"{self.field_path}__lt": last + timedelta(days=1)})
+        """Return the rows up to the end of the range."""
+        if self.end is not None:
+            queryset = queryset.filter(**{f"{self.field_path}__lt": self.end})
         return queryset
+
+
+def _moment(day: str, time: str) -> datetime | None:
+    """Return the start of a day, or a time in it; raises InvalidRange."""
+    if not day and time:
+        raise InvalidRange(f"The time {time[:20]} has no date.")
+    if not day:
+        return None
+    try:
+        found = datetime.strptime(f"{day} {time or '00:00'}", "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+        _ = found + DAY
+    except (ValueError, OverflowError):
+        text = f"{day[:20]} {time[:20]}".strip()
+        raise InvalidRange(f"“{text}” is not a date such as 2026-01-31, or its time.") from None
+    return found

@@ -6,6 +6,7 @@ People see the parts whose lists they may open. The numbers and plots are update
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import reverse
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.http import HttpRequest
 
-    from sessions_app.reporting.figures import ServerFigures
+    from sessions_app.reporting.figures import Series, ServerFigures
 
 _RUNNING: Final = {
     "queued": "queued",
@@ -51,6 +52,15 @@ def home_context(request: HttpRequest) -> dict[str, Any]:
 def _list(model: str, **query: str) -> str:
     url = reverse(f"admin:{model}_changelist")
     return f"{url}?{urlencode(query)}" if query else url
+
+
+def _since(series: Series) -> dict[str, str]:
+    """Return the date filter of a list for the period of a series."""
+    first = series.places[0].astimezone(UTC)
+    return {
+        "created_at_from": f"{first:%Y-%m-%d}",
+        **({"created_at_from_time": f"{first:%H:%M}"} if first.hour else {}),
+    }
 
 
 def _shown(count: int) -> str:
@@ -153,7 +163,10 @@ def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
                 "label": f"of {agent.answers:,} answers of {agent.name} failed in 24 hours",
                 "value": f"{agent.failed:,}",
                 "url": _list(
-                    "sessions_app_response", agent__id__exact=agent.id, status__exact="failed"
+                    "sessions_app_response",
+                    agent__id__exact=agent.id,
+                    status__exact="failed",
+                    **_since(found.errors),
                 ),
             }
             for agent in found.failing
@@ -175,8 +188,8 @@ def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
 def _plots(found: ServerFigures, request: HttpRequest) -> list[dict[str, Any]]:
     plots = []
     if request.user.has_perm("sessions_app.view_response"):
-        failed = _list("sessions_app_response", status__exact="failed")
-        ended = _list("sessions_app_response")
+        failed = _list("sessions_app_response", status__exact="failed", **_since(found.errors))
+        ended = _list("sessions_app_response", **_since(found.tokens_by_agent))
         plots = [
             plot_of_series("Failed answers per hour, by cause", found.errors, "H:i", failed),
             plot_of_series("Tokens per day, by agent", found.tokens_by_agent, "Y-m-d", ended),

@@ -19,7 +19,7 @@ from sessions_app.access import keys
 from sessions_app.models import ApiKey, Response, Session, ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState
 from sessions_app.store.responses import request_cancel
-from sessions_app.tools.tasks import cancel_call, requeue_call
+from sessions_app.tools.tasks import CANCELLABLE, cancel_call, requeue_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,17 +210,22 @@ def _cancel_call(call: ToolCall, wanted: dict[str, Any], request: HttpRequest) -
     return "cancelled" if cancel_call(call.pk, attempts=call.attempts) else ""
 
 
+def _cancelled_facts(call: ToolCall) -> str:
+    begun = f"The call of {call.name} is {call.get_status_display().lower()}."
+    stops = "A worker that is running it stops."
+    if call.status == ToolCallState.ASKING:
+        stops = "The question to the person is withdrawn."
+    return f"{begun} {stops} The answer continues with the result that the tool was cancelled."
+
+
 CANCEL_TOOL: Final = Operation(
     name="cancel",
     label="Cancel call",
     right="sessions_app.requeue_tool",
     act=AuditAction.TOOL_CANCELLED,
     run=_cancel_call,
-    facts=lambda call: (
-        f"The call of {call.name} is {call.status}. A worker that is running it stops. The answer"
-        " continues with the result that the tool was cancelled."
-    ),
-    offered=REQUEUE_TOOL.offered,
+    facts=_cancelled_facts,
+    offered=lambda call: call.kind == ToolCallKind.LONG and call.status in CANCELLABLE,
     seen=_seen,
     in_list=True,
 )

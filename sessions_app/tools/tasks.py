@@ -23,8 +23,10 @@ from agents_app.mcp.tools import find_tool
 from agents_app.tools.registry import ToolCancelled, ToolError, ToolOutcome
 from chat_app.log import fanout
 from sessions_app import database
+from sessions_app.frames import frame
 from sessions_app.models import ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState, ToolCallTrigger
+from sessions_app.tools.approvals import question_withdrawn
 from sessions_app.tools.sandbox import ToolBroke, ToolDied, ToolKilled, ToolTooLarge, run_tool
 from sessions_app.tools.worker import CallClaim, Work, claim_call, end_call
 from sessions_app.transitions import end_call as end
@@ -52,7 +54,7 @@ WRITE_RETRY_SECONDS: Final = (0.2, 1.0, 3.0)
 BROKE: Final = "The tool failed. Its error is in the server's log."
 
 CANCELLED: Final = "The tool was cancelled."
-_CANCELLABLE: Final = (ToolCallState.QUEUED, ToolCallState.RUNNING)
+CANCELLABLE: Final = (ToolCallState.ASKING, ToolCallState.QUEUED, ToolCallState.RUNNING)
 
 End = tuple[ToolCallState, ToolOutcome]
 
@@ -123,16 +125,16 @@ def requeue_call(pk: int, *, attempts: int) -> bool:
 
 
 def cancel_call(pk: int, *, attempts: int) -> bool:
-    """Cancel a queued or running call with this many attempts; return whether it was cancelled.
+    """Cancel a call of a worker with this many attempts; return whether it was cancelled.
 
-    Its worker, if it has one, stops at the next renewal of its lease. The answer continues with the
-    result that the tool was cancelled.
+    Its worker, if it has one, stops at the next renewal of its lease, and a question to a person is
+    withdrawn. The answer continues with the result that the tool was cancelled.
     """
     rows = ToolCall.objects.filter(
-        pk=pk, kind=ToolCallKind.LONG, attempts=attempts, status__in=_CANCELLABLE
+        pk=pk, kind=ToolCallKind.LONG, attempts=attempts, status__in=CANCELLABLE
     )
     with transaction.atomic():
-        response_id = rows.values_list("response_id", flat=True).first()
+        call = rows.select_for_update(no_key=True, of=("self",)).first()
         ended = end(
             rows,
             ToolCallState.CANCELLED,
@@ -141,10 +143,20 @@ def cancel_call(pk: int, *, attempts: int) -> bool:
             lease_until=None,
             finished_at=timezone.now(),
         )
-        if ended:
-            settled = {"type": "run.settled", "response": response_id, "call": pk}
-            transaction.on_commit(partial(fanout.send_from_thread, fanout.PROCESSES_GROUP, settled))
+        if ended and call is not None:
+            transaction.on_commit(partial(_tell_of_end, call))
     return bool(ended)
+
+
+def _tell_of_end(call: ToolCall) -> None:
+    settled = {"type": "run.settled", "response": call.response_id, "call": call.pk}
+    fanout.send_from_thread(fanout.PROCESSES_GROUP, settled)
+    if call.status == ToolCallState.ASKING:
+        done = frame(question_withdrawn(call))
+        signal = fanout.signal_message(
+            chat_id=call.asked_in, frame=done, response_id=call.response_id
+        )
+        fanout.send_from_thread(fanout.chat_group(call.asked_in), signal)
 
 
 # --- The task ---

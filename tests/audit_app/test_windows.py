@@ -227,3 +227,44 @@ def test_kinds_of_transfers_are_offered(root: Client) -> None:
     ]
     assert ("refund", "refund") in choices
     assert ("top_up", "top_up") in choices
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("created_at_from=2026-13-01", "“2026-13-01” is not a date"),
+        ("created_at_until=yesterday", "“yesterday” is not a date"),
+        ("created_at_from=9999-12-31&created_at_until=9999-12-31", "“9999-12-31” is not a date"),
+        ("created_at_from=2026-01-01&created_at_from_time=25:00", "“2026-01-01 25:00” is not"),
+        ("created_at_from_time=10:00", "The time 10:00 has no date."),
+        (
+            "created_at_from=2026-01-02&created_at_until=2026-01-01",
+            "The range ends before it begins.",
+        ),
+    ],
+)
+def test_a_range_that_cannot_be_read_lists_nothing_and_says_so(
+    root: Client, query: str, error: str
+) -> None:
+    chat_with("tool", "user")
+
+    answer = root.get(f"{MESSAGES}?{query}")
+    assert list(answer.context["cl"].result_list) == []
+    assert answer.content.decode().count(error) == 2
+    assert "No rows are listed." in answer.content.decode()
+    assert list(shown(root, f"{MESSAGES}?role=tool&{query}").result_list) == []
+
+
+def test_a_range_may_have_times_of_the_day(root: Client) -> None:
+    _, _, keys = chat_with(*["user"] * 3)
+    for minute, key in enumerate(keys):
+        at = datetime(2021, 1, 1, 10, minute, 30, tzinfo=UTC)
+        Message.objects.filter(pk=key).update(created_at=at)
+    day = "created_at_from=2021-01-01&created_at_until=2021-01-01"
+
+    def listed(times: str) -> list[str]:
+        return [row.pk for row in shown(root, f"{MESSAGES}?{day}{times}").result_list]
+
+    assert sorted(listed("")) == sorted(keys)
+    assert listed("&created_at_from_time=10:01&created_at_until_time=10:01") == [keys[1]]
+    assert sorted(listed("&created_at_until_time=10:01")) == sorted(keys[:2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -299,3 +301,20 @@ def test_the_page_of_an_app_has_its_lists(admin_client: Client) -> None:
     assert "You have no right" not in page
     body = page.partition('id="content-main"')[2]
     assert reverse("admin:chat_app_message_changelist") not in body
+
+
+def test_figures_of_a_period_lead_to_the_rows_of_that_period() -> None:
+    answer = paid_answer()
+    for _ in range(3):
+        factories.response(answer.agent, answer.chat, status="failed", error={"code": "timeout"})
+    old = factories.response(answer.agent, answer.chat, status="failed", error={"code": "old"})
+    Response.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(days=2))
+    root = signed_in(factories.superuser())
+    page = root.get("/admin/").content.decode()
+    listed = reverse("admin:sessions_app_response_changelist")
+    urls = [html.unescape(url) for url in re.findall(f'href="({listed}[^"]*_from=[^"]*)"', page)]
+    failed = [url for url in urls if "status__exact=failed" in url]
+    assert (len(failed), len(urls)) == (2, 4)
+    for url in failed:
+        rows = root.get(url).context["cl"].result_list
+        assert {row.error["code"] for row in rows} == {"timeout"}

@@ -214,3 +214,20 @@ def test_a_rotated_key_has_a_new_secret_that_is_shown_once() -> None:
         "it leaked",
     )
     assert found.group() not in client.get(page_of(key, "rotate")).content.decode()
+
+
+def test_a_call_that_waits_for_approval_is_cancelled_and_named_in_one_word() -> None:
+    call, client = row_of(ToolCall), staff("Support")
+    ToolCall.objects.update(status="asking", attempts=0, asked_in=call.response.chat_id)
+    url = page_of(call, "cancel_call")
+    page = client.get(url.replace("operate/cancel/", "change/")).content.decode()
+    listed = client.get(reverse("admin:sessions_app_toolcall_changelist")).content.decode()
+    assert f'href="{url}"' in page
+    for shown in (page, listed):
+        assert "waiting for approval" in shown
+        assert "asking<" not in shown
+    facts = client.get(url).context["facts"]
+    assert "is waiting for approval. The question to the person is withdrawn." in facts
+    assert sent(client, url, reason="it hung").status_code == 302
+    assert ToolCall.objects.get().status == "cancelled"
+    assert AuditRecord.objects.get(action="tool.cancelled").reason == "it hung"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sessions_app.models import ToolCall
+from sessions_app.tools.tasks import cancel_call
 from tests.client import TERMINAL, Frame, new_event, output_text
 from tests.live_server import shared_chat
 from tests.sessions_app.response.approval.questions import (
@@ -139,3 +140,32 @@ def test_who_cancels_the_answer_takes_the_question_back(
         assert ("unknown_call", sent) in errors(client.settle())
     assert not journal.exists()
     assert not ToolCall.objects.filter(status__in=ToolCall.OPEN).exists()
+
+
+def test_an_operator_cancels_a_call_that_waits_for_approval(
+    dial: Dial, alice: Person, bob: Person, journal: Path
+) -> None:
+    asker()
+    chat = shared_chat(alice, bob, agents=("asker",))
+    client, other = dial(alice), dial(bob)
+    for each in (client, other):
+        each.create_session(chat=chat.pk)
+        each.settle()
+    client.ask(f"@asker {task(journal)}")
+    question = asked_of(client)
+    asked_of(other)
+    call = ToolCall.objects.get(status="asking")
+    assert cancel_call(call.pk, attempts=0)
+    assert not cancel_call(call.pk, attempts=0)
+    for each in (client, other):
+        wanted = {"response.done", "tool.approval_done"}
+        frames: list[Frame] = []
+        while wanted - {f["type"] for f in frames}:
+            frames.append(each.receive())
+        done = next(f for f in frames if f["type"] == "tool.approval_done")
+        assert (done["call_id"], done["approved"]) == (question["call_id"], False)
+        end = next(f for f in frames if f["type"] == "response.done")
+        assert output_text(end) == "failed: The tool was cancelled."
+    sent = approve(client, question)
+    assert ("unknown_call", sent) in errors(client.settle())
+    assert not journal.exists()
