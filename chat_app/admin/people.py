@@ -42,7 +42,7 @@ class PersonAdmin(ColumnSearch, AuditedAdmin, _UserAdmin):
 
     search_fields = ("username__startswith", "email__exact")
     search_help_text = "The beginning of a username, or a complete email address."
-    find_by = ("username",)
+    find_by = ("username", "email")
     show_full_result_count = False
     paginator = CappedPaginator
 

@@ -1,12 +1,15 @@
-"""A single search for rows by id or name, and for messages by their words.
+"""A single search for rows by id or name, and for messages, titles and causes by their words.
 
 Admin pages list the columns that identify their rows in `find_by`. Each is looked up through its
-index, exactly or, for ids, by the prefix that lists display. Messages are searched only for people
-who may view contents, and the audit log records it.
+index, exactly or, for ids, by the prefix that lists display. Other words are searched among the
+newest rows of a page (`rows_with_words`). Messages are searched only for people who may view
+contents, and the audit log records it.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.admin.utils import quote
@@ -14,13 +17,17 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.text import capfirst
 
-from audit_app.admin.column_search import begins
+from audit_app.admin.column_search import FILTERED_ROWS, begins
+from audit_app.admin.operations import OperationsAdmin
 from audit_app.admin.records import record_request, sees_content
 from audit_app.record import AuditAction
 from chat_app.search.everywhere import find_messages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from django.contrib.admin import AdminSite
     from django.http import HttpRequest, HttpResponse
 
@@ -30,16 +37,35 @@ MESSAGES: Final = 20
 LEAST_CHARS: Final = 2
 MOST_CHARS: Final = 200
 LEAST_OF_AN_ID: Final = 8
+EXCERPT_CHARS: Final = 200
+NAMES: Final = frozenset({"email", "name", "username"})
+"""Columns of `find_by` that hold words, which messages and titles may have, too."""
+_SECRET: Final = re.compile(r"(uak_[0-9a-f]{8})_")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundRow:
+    """A row that matches; `is_id` if the text is its whole id, which has no other meaning."""
+
+    label: str
+    url: str
+    is_id: bool = False
+    excerpt: str = ""
+    links: Sequence[Mapping[str, str]] = ()
 
 
 def find_view(request: HttpRequest, site: AdminSite) -> HttpResponse:
-    """Redirect if a text identifies a single row; otherwise show matching rows or messages."""
+    """Redirect if a text is the id of a single row; otherwise show all that matches, in groups."""
     text = request.GET.get("q", "").strip()[:MOST_CHARS]
-    rows = _rows(request, site, text) if len(text) >= LEAST_CHARS else []
-    if len(rows) == 1:
-        return HttpResponseRedirect(rows[0]["url"])
+    if secret := _SECRET.match(text):
+        text = secret[1]
+    groups = _groups(request, site, text) if len(text) >= LEAST_CHARS else {}
+    rows = [row for group in groups.values() for row in group]
+    if len(rows) == 1 and rows[0].is_id:
+        return HttpResponseRedirect(rows[0].url)
+    may_search = sees_content(request) and request.user.has_perm("chat_app.view_message")
     messages: list[dict[str, Any]] = []
-    if not rows and len(text) > LEAST_CHARS and _may_search(request):
+    if len(text) > LEAST_CHARS and may_search:
         record_request(request, AuditAction.CONTENT_SEARCHED, None, detail=text)
         messages = [
             {
@@ -47,7 +73,7 @@ def find_view(request: HttpRequest, site: AdminSite) -> HttpResponse:
                 "who": message.name or message.role,
                 "when": message.created_at,
                 "chat": message.chat,
-                "text": message.content[:200],
+                "text": message.content[:EXCERPT_CHARS],
             }
             for message in find_messages(text, limit=MESSAGES)
         ]
@@ -55,39 +81,44 @@ def find_view(request: HttpRequest, site: AdminSite) -> HttpResponse:
         **site.each_context(request),
         "title": "Search",
         "text": text,
-        "rows": rows,
+        "groups": groups,
         "found_messages": messages,
-        "may_search": _may_search(request),
+        "may_search": may_search,
+        "newest": FILTERED_ROWS,
     }
     return TemplateResponse(request, "admin/home/find.html", context)
 
 
-def _may_search(request: HttpRequest) -> bool:
-    return sees_content(request) and request.user.has_perm("chat_app.view_message")
-
-
-def _rows(request: HttpRequest, site: AdminSite, text: str) -> list[dict[str, str]]:
-    """Return the rows that a text identifies, without duplicates: {kind, label, url}."""
-    found: list[dict[str, str]] = []
+def _groups(request: HttpRequest, site: AdminSite, text: str) -> dict[str, list[FoundRow]]:
+    """Return the rows that match a text, by their kinds, without duplicates."""
+    groups: dict[str, list[FoundRow]] = {}
     for model, page in site._registry.items():  # noqa: SLF001 the site has no public list of its pages
         lookups = getattr(page, "find_by", ())
         if not lookups or not page.has_view_permission(request):
             continue
-        seen: dict[Any, Any] = {}
+        found: dict[Any, FoundRow] = {}
         for lookup in lookups:
+            column = lookup.partition("__")[0]
             for row in _matching(model, lookup, text):
-                seen[row.pk] = row
-        options = model._meta  # noqa: SLF001 documented API of models
-        name = f"admin:{options.app_label}_{options.model_name}_change"
-        found += [
-            {
-                "kind": str(options.verbose_name),
-                "label": str(row),
-                "url": reverse(name, args=[quote(pk)]),
-            }
-            for pk, row in seen.items()
-        ]
-    return found
+                is_name = column in NAMES
+                links: Sequence[Mapping[str, str]] = ()
+                if is_name and isinstance(page, OperationsAdmin):
+                    links = page.row_links(request, row)
+                is_id = not is_name and str(getattr(row, column)) == text
+                found.setdefault(row.pk, _found(row, is_id=is_id, links=links))
+        if words := getattr(page, "rows_with_words", None):
+            for row, excerpt in words(text, limit=ROWS):
+                found.setdefault(row.pk, _found(row, excerpt=excerpt[:EXCERPT_CHARS]))
+        if found:
+            name = str(model._meta.verbose_name_plural)  # noqa: SLF001 documented API of models
+            groups.setdefault(capfirst(name), []).extend(found.values())
+    return groups
+
+
+def _found(row: Any, **facts: Any) -> FoundRow:
+    options = row._meta  # noqa: SLF001 documented API of models
+    name = f"admin:{options.app_label}_{options.model_name}_change"
+    return FoundRow(label=str(row), url=reverse(name, args=[quote(row.pk)]), **facts)
 
 
 def _matching(model: Any, lookup: str, text: str) -> list[Any]:

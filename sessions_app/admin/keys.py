@@ -100,7 +100,7 @@ class ApiKeyForm(_Form):
 class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
     """API keys: the prefix is always displayed, the secret only once after creation."""
 
-    find_by = ("prefix",)
+    find_by = ("prefix__begins",)
     form = ApiKeyForm
     list_display = (
         "prefix", linked("user", "owner"), "name", moment("created_at"), moment("used_at"),

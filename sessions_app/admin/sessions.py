@@ -14,6 +14,7 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.html import format_html
 
+from audit_app.admin.column_search import FILTERED_ROWS
 from audit_app.admin.columns import (
     badge,
     id_link,
@@ -54,7 +55,7 @@ from sessions_app.models import (
 )
 from sessions_app.reporting.figures import LOST_LEASE_SECONDS
 from sessions_app.states import ToolCallState
-from uamp import SessionState
+from uamp import ResponseState, SessionState
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -203,6 +204,20 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
     content_fields = ("configuration", "text", "answer")
     inlines = (ToolCallInline, PaymentRequestInline)
     operations = (CANCEL_RESPONSE, REFUND_ANSWER)
+
+    def rows_with_words(self, text: str, *, limit: int) -> list[tuple[Response, str]]:
+        """Return answers with a text in their cause or among their requests' ids, and the cause.
+
+        They are looked for among the newest failed answers, and among the newest.
+        """
+        newest = Response.objects.order_by("-created_at", "-id").values_list("pk", flat=True)
+        failed = newest.filter(status=ResponseState.FAILED)
+        rows = Response.objects.select_related("agent").order_by("-created_at", "-id")
+        found: dict[str, Response] = {}
+        for keys, column in ((failed, "error_cause"), (newest, "inferences")):
+            condition = {f"{column}__icontains": text, "pk__in": list(keys[:FILTERED_ROWS])}
+            found |= {row.pk: row for row in rows.filter(**condition)[:limit]}
+        return [(row, row.error_cause or "") for row in list(found.values())[:limit]]
 
     def row_links(self, request: HttpRequest, row: Response) -> list[dict[str, str]]:
         """Return a link to its timeline."""
