@@ -133,6 +133,13 @@ class KeySerializer(serializers.Serializer[Any]):
     )
 
 
+class OwnKeySerializer(KeySerializer):
+    """The key of a request, and the person whose it is."""
+
+    user_id = serializers.CharField(help_text="The `sender_id` of the person's messages.")
+    username = serializers.CharField()
+
+
 class KeySecretSerializer(KeySerializer):
     """A key with its secret, which is shown only once."""
 
@@ -213,16 +220,16 @@ class KeyView(RestView):
 
 
 class OwnKeyView(RestView):
-    """The key that a request is sent with."""
+    """The key of a request."""
 
     read_scope = ANY
     takes_restricted_keys = True
 
     @extend_schema(
-        operation_id="get_own_key", responses={200: KeySerializer, **responses(400, 404)}
+        operation_id="get_own_key", responses={200: OwnKeySerializer, **responses(400, 404)}
     )
     def get(self, request: Request) -> Response:
-        """Return the key that the request is sent with: what it may do, and what is left of it.
+        """Return the key of the request: whose it is, what it may do, and what is left of it.
 
         A 404 for a request that is sent with something else.
         """
@@ -231,7 +238,9 @@ class OwnKeyView(RestView):
         key = None if key_id is None else keys.find_key(caller(request).pk, key_id)
         if key is None:
             raise Http404
-        return Response(keys_data([key])[0])
+        person = caller(request)
+        whose = {"user_id": str(person.pk), "username": person.get_username()}
+        return Response({**keys_data([key])[0], **whose})
 
 
 class KeyRotationView(RestView):

@@ -7,10 +7,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
+from agents_app.models import Agent
 from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.revisions import edit_message
+from chat_app.conversation.versions import replace_versions
 from chat_app.export import pages
 from chat_app.export.formats import FORMATS
 from chat_app.models import Participant
@@ -102,6 +105,20 @@ def test_an_export_that_is_cut_has_no_end(name: str, db: None) -> None:
     Participant.objects.filter(chat=chat, user=reader).update(left_at=timezone.now())
     with pytest.raises(pages.ExportStopped):
         list(left)
+
+
+def test_a_regenerated_answer_names_its_first_version(web: httpx.Client, alice: Person) -> None:
+    chat = shared_chat(alice)
+    echo = Agent.objects.get(name="echo")
+    first = factories.message(chat, echo, "first")
+    again = factories.message(chat, echo, "again", version_of=first.pk)
+    with transaction.atomic():
+        replace_versions(chat.pk, first.pk, again.pk)
+
+    path = f"/api/v1/chats/{chat.pk}/export?format=ndjson"
+    _, line, _ = web.get(path, headers=alice.headers).text.splitlines()
+
+    assert (json.loads(line)["id"], json.loads(line)["version_of"]) == (again.pk, first.pk)
 
 
 def test_an_export_that_was_cut_off_goes_on_after_its_last_message(

@@ -202,6 +202,7 @@ def test_a_key_reads_what_it_may_do(web: httpx.Client, alice: Person) -> None:
     own = web.get("/api/v1/keys/self", headers=narrow.headers)
 
     assert (own.json()["scopes"], own.json()["chats"]) == (["messages:write"], [chat.pk])
+    assert own.json()["user_id"] == str(alice.user.pk)
     assert web.get(f"/api/v1/keys/{own.json()['id']}", headers=narrow.headers).status_code == 403
     # A person's cookie is no key.
     browser = Client()
