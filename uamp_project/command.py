@@ -7,6 +7,24 @@ from typing import Final
 
 # The short commands of an installed server, and what they stand for.
 ALIASES: Final = {"try": ("up", "--demo")}
+_HELP: Final = """\
+Usage: {program} [COMMAND] [OPTIONS]
+
+  {first:22}  update the database, then serve everything in one process with its workers
+  try                     the same, with a demo to look around
+  user NAME [--admin]     make an account and print its password; --new-password changes one
+  migrate                 update the database
+  check --deploy          say which settings are missing or unsafe for the internet
+  web                     serve as one web process of several, without workers
+  worker [QUEUE ...]      run workers for all queues, or for those named
+  backup FILE             write the database, files and keys to a file, while the server runs
+  restore FILE            restore a backup into an empty DATA_DIR and database
+  audit_ledger            check that the ledger adds up; audit_log checks the logs of chats
+
+`{program} COMMAND --help` lists the options of a command,
+`{program} help --commands` all commands.
+Settings are environment variables, such as DATA_DIR, PORT and HTTPS (docs/settings.md).
+"""
 # What the operator can mend, and a traceback says nothing about.
 _OPERATORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES})
 _DATABASE_SIGNS: Final = (
@@ -32,6 +50,10 @@ def main() -> None:
         if arguments in (["version"], ["--version"]):
             # Django would print its own.
             print(f"uamp-server {settings.UAMP_VERSION}")  # noqa: T201 it is what was requested
+            return
+        if arguments in (["help"], ["--help"], ["-h"]):
+            first = "up (or no command)" if program_name() == "uamp-server" else "up"
+            print(_HELP.format(program=program_name(), first=first), end="")  # noqa: T201 as above
             return
         execute_from_command_line([program, *arguments])
     except ImproperlyConfigured as error:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, get_commands
 
 from audit_app.models import AuditRecord
 from sessions_app.models import ApiKey
@@ -308,6 +308,20 @@ def test_the_command_names_a_command_of_django(
     monkeypatch.setattr(sys, "argv", [program, *arguments])
     command.main()
     assert ran == [[program, *run]]
+
+
+@pytest.mark.parametrize("argument", ["help", "--help", "-h"])
+def test_help_lists_the_commands_that_an_operator_needs(
+    argument: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["uamp-server", argument])
+    command.main()
+    printed = capsys.readouterr().out
+    listed = re.findall(r"^  (\w+) .*  \w", printed, re.MULTILINE)
+    assert len(listed) == 10
+    assert set(listed) <= {*get_commands(), *command.ALIASES}
+    assert max(map(len, printed.splitlines())) <= 100
+    assert "`uamp-server help --commands` all commands" in printed
 
 
 def literals(module: Path) -> Iterator[str]:
