@@ -63,6 +63,19 @@ def test_the_context_has_what_the_wheels_are_built_from_and_nothing_else() -> No
     assert {name for name in context if not (ROOT / name).exists()} == set()
 
 
+def test_an_image_can_have_every_extra_of_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    locks = {name for name in extras if (ROOT / "requirements" / f"{name}.txt").is_file()}
+    (downloaded,) = re.findall(r"for lock in ([\w ]+);", CONTAINERFILE)
+    text = f"separated by commas: {', '.join(sorted(extras))}."
+
+    assert set(downloaded.split()) == {"runtime", *locks}
+    assert text in CONTAINERFILE
+    assert text in (ROOT / "compose.yaml").read_text()
+    assert text in (ROOT / "docs" / "deployment.md").read_text().replace("`", "")
+
+
 def test_what_builds_the_wheels_is_what_the_tests_build_them_with() -> None:
     def pins(lock: str) -> dict[str, str]:
         text = (ROOT / "requirements" / lock).read_text(encoding="utf-8")
