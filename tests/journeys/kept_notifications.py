@@ -35,7 +35,7 @@ async def notified(*pages: Page) -> list[tuple[str, str]]:
     return [(title, body) for one in shown for title, body in one]
 
 
-# The start page opens the chat that was open last, and one that has no messages.
+# The start page opens the chat that was open last, and the only one.
 FORGET_LAST_CHAT = """() => Object.keys(localStorage)
   .filter((key) => key.startsWith("uamp.last-chat."))
   .forEach((key) => localStorage.removeItem(key))"""
@@ -47,6 +47,9 @@ async def listening(context: BrowserContext, product: Product, username: str) ->
     page = await sign_in(context, product, username)
     await page.evaluate(FORGET_LAST_CHAT)
     with product.api(username) as client:
+        if len(client.get("/api/v1/chats").raise_for_status().json()["data"]) == 1:
+            another = {"title": "Another", "users": [], "agents": []}
+            client.post("/api/v1/chats", json=another).raise_for_status()
         body = {"content": "I am here", "agents": []}
         client.post(f"/api/v1/chats/{product.chat_id}/messages", json=body).raise_for_status()
     await page.goto(f"{product.url}/")
