@@ -262,6 +262,12 @@ def connections_of(agent_id: str) -> list[OpenConnection]:
     return [OpenConnection(*row) for row in listed]
 
 
+def open_daemons(most: int) -> int:
+    """Return the number of sockets on which daemons registered agents, counted up to `most`."""
+    rows = AgentConnection.objects.filter(process__lease_until__gt=Now()).order_by()
+    return rows.values("process_id", "connection").distinct()[:most].count()
+
+
 def capabilities_of(agent_id: str) -> Any:
     """Return what the most recently registered daemon announced, as builtins, or None."""
     rows = AgentConnection.objects.filter(agent=agent_id, capabilities__isnull=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from django.db.models import OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 
 import uamp
 from agents_app import selectors as agents
@@ -25,7 +25,7 @@ from sessions_app.models import (
 )
 from sessions_app.records import OpenSession, ParentCall
 from sessions_app.states import PaymentState, ToolCallState
-from uamp import SessionState
+from uamp import ResponseState, SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -295,6 +295,27 @@ def going_on(session_id: str) -> set[str]:
         status=PaymentState.WAITING, response_id__in=list(first_of)
     ).values_list("response_id", flat=True)
     return set(live) - {first_of[response_id] for response_id in (*asked, *unpaid)}
+
+
+def parked_responses() -> Q:
+    """Return the condition for responses that wait, in no process, for someone else's act.
+
+    Each is continued, in any process, once its tool call has ended or its payment is decided.
+    """
+    # If the process died before delegating, no agent is working on the call.
+    given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
+    not_given = Q(kind=ToolCallKind.AGENT) & ~Exists(given)
+    calls = ToolCall.objects.filter(status__in=ToolCall.OPEN, finished_at__isnull=True)
+    unpaid = PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
+    is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
+    return (
+        Q(status=ResponseState.WAITING)
+        & is_asked_for
+        & (
+            Q(pk__in=calls.exclude(not_given).values("response_id"))
+            | Q(pk__in=unpaid.values("response_id"))
+        )
+    )
 
 
 def session_of_response(response_id: str, principal: Principal) -> str | None:

@@ -46,7 +46,7 @@ class AgentAdmin(AuditedAdmin):
         linked("owner"),
         moment("updated_at"),
     )
-    list_filter = ("is_enabled", "is_public", "kind", "provider", "trigger")
+    list_filter = ("is_enabled", "is_connected", "is_public", "kind", "provider", "trigger")
     list_select_related = ("owner",)
     search_fields = ("name", "description", "model", "id")
     # The list of an autocomplete widget has no accessible name.

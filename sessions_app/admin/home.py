@@ -88,7 +88,11 @@ def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
             cards.append({"label": label, "value": _shown(count), "url": url})
     if user.has_perm("chat_app.view_presence"):
         url = _list("chat_app_presence")
-        cards.append({"label": "Open sockets", "value": _shown(found.sockets), "url": url})
+        label = "Open sockets of people and their programs"
+        cards.append({"label": label, "value": _shown(found.sockets), "url": url})
+    if user.has_perm("agents_app.view_agent"):
+        url = _list("agents_app_agent", is_connected__exact="1")
+        cards.append({"label": "Connected daemons", "value": _shown(found.daemons), "url": url})
     if user.has_perm("sessions_app.view_session"):
         url = _list("sessions_app_session", status__exact="active")
         cards.append({"label": "Connected sessions", "value": _shown(found.sessions), "url": url})

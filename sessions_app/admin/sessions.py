@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import BooleanField, ExpressionWrapper
 from django.utils import timezone
 from django.utils.html import format_html
 
@@ -54,10 +55,12 @@ from sessions_app.models import (
     ToolCall,
 )
 from sessions_app.reporting.figures import LOST_LEASE_SECONDS
+from sessions_app.selectors import parked_responses
 from sessions_app.states import ToolCallState
 from uamp import ResponseState, SessionState
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.urls import URLPattern
     from django.utils.safestring import SafeString
@@ -231,15 +234,21 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
             fields = [name for name in fields if name not in {"failure", "cause"}]
         return fields if sees_money(request) else [name for name in fields if name != "money"]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Response]:
+        """Read with the answers whether they need no process now."""
+        rows: QuerySet[Response] = super().get_queryset(request)
+        return rows.annotate(is_parked=ExpressionWrapper(parked_responses(), BooleanField()))
+
     def get_urls(self) -> list[URLPattern]:
         """Add the timelines of chats and responses."""
         return [*TimelinePages(self.admin_site).urls(), *super().get_urls()]
 
     @admin.display(description="state")
-    def state(self, response: Response) -> SafeString:
+    def state(self, response: Any) -> SafeString:
         """Return its state, including whether its process has died."""
         lost = timezone.now() - timedelta(seconds=LOST_LEASE_SECONDS)
-        if response.finished_at is None and response.lease_until and response.lease_until < lost:
+        is_lost = response.lease_until and response.lease_until < lost
+        if response.finished_at is None and is_lost and not response.is_parked:
             return badge("no process", "bad")
         state = badge(response.status.replace("_", " "), _TONES.get(response.status, "busy"))
         if response.error is None:

@@ -15,6 +15,7 @@ from django.core.cache import cache
 from django.db.models import Count, Q
 from django.utils import timezone
 
+from agents_app import connections
 from agents_app import selectors as agents
 from chat_app.members import presence
 from payments_app import selectors as ledger
@@ -33,6 +34,7 @@ from sessions_app.models import (
 )
 from sessions_app.reporting.hours import DAYS, HOUR, hour_of, recent_figures
 from sessions_app.reporting.liveness import Liveness, read_liveness
+from sessions_app.selectors import parked_responses
 from sessions_app.states import QueuedTurnState, ToolCallState
 from uamp import SessionState
 
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from payments_app.selectors import LedgerHealth
 
 FIGURES_SECONDS: Final = 60
-KEY: Final = "sessions:figures:2"
+KEY: Final = "sessions:figures:3"
 MOST: Final = 1_000
 """The most rows that any count of this page reads."""
 ERROR_HOURS: Final = 24
@@ -82,6 +84,7 @@ class ServerFigures:
     at: datetime
     running: Mapping[str, int]
     sockets: int
+    daemons: int
     sessions: int
     open_calls: int
     open_deliveries: int
@@ -132,9 +135,12 @@ def unclaimed_calls(now: datetime) -> Q:
 
 
 def stuck_answers(now: datetime) -> Q:
-    """Return the condition for answers that no process runs or has taken over."""
+    """Return the condition for answers that no process runs or has taken over.
+
+    Answers that wait for a person, a payment or a tool need no process until then.
+    """
     lost = now - timedelta(seconds=LOST_LEASE_SECONDS)
-    return Q(finished_at__isnull=True, lease_until__lt=lost)
+    return Q(finished_at__isnull=True, lease_until__lt=lost) & ~parked_responses()
 
 
 def disabled_lately(now: datetime) -> Q:
@@ -161,6 +167,7 @@ def _read(now: datetime) -> ServerFigures:
             for row in live.order_by().values("status").annotate(answers=Count("pk"))
         },
         sockets=presence.open_sockets(now, MOST),
+        daemons=connections.open_daemons(MOST),
         sessions=_count(Session.objects.filter(status=SessionState.ACTIVE)),
         open_calls=_count(ToolCall.objects.filter(finished_at__isnull=True)),
         open_deliveries=_count(WebhookDelivery.objects.filter(finished_at__isnull=True)),

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F
 from django.utils import timezone
 
-from sessions_app.models import PaymentRequest, Response, Session, ToolCall, ToolCallKind
-from sessions_app.states import PaymentState
+from sessions_app.models import Response
+from sessions_app.selectors import parked_responses
 from sessions_app.transitions import move
 from uamp import ResponseState, ResponseTrigger
 
@@ -103,20 +103,9 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     or its session is deleted. Responses `running` in this process are never claimed.
     """
     now = timezone.now()
-    # If the process died before delegating, no agent is working on the call.
-    given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
-    not_given = Q(kind=ToolCallKind.AGENT) & ~Exists(given)
-    parked = (
-        ToolCall.objects.filter(status__in=ToolCall.OPEN, finished_at__isnull=True)
-        .exclude(not_given)
-        .values("response_id")
-    )
-    unpaid = PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
-    is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
-    waits = Q(status=ResponseState.WAITING) & is_asked_for
     orphans = list(
         Response.objects.filter(finished_at__isnull=True, lease_until__lt=now)
-        .exclude(waits & (Q(pk__in=parked) | Q(pk__in=unpaid.values("response_id"))))
+        .exclude(parked_responses())
         .exclude(pk__in=list(running))
         .order_by("lease_until")[:limit]
     )

@@ -1,4 +1,4 @@
-"""The operators' home and its search: running answers, failures, rows for a hand, any id."""
+"""The operators' home: running answers, failures, and rows that need attention."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from audit_app.models import AuditRecord
+from agents_app.models import AgentConnection, ProcessLease
 from payments_app import services as ledger
 from payments_app.models import Account, Hold, Transfer
-from sessions_app.access.auth import create_api_key
 from sessions_app.models import (
     AnswerHour,
-    ApiKey,
     ChargeHour,
     CountedHour,
     ProcessBeat,
     ProcessKind,
     Response,
+    ToolCall,
     Webhook,
     WebhookDelivery,
 )
@@ -131,6 +130,42 @@ def test_the_home_shows_what_runs_what_failed_and_what_needs_a_hand() -> None:
     assert not [query for query in asked if "sessions_app_" in query["sql"]]
 
 
+def test_an_answer_that_waits_for_a_person_needs_no_process() -> None:
+    answer = paid_answer()
+    lost = timezone.now() - timedelta(minutes=5)
+    facts: dict[str, Any] = {"session": answer.session, "lease_until": lost, "status": "waiting"}
+    asking = factories.response(answer.agent, answer.chat, **facts)
+    call = factories.tool_call(asking, status="asking", asked_in=answer.chat_id)
+    root = signed_in(factories.superuser())
+    assert "Answers without a process" not in root.get("/admin/").content.decode()
+    listed = reverse("admin:sessions_app_response_changelist")
+    assert list(root.get(f"{listed}?stuck=yes").context["cl"].result_list) == []
+    assert ">no process<" not in root.get(listed).content.decode()
+    # No process has continued it since the person decided.
+    ToolCall.objects.filter(pk=call.pk).update(status="done", finished_at=timezone.now())
+    cache.clear()
+    assert "Answers without a process" in root.get("/admin/").content.decode()
+    assert root.get(f"{listed}?stuck=yes").context["cl"].result_list[0].pk == asking.pk
+    assert ">no process<" in root.get(listed).content.decode()
+
+
+def test_the_home_counts_daemons_apart_from_people() -> None:
+    agents = [factories.agent(name, kind="connected", is_connected=True) for name in ("a", "b")]
+    until = timezone.now() + timedelta(minutes=1)
+    live = ProcessLease.objects.create(pk="web-1", lease_until=until)
+    dead = ProcessLease.objects.create(pk="web-2", lease_until=until - timedelta(minutes=2))
+    for agent in agents:
+        AgentConnection.objects.create(agent=agent, process=live, connection="1")
+    AgentConnection.objects.create(agent=agents[0], process=dead, connection="2")
+    factories.presence(factories.user("ada"))
+    root = signed_in(factories.superuser())
+    cards = {card["label"]: card for card in root.get("/admin/").context["home"]["cards"]}
+    assert cards["Open sockets of people and their programs"]["value"] == "1"
+    assert cards["Connected daemons"]["value"] == "1"
+    rows = root.get(cards["Connected daemons"]["url"]).context["cl"].result_list
+    assert {row.name for row in rows} == {"a", "b"}
+
+
 def test_the_home_shows_which_processes_and_workers_are_alive() -> None:
     now = timezone.now()
     lost = now - timedelta(minutes=5)
@@ -218,131 +253,6 @@ def test_ended_hours_are_counted_once_and_again_when_their_last_answer_ends() ->
         (usd("1.5").amount, "websocket")
     ]
     assert not ChargeHour.objects.exists()
-
-
-def test_the_search_leads_to_the_row_of_any_id() -> None:
-    answer = paid_answer()
-    message = factories.message(answer.chat, factories.user("bob"), "a zebra crossing")
-    call = factories.tool_call(answer)
-    hold, transfer = Hold.objects.get(), Transfer.objects.get(kind="answer")
-    client = signed_in(factories.superuser())
-
-    def led_to(text: str) -> str:
-        found = client.get(reverse("admin:find"), {"q": text})
-        return found["Location"] if found.status_code == 302 else found.content.decode()
-
-    rows: dict[str, Any] = {
-        "chat_app_chat": answer.chat,
-        "chat_app_message": message,
-        "sessions_app_response": answer,
-        "sessions_app_session": answer.session,
-        "payments_app_hold": hold,
-        "payments_app_transfer": transfer,
-    }
-    for name, row in rows.items():
-        page = reverse(f"admin:{name}_change", args=[quote(row.pk)])
-        assert led_to(row.pk) == page
-        # As lists show it.
-        assert f'href="{page}"' in led_to(row.pk[:17])
-    assert led_to(call.call_id) == reverse("admin:sessions_app_toolcall_change", args=[call.pk])
-    person = reverse("admin:auth_user_change", args=[message.sender_user_id])
-    assert f'href="{person}"' in led_to("bob")
-    code = Account.objects.get(kind="user").code
-    assert "payments_app/account" in led_to(code)
-    assert "Nothing found" in led_to("resp_0000000000")
-    for odd in ("", "%", "\N{SNOWMAN}" * 300, "' OR 1=1 --", "7" * 40):
-        assert "Search" in led_to(odd)
-
-
-def test_words_are_searched_for_by_readers_of_contents_and_it_is_recorded() -> None:
-    ada = factories.user("ada")
-    chat = factories.chat(ada, title="Plans")
-    message = factories.message(chat, ada, "a Zebra crossing at noon")
-    factories.message(chat, ada, "nothing of the kind")
-    address = reverse("admin:find")
-    support = member_of("Support").get(address, {"q": "zebra"}).content.decode()
-    assert "crossing" not in support
-    assert not AuditRecord.objects.exists()
-    auditor = member_of("Auditor")
-    found = auditor.get(address, {"q": "zebra noon"}).content.decode()
-    assert quote(message.pk) in found
-    assert "nothing of the kind" not in found
-    assert AuditRecord.objects.get().detail == "zebra noon"
-
-
-def test_a_name_hides_neither_messages_nor_titles_with_that_word() -> None:
-    zebra = factories.user("zebra", email="zebra@example.org")
-    agent = factories.agent("zebra")
-    chat = factories.chat(zebra, agent, title="The Zebra crossing")
-    message = factories.message(chat, zebra, "a zebra at noon")
-    address = reverse("admin:find")
-    found = member_of("Auditor").get(address, {"q": "zebra"})
-    assert found.status_code == 200
-    assert sorted(found.context["groups"]) == ["Agents", "Chats", "Users"]
-    page = found.content.decode()
-    for model, pk in (
-        ("auth_user", zebra.pk), ("agents_app_agent", agent.pk), ("chat_app_chat", chat.pk),
-        ("chat_app_message", message.pk),
-    ):  # fmt: skip
-        assert f'href="{reverse(f"admin:{model}_change", args=[quote(pk)])}"' in page
-    # What leads on from a person does so from here, too.
-    assert f"{reverse('admin:sessions_app_response_changelist')}?q=zebra" in page
-    person = reverse("admin:auth_user_change", args=[zebra.pk])
-    assert person in member_of("Support").get(address, {"q": zebra.email}).content.decode()
-
-
-def test_the_search_names_the_rights_that_a_search_in_messages_needs() -> None:
-    factories.chat(factories.user("ada"))
-    address, needs = reverse("admin:find"), "needs the rights view_message and view_content"
-    support = member_of("Support").get(address, {"q": "zebra"}).content.decode()
-    assert "Nothing found" in support
-    assert needs in support
-    assert needs not in member_of("Auditor").get(address, {"q": "zebra"}).content.decode()
-
-
-def test_causes_and_ids_of_providers_and_prefixes_of_keys_are_found() -> None:
-    answer = paid_answer()
-    failed = factories.response(
-        answer.agent, answer.chat, status="failed", error={"code": "x"},
-        error_cause="openai_compat: quota of the vault exceeded",
-    )  # fmt: skip
-    Response.objects.filter(pk=answer.pk).update(inferences=[{"number": 1, "request_id": "req_77"}])
-    secret = create_api_key(factories.user("bob"), name="ci")
-    key = ApiKey.objects.get()
-    address = reverse("admin:find")
-    support, operator = member_of("Support"), member_of("Operator")
-    page = reverse("admin:sessions_app_response_change", args=[quote(failed.pk)])
-    assert page in support.get(address, {"q": "of the VAULT"}).content.decode()
-    page = reverse("admin:sessions_app_response_change", args=[quote(answer.pk)])
-    assert page in support.get(address, {"q": "req_77"}).content.decode()
-    page = reverse("admin:sessions_app_apikey_change", args=[key.pk])
-    for text in (key.prefix, secret):
-        assert operator.get(address, {"q": text})["Location"] == page
-    assert page in operator.get(address, {"q": key.prefix[:9]}).content.decode()
-    assert page not in support.get(address, {"q": key.prefix[:9]}).content.decode()
-
-
-def test_a_search_takes_as_many_queries_for_many_rows_as_for_few() -> None:
-    client, address = member_of("Auditor"), reverse("admin:find")
-
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as asked:
-            assert client.get(address, {"q": "zebra"}).status_code == 200
-        return len(asked)
-
-    ada, agent = factories.user("ada"), factories.agent("helper")
-    for number in range(2):
-        factories.response(
-            agent, factories.chat(ada, agent, title=f"Zebra {number}"), status="failed",
-            error={"code": "x"}, error_cause="zebra",
-        )  # fmt: skip
-    few = queries()
-    for number in range(10):
-        factories.response(
-            agent, factories.chat(ada, agent, title=f"Zebra {number}"), status="failed",
-            error={"code": "x"}, error_cause="zebra",
-        )  # fmt: skip
-    assert queries() == few
 
 
 def test_every_step_from_words_to_the_ledger_is_a_link() -> None:
