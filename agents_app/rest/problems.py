@@ -54,11 +54,19 @@ def document(
         "type": f"{TYPE_PREFIX}{code}",
         "title": kind.title,
         "status": kind.status,
-        "detail": detail or kind.remedy,
+        "detail": detail or _remedy(kind, members.get("retry_after")),
         "instance": instance,
         "code": code,
         **members,
     }
+
+
+def _remedy(kind: ProblemKind, retry_after: object) -> str:
+    """Return what to do about a problem, with the seconds to wait if they are known."""
+    if retry_after is None:
+        return kind.remedy
+    seconds = "1 second" if retry_after == 1 else f"{retry_after} seconds"
+    return kind.remedy.replace("`retry_after` seconds", seconds)
 
 
 def refusal(
@@ -185,13 +193,16 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         wait = UNAVAILABLE_SECONDS
     if code == "internal_error":
         logger.error("request %s of %s failed", request_id, request.path, exc_info=error)
+    members = dict(_members(error))
+    if wait is not None:
+        members["retry_after"] = math.ceil(wait)
     body = document(
         code,
         kind=kind,
         detail=_detail(error, code, request),
         instance=request.path,
         request_id=request_id,
-        **_members(error),
+        **members,
     )
     headers = {"X-Request-ID": request_id, "Cache-Control": "no-store"}
     if errors := _errors(error):
@@ -201,8 +212,7 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     if isinstance(error, exceptions.MethodNotAllowed):
         headers["Allow"] = ", ".join(context["view"].allowed_methods)
     if wait is not None:
-        body["retry_after"] = math.ceil(wait)
-        headers["Retry-After"] = str(math.ceil(wait))
+        headers["Retry-After"] = str(members["retry_after"])
     return Response(body, status=kind.status, headers=headers, content_type=MEDIA_TYPE)
 
 

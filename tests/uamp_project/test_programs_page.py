@@ -21,7 +21,7 @@ from tests.programs import PROGRAM_SECONDS, Program
 from tests.uamp_project.serving import Serving, data_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["data_dir"]
 
@@ -66,6 +66,27 @@ def new_chat(web: httpx.Client) -> str:
     return created
 
 
+def key_of_a_bot(web: httpx.Client) -> Any:
+    """Create a key with the scopes that the page names; return it with its secret."""
+    wanted = {"name": "bot", "scopes": ["chats:read", "messages:write"]}
+    return web.post("/keys", json=wanted).raise_for_status().json()
+
+
+def revoke(web: httpx.Client, key_id: str, bot: Program) -> None:
+    """Revoke the key of a bot, which then says so and ends."""
+    web.delete(f"/keys/{key_id}").raise_for_status()
+    wait_until(lambda: bot.poll() is not None, SECONDS)
+    assert "no longer valid" in bot.output
+
+
+def after_a_restore(state: Path, start: Callable[[], Program]) -> Program:
+    """Start a bot whose place is of an epoch before a restore; it takes the end of the log."""
+    state.write_text("other:1")
+    bot = start()
+    wait_until(lambda: not state.read_text().startswith("other"), SECONDS)
+    return bot
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
@@ -75,7 +96,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
     (tmp_path / "bot.py").write_text(BOT)
     serving = Serving(data_dir, port=port)
     alice, bob = client(port, keys["alice"]), client(port, keys["bob"])
-    chat = new_chat(alice)
+    chat, made = new_chat(alice), key_of_a_bot(alice)
     programs: list[Program] = []
 
     def start() -> Program:
@@ -84,7 +105,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
             *(sys.executable, "bot.py", chat),
             log=log,
             cwd=tmp_path,
-            env=environment(port, keys["alice"]),
+            env=environment(port, made["secret"]),
         )
         programs.append(program)
         program.wait_until(lambda: "ready" in log.read_text(), "the bot is ready")
@@ -102,7 +123,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
         return [message_id for message_id in asked for _ in range(found[message_id])]
 
     try:
-        bot = start()
+        bot = after_a_restore(tmp_path / "bot.state", start)
         ask("echo one", "missing two", "echo three")
         # Its answer asks, too, and begins no chain.
         ask("echo !ask echo !ask echo chained", "everyone")
@@ -128,6 +149,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
         assert any("'payment'" in text for text in texts)
         asked = [one for one in messages(bob, chat) if one["name"] == "bob"]
         assert all([r["count"] for r in one["reactions"]] == [1] for one in asked)
+        revoke(alice, made["id"], bot)
     finally:
         for program in programs:
             program.end()

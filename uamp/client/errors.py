@@ -30,7 +30,7 @@ class ClientError(Exception):
         self.message = message
         self.code = code
         self.details = dict(details or {})
-        self.what_to_do = what_to_do or _remedy(code)
+        self.what_to_do = what_to_do or _remedy(code, self.retry_after)
 
     @property
     def retry_after(self) -> float | None:
@@ -204,11 +204,15 @@ def _kind_of(code: str) -> type[ClientError] | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if code.endswith(suffix)), None)
 
 
-def _remedy(code: str) -> str:
-    """Return the remedy for a code from the table of the protocol."""
+def _remedy(code: str, retry_after: float | None) -> str:
+    """Return the remedy for a code from the table of the protocol, as a sentence for people."""
     remedies = {str(row.code): row.what_to_do for row in ERROR_CODES.values()}
     if code == "unauthorized":
         return (
             "Create a key on the page /account; on the command line, save it with `uamp keys add`."
         )
-    return remedies.get(code, "")
+    if retry_after is None:
+        seconds = "a few seconds"
+    else:
+        seconds = "1 second" if retry_after == 1 else f"{retry_after:g} seconds"
+    return remedies.get(code, "").replace("details.retry_after seconds", seconds)

@@ -28,7 +28,7 @@ _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADER: Final = re.compile(rb"\beyJ[A-Za-z0-9_-]{10,300}(?=\.eyJ)")
 _FORMS: Final = (
     (
-        re.compile(r"/chats/([A-Za-z0-9_-]{1,40})"),
+        re.compile(r"(?:/api/v1)?/chats/([A-Za-z0-9_-]{1,40})"),
         r"/api/v1/chats/\1/export?format=ndjson&log=true",
     ),
     (

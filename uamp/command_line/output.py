@@ -61,7 +61,7 @@ def print_error(error: ClientError, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode(value).decode(), err=True)
         return
     click.echo(f"uamp: {printable(error.message)}", err=True)
-    if remedy:
+    if remedy and remedy not in error.message:
         click.echo(f"      {printable(remedy)}", err=True)
 
 

@@ -89,6 +89,10 @@ def test_a_url_is_verified_with_the_published_keys(
     ("url", "address"),
     [
         ("https://a.example/chats/chat_1", "/api/v1/chats/chat_1/export?format=ndjson&log=true"),
+        (
+            "https://a.example/api/v1/chats/chat_1",
+            "/api/v1/chats/chat_1/export?format=ndjson&log=true",
+        ),
         ("https://a.example/chats/chat_1#m", "/api/v1/chats/chat_1/export?format=ndjson&log=true"),
         ("https://a.example/api/v1/messages/msg_1/", "/api/v1/messages/msg_1?expand=signature"),
         ("https://a.example/api/v1/messages/msg_1/proof", "/api/v1/messages/msg_1/proof"),

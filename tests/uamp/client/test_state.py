@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
 from uamp.client.errors import (
+    ClientError,
     ExportCutError,
     InvalidRequestError,
     OutcomeUnknownError,
@@ -196,3 +198,16 @@ def test_an_export_is_whole_or_it_is_said_where_it_is_not() -> None:
         check_export([LINES[1]])
     with pytest.raises(ExportCutError, match="continues after its last line"):
         check_export([LINES[0], b'{"type":"end","count":0,"sha256":""}\n', LINES[1]])
+
+
+@pytest.mark.parametrize(
+    ("details", "remedy"),
+    [
+        ({"retry_after": 3}, "Try again after 3 seconds."),
+        ({}, "Try again after a few seconds."),
+    ],
+)
+def test_a_remedy_names_the_seconds_that_the_server_asks_for(
+    details: dict[str, Any], remedy: str
+) -> None:
+    assert ClientError("offline", code="agent_offline", details=details).what_to_do == remedy
