@@ -31,6 +31,7 @@ _DATABASE_SIGNS: Final = (
     "database or disk is full",
     "attempt to write a readonly database",
     "No space left on device",
+    "unable to open database file",
 )
 
 
@@ -64,7 +65,10 @@ def main() -> None:
         text = _operators_error(error)
         if text is None or "--traceback" in arguments:
             raise
-        sys.exit(f"{text}. DATA_DIR and DATABASE_URL choose where the server writes.")
+        sys.exit(
+            f"{text}. DATA_DIR and DATABASE_URL choose where the server writes: it needs room"
+            " there, and files that its user owns."
+        )
 
 
 def program_name() -> str:

@@ -20,6 +20,7 @@ import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command, get_commands
+from django.db import OperationalError, connection
 
 from audit_app.models import AuditRecord
 from sessions_app.models import ApiKey
@@ -34,9 +35,12 @@ from tests.uamp_project.serving import (
     until,
 )
 from uamp_project import command
+from uamp_project.management.migrated import require_migrations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pytest_django import Settings
 
 __all__ = ["data_dir"]
 
@@ -119,12 +123,13 @@ def test_user_refuses_what_cannot_be_an_account(
 
 
 @pytest.mark.any_database
-def test_up_refuses_a_taken_port_before_it_prepares_anything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["up", "web"])
+def test_a_taken_port_is_refused_before_anything_is_prepared(name: str, tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        done = manage("up", "--port", str(port), data_dir=tmp_path)
+        done = manage(name, "--port", str(port), data_dir=tmp_path)
 
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in done.stderr
@@ -273,11 +278,15 @@ def test_worker_runs_named_queues_until_it_is_terminated(data_dir: Path) -> None
             OSError(28, "No space left on device", "/data/x"),
             "/data/x: No space left on device. DATA",
         ),
+        (
+            OperationalError("unable to open database file"),
+            "unable to open database file. DATA_DIR",
+        ),
         (OSError(30, "Read-only file system"), "the disk: Read-only file system. DATA_DIR"),
     ],
 )
 def test_a_disk_that_cannot_be_written_is_one_line(
-    error: OSError, line: str, monkeypatch: pytest.MonkeyPatch
+    error: Exception, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: list[str]) -> None:
         raise error
@@ -287,8 +296,21 @@ def test_a_disk_that_cannot_be_written_is_one_line(
     with pytest.raises(SystemExit, match=line):
         command.main()
     monkeypatch.setattr(sys, "argv", ["manage.py", "migrate", "--traceback"])
-    with pytest.raises(OSError, match=os.strerror(error.errno or 0)):
+    with pytest.raises(type(error)):
         command.main()
+
+
+def test_a_database_of_another_user_is_refused(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write to every file, so that nothing shows here but the refusal."""
+    path = tmp_path / "db.sqlite3"
+    path.touch()
+    monkeypatch.setattr(connection, "vendor", "sqlite")
+    monkeypatch.setitem(settings.DATABASES["default"], "NAME", path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(CommandError, match=r"make this user the owner of all files in it"):
+        require_migrations()
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """The arguments of serving commands: the address, and whether workers run here."""
 
 import os
+import socket
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
 from typing import Any, Final
+
+from django.core.management.base import CommandError
 
 from uamp_project.settings.environment import integer
 
@@ -32,6 +35,24 @@ def port_of(options: Mapping[str, Any]) -> int:
     """Return the port from the arguments or PORT."""
     port: int | None = options["port"]
     return integer("PORT", 8000, most=PORT_LIMIT) if port is None else port
+
+
+def require_free(host: str, port: int) -> None:
+    """Raise CommandError if another program listens there, before anything is prepared."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        raise CommandError(
+            f"cannot listen on {host} port {port}: {error.strerror or error}."
+            f" PORT and HOST choose another, for example PORT={_another(port)}"
+        ) from error
+
+
+def _another(port: int) -> int:
+    return port + 1 if port < PORT_LIMIT else port - 1
 
 
 def _port(text: str) -> int:

@@ -1,6 +1,7 @@
 """Migrations before a command: all required, none of a newer server, applied by one process."""
 
 import fcntl
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,13 @@ _WAIT_SECONDS: Final = 0.5
 
 
 def require_migrations() -> None:
-    """Raise CommandError if the database does not answer or migrations are missing."""
+    """Raise CommandError if the database is silent, read-only, or lacks migrations."""
+    path = settings.DATABASES["default"]["NAME"]
+    if connection.vendor == "sqlite" and Path(path).exists() and not os.access(path, os.W_OK):
+        raise CommandError(
+            f"this user cannot write to the database {path}: run the command as the owner of"
+            " DATA_DIR, or make this user the owner of all files in it"
+        )
     try:
         missing = health.missing_migrations()
     except DatabaseError as error:

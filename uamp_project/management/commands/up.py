@@ -1,7 +1,6 @@
 """`manage.py up`: bring the database up to date, then serve."""
 
 import os
-import socket
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -13,7 +12,7 @@ from django.db import connections
 
 from uamp_project import health
 from uamp_project.command import program_name
-from uamp_project.management.listening import add_arguments, port_of
+from uamp_project.management.listening import add_arguments, port_of, require_free
 from uamp_project.management.migrated import alone, refuse_newer_database
 
 
@@ -37,7 +36,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         """Prepare the database, and replace this process by the server."""
         host, port = options["host"], port_of(options)
-        _require_free(host, port)
+        require_free(host, port)
         with alone(lambda: self._say("Waiting for another process that migrates ...")):
             refuse_newer_database()
             if health.missing_migrations():
@@ -73,21 +72,3 @@ def _program() -> tuple[str, ...]:
     if program_name() == "uamp-server":
         return ("-m", "uamp_project.command")
     return (sys.argv[0],)
-
-
-def _require_free(host: str, port: int) -> None:
-    """Raise CommandError if another program listens there, before anything is prepared."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-    except OSError as error:
-        raise CommandError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}."
-            f" PORT and HOST choose another, for example PORT={_another(port)}"
-        ) from error
-
-
-def _another(port: int) -> int:
-    return port + 1 if port < 65535 else port - 1  # noqa: PLR2004 the last one there is

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from uamp_project.first_start.token import setup_path
-from uamp_project.management.listening import add_address_arguments, port_of
+from uamp_project.management.listening import add_address_arguments, port_of, require_free
 from uamp_project.management.migrated import require_migrations
 
 CONNECTIONS: Final = 5000
@@ -36,13 +36,15 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Replace this process by uvicorn."""
+        host, port = options["host"], port_of(options)
+        require_free(host, port)
         require_migrations()
         if (setup := setup_path()) is not None:
             address = settings.UAMP_ISSUER.rstrip("/")
             self.stdout.write(f"Create the first account: {address}{setup}")
             self.stdout.flush()
         arguments = [
-            *("--host", options["host"], "--port", str(port_of(options))),
+            *("--host", host, "--port", str(port)),
             *("--limit-concurrency", str(options["connections"])),
             *("--http", f"{_PROTOCOLS}:HttpProtocol", "--ws", f"{_PROTOCOLS}:WebSocketProtocol"),
         ]
