@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from functools import wraps
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.contrib import messages
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.contrib.admin.apps import AdminConfig
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import path
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from django.http import HttpRequest, HttpResponse
-    from django.template.response import TemplateResponse
 
 # The lists by subject; those without a section are internals and shown last.
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -90,7 +92,10 @@ class OperatorsSite(AdminSite):
             if self.has_permission(request) and (way := _detour(request)) is not None:
                 return way
             if "%00" not in request.META.get("QUERY_STRING", ""):
-                return shown(request, *args, **kwargs)
+                try:
+                    return shown(request, *args, **kwargs)
+                except PermissionDenied:
+                    return self._forbidden(request)
             kept = request.GET.copy()
             for name, values in request.GET.lists():
                 kept.setlist(name, [value for value in values if NUL not in name + value])
@@ -98,6 +103,13 @@ class OperatorsSite(AdminSite):
             return HttpResponseRedirect(f"{request.path}?{kept.urlencode()}")
 
         return checked
+
+    def _forbidden(self, request: HttpRequest) -> HttpResponse:
+        """Return the page of a refusal, which says who can grant the right."""
+        if not self.has_permission(request):
+            raise PermissionDenied
+        context = {**self.each_context(request), "title": "Not allowed"}
+        return TemplateResponse(request, "admin/403.html", context, status=HTTPStatus.FORBIDDEN)
 
     def _async_view(
         self, view: Callable[..., Awaitable[HttpResponse]]

@@ -79,19 +79,12 @@ class AgentAdmin(AuditedAdmin):
                 ]
             },
         ),
+        ("Key", {"fields": ["key", "has_key", "remove_key"]}),
         (
             "Remote agent",
             {
                 "description": "Remote agents only. <em>Model</em> is its name on its server.",
-                "fields": [
-                    "url",
-                    "protocol",
-                    "key",
-                    "has_key",
-                    "remove_key",
-                    "found_there",
-                    "health",
-                ],
+                "fields": ["url", "protocol", "found_there", "health"],
             },
         ),
         (
@@ -111,7 +104,7 @@ class AgentAdmin(AuditedAdmin):
 
     @admin.display(description="key stored", boolean=True)
     def has_key(self, agent: Agent) -> bool:
-        """Return whether a key is stored for a remote agent."""
+        """Return whether a key of its model or its server is stored."""
         return bool(agent.secret)
 
     @admin.display(description="health")

@@ -253,7 +253,8 @@ def revoke_key(
     with transaction.atomic():
         ended = _all_in_force().filter(pk=key.pk).update(revoked_at=timezone.now())
         if ended:
-            record(by, AuditAction.KEY_REVOKED, key, reason=reason, address=address)
+            detail = f"{key.prefix}… of {key.user} ({key.name or 'unnamed'})"
+            record(by, AuditAction.KEY_REVOKED, key, reason=reason, address=address, detail=detail)
     return bool(ended)
 
 

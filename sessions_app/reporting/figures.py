@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from payments_app.selectors import LedgerHealth
 
 FIGURES_SECONDS: Final = 60
-KEY: Final = "sessions:figures:3"
+KEY: Final = "sessions:figures:4"
 MOST: Final = 1_000
 """The most rows that any count of this page reads."""
 ERROR_HOURS: Final = 24

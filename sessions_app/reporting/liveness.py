@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class QueueFigures:
     """A queue: its live workers, the last beat of any, and its waiting work, if rows count it.
 
-    `oldest` is when the oldest waiting row was due.
+    `oldest` is when the oldest waiting row was due. A queue that `is_off` gets no work, by the
+    settings.
     """
 
     name: str
@@ -31,6 +32,7 @@ class QueueFigures:
     seen_at: datetime | None
     waiting: int | None
     oldest: datetime | None
+    is_off: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ def read_liveness(now: datetime, most: int) -> Liveness:
             "due_at",
         ),
     }
+    has_readings = settings.UAMP_LINK_CARDS or settings.UAMP_TRANSCRIPTION_URL
     queues = []
     for queue in settings.CELERY_TASK_QUEUES:
         workers = [row for row in alive if queue.name in row.queues]
@@ -81,6 +84,7 @@ def read_liveness(now: datetime, most: int) -> Liveness:
                 seen_at=workers[0].seen_at if workers else None,
                 waiting=waiting,
                 oldest=oldest,
+                is_off=queue.name == "readings" and not has_readings,
             )
         )
     return Liveness(

@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from audit_app.models import AuditRecord
 from chat_app.models import Content, ContentUse, LinkCard, Upload
 from chat_app.models.transcripts import Transcript
-from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.access.auth import create_api_key
+from sessions_app.access.keys import revoke_key
+from sessions_app.models import ApiKey, Webhook, WebhookDelivery
 from tests import factories
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
     from django.db.models import Model
+    from pytest_django.fixtures import Settings
 
     from sessions_app.models import ToolCall
 
@@ -147,3 +152,28 @@ def test_support_sees_the_kind_of_a_failed_call_and_that_its_words_are_hidden() 
     assert "raised KeyError" in everything
     assert NAME in everything
     assert "Hidden: " not in everything + auditor.get(of_chat).content.decode()
+
+
+def test_a_refused_page_says_who_can_grant_the_right() -> None:
+    response = staff("Support").get(reverse("admin:payments_app_transfer_changelist"))
+    assert response.status_code == 403
+    assert "A superuser can give it a role or a right" in response.content.decode()
+    assert 'class="site-menu"' in response.content.decode()
+
+
+def test_a_revoked_key_is_named_in_the_audit() -> None:
+    create_api_key(factories.user("ada"), name="ci")
+    key = ApiKey.objects.get()
+    assert revoke_key(key, by=factories.superuser(), reason="it leaked")
+    detail = AuditRecord.objects.get(action="key.revoked").detail
+    assert detail == f"{key.prefix}… of ada (ci)"
+
+
+def test_a_queue_without_a_use_is_not_said_to_lack_workers(settings: Settings) -> None:
+    client = staff("Support")
+    for is_used, said in ((True, "<td>none</td>"), (False, "<td>not used</td>")):
+        settings.UAMP_LINK_CARDS, settings.UAMP_TRANSCRIPTION_URL = is_used, ""
+        cache.clear()
+        row = client.get("/admin/").content.decode().split('<th scope="row">readings</th>')[1]
+        assert row.startswith(said)
+    cache.clear()
