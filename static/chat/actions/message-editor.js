@@ -62,7 +62,7 @@ class MessageEditor extends View {
           mayAskEdited(this.entry)
             ? html`<button
                 type="button"
-                class="button editor-again"
+                class="button"
                 ?disabled=${this._isBusy}
                 data-testid="save-and-ask"
                 @click=${() => this._askAgain()}

@@ -115,8 +115,8 @@ class CallBar extends View {
         type="button"
         class="icon-button"
         aria-pressed=${String(isAloud)}
-        aria-label=${gettext("Ring aloud")}
-        title=${gettext("Ring aloud on this device")}
+        aria-label=${gettext("Ring out loud")}
+        title=${gettext("Ring out loud on this device")}
         @click=${() => this._ringAloud(!isAloud)}
       >
         ${glyph("bell")}

@@ -87,12 +87,12 @@ export class PeoplePicker extends View {
       />
       <h3>${gettext("People")}</h3>
       ${this._list(gettext("People"), this._people, people, () => this._readPeople())}
-      <h3>
-        ${gettext("Agents")}${
-          this._agents
-            ? html`<span class="visually-hidden">, </span><span class="picker-count">${count}</span>`
-            : nothing
+      <h3
+        aria-label=${
+          this._agents ? interpolate(gettext("Agents, %(count)s"), { count }) : gettext("Agents")
         }
+      >
+        ${gettext("Agents")}<span class="picker-count">${this._agents ? count : ""}</span>
       </h3>
       ${this._list(gettext("Agents"), this._agents, agents, () => this._readAgents())}
       <a class="button button-quiet" href="/account/agents">${gettext("Connect your own agent")}</a>

@@ -1,4 +1,4 @@
-import{a as ct,b as X,d as Ce,g as Ae,h as Oe,i as Te,j as qe,k as Ie,l as Re,m as Le,n as Me,o as ht,p as Z,q as Ne,u as De}from"./chunk-CCES73XE.js";import{a as J,b as $e,c as ye}from"./chunk-GW4UTI4J.js";import{$a as Se,B as z,Ba as fe,C as re,D as A,E as ne,Ja as Q,Ka as _e,O as le,Oa as ge,P as ce,Pa as be,Sa as we,T as he,U as de,V as P,W as v,Wa as ve,Xa as ke,Y as f,Ya as xe,Z as ue,Za as U,_ as I,ab as W,b as se,ba as O,c as s,ca as y,d as M,e as d,ea as p,fa as pe,fb as Ee,h as K,ha as a,i as H,ia as h,j as Y,ja as R,m as $,na as b,oa as S,pa as x,ra as _,sa as u,t as ie,ta as T,u as C,ua as G,va as me,w as oe,wa as q,x as j,z as ae}from"./chunk-Y7R7N2XZ.js";var dt=6,ut=class extends _{static properties={_entry:{state:!0},_wanted:{state:!0}};constructor(){super(),this._entry=null,this._take=null,this._wanted="",this._origin=null}get _box(){return this.firstElementChild}render(){let t=ct(this._wanted);return a`<div
+import{a as ct,b as X,d as Ce,g as Ae,h as Oe,i as Te,j as qe,k as Ie,l as Re,m as Le,n as Me,o as ht,p as Z,q as Ne,u as De}from"./chunk-CCES73XE.js";import{a as J,b as $e,c as ye}from"./chunk-Y7RVC3IO.js";import{$a as Se,B as z,Ba as fe,C as re,D as A,E as ne,Ja as Q,Ka as _e,O as le,Oa as ge,P as ce,Pa as be,Sa as we,T as he,U as de,V as P,W as v,Wa as ve,Xa as ke,Y as f,Ya as xe,Z as ue,Za as U,_ as I,ab as W,b as se,ba as O,c as s,ca as y,d as M,e as d,ea as p,fa as pe,fb as Ee,h as K,ha as a,i as H,ia as h,j as Y,ja as R,m as $,na as b,oa as S,pa as x,ra as _,sa as u,t as ie,ta as T,u as C,ua as G,va as me,w as oe,wa as q,x as j,z as ae}from"./chunk-Y7R7N2XZ.js";var dt=6,ut=class extends _{static properties={_entry:{state:!0},_wanted:{state:!0}};constructor(){super(),this._entry=null,this._take=null,this._wanted="",this._origin=null}get _box(){return this.firstElementChild}render(){let t=ct(this._wanted);return a`<div
       class="menu emoji-picker"
       popover="auto"
       role="dialog"
@@ -828,8 +828,10 @@ ${c}</pre>`:h}
       />
       <h3>${s("People")}</h3>
       ${this._list(s("People"),this._people,o,()=>this._readPeople())}
-      <h3>
-        ${s("Agents")}${this._agents?a`<span class="visually-hidden">, </span><span class="picker-count">${l}</span>`:h}
+      <h3
+        aria-label=${this._agents?d(s("Agents, %(count)s"),{count:l}):s("Agents")}
+      >
+        ${s("Agents")}<span class="picker-count">${this._agents?l:""}</span>
       </h3>
       ${this._list(s("Agents"),this._agents,n,()=>this._readAgents())}
       <a class="button button-quiet" href="/account/agents">${s("Connect your own agent")}</a>

@@ -210,7 +210,7 @@ ${r}`,i=Ve.get(n);if(i){Ca(e,i);return}Ve.has(n)&&!kt.has(n)||(kt.has(n)||(kt.se
         <span class="editor-keys">${p("Enter saves, Escape cancels")}</span>
         ${xs(this.entry)?y`<button
                 type="button"
-                class="button editor-again"
+                class="button"
                 ?disabled=${this._isBusy}
                 data-testid="save-and-ask"
                 @click=${()=>this._askAgain()}
