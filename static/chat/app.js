@@ -344,6 +344,8 @@ class ChatApp extends HTMLElement {
   /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.key !== "Escape" || event.defaultPrevented) return;
+    // The dialog closes, and what is behind it stays open.
+    if (/** @type {Element} */ (event.target).closest("dialog[open]")) return;
     if (!isWide.matches && !this._members.hidden) {
       if (this._members.contains(document.activeElement))
         /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
