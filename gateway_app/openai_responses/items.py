@@ -34,6 +34,7 @@ _NEEDED: Final = {
     "custom_tool_call": ("call_id", "name", "input"),
     "custom_tool_call_output": ("call_id", "output"),
     "reasoning": (),
+    "compaction": ("encrypted_content",),
     "item_reference": ("id",),
 }
 
@@ -70,6 +71,7 @@ class InputItem(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str | None = None
     input: str | None = None
     output: str | _Parts | None = None
+    encrypted_content: str | None = None
 
     @property
     def kind(self) -> str:
@@ -121,6 +123,8 @@ def messages_of(
                 raise refused(
                     at, f"There is no item {item.id!r} of yours.", ErrorCode.CONTENT_NOT_FOUND
                 )
+            case "compaction":
+                raise unsupported(at, "A chat keeps its conversation whole. Leave the item out.")
         answered = _ANSWERED.fullmatch(item.id or "")
         if answered and (item.kind in _CALLS or item.role == "assistant"):
             number = after + len(messages) - 1

@@ -133,7 +133,10 @@ _REFUSED: Final[Refused] = {
         ({}, {"completion_window": "soonest"}),
         "Background work starts at once. Leave it out.",
     ),
-    "context_management": (([],), "Conversations are not compacted. Leave it out."),
+    "context_management": (
+        ([],),
+        "Nothing is compacted during an answer. Use POST /responses/compact.",
+    ),
     "max_tool_calls": ((), "An agent has its own limit of steps. Leave it out."),
     "moderation": ((), "Requests are not moderated. Leave it out."),
     "prompt": ((), "There are no prompt templates. Send instructions and input."),

@@ -9,6 +9,7 @@ import msgspec
 
 import uamp
 from gateway_app.openai.errors import refused
+from gateway_app.openai_responses.compaction import messages_of_user, opened
 from gateway_app.openai_responses.items import InputItem
 from gateway_app.openai_responses.output import input_items, response_of, shown_request
 from gateway_app.openai_responses.read import turn_of
@@ -135,6 +136,15 @@ class ResponsesService:
         """Return the input items of a response, oldest first."""
         return input_items(stored, self._reader.link_in(stored.chat_id))
 
+    async def questions(self, body: ResponsesRequest) -> list[Shown]:
+        """Return the user's messages of a request and of the response that it continues."""
+        before: list[Shown] = []
+        if body.previous_response_id is not None:
+            previous = await self._found(body.previous_response_id)
+            before = [] if previous is None else self.input_items(previous)
+        asked = [item for item in before if item.get("role") == "user"]
+        return [*asked, *messages_of_user(body.items)]
+
     async def _found(self, response_id: str) -> StoredResponse | None:
         """Return a response that its client asked to store; None for any other."""
         if not _RESPONSE_ID.fullmatch(response_id):
@@ -143,7 +153,7 @@ class ResponsesService:
         return stored if stored is not None and stored.extension.get("store") else None
 
     async def _resolved(self, items: Iterable[InputItem]) -> tuple[InputItem, ...]:
-        """Replace references with the items of stored answers that they name."""
+        """Replace references and summaries by the items and messages that they stand for."""
         items = tuple(items)
         named = {item.id or "" for item in items if item.kind == "item_reference"}
         responses = {response_of(id_) for id_ in named}
@@ -166,6 +176,6 @@ class ResponsesService:
                     ErrorCode.EVENT_TOO_LARGE,
                 )
         return tuple(
-            known.get(item.id or "", item) if item.kind == "item_reference" else item
+            known.get(item.id or "", item) if item.kind == "item_reference" else opened(item)
             for item in items
         )

@@ -13,6 +13,7 @@ from gateway_app.doors.responses import ResponseReader
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
 from gateway_app.openai.errors import refused, unsupported
 from gateway_app.openai.refusals import demand, refusal, unanswered, whole_answer
+from gateway_app.openai_responses.compaction import compacted, summary_request
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
 from gateway_app.shapes.appended_text import TextReplacedError
@@ -108,18 +109,24 @@ async def input_tokens(request: HttpRequest, name: str = "") -> HttpResponseBase
 
 
 @dialect_view(refusal, "POST", protocol=TRANSPORT)
-async def compact(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Refuse to compact a conversation: its opaque summary would be of no use elsewhere."""
-    del name
-    error = RemoteProtocolError(
-        ErrorCode.INVALID_EVENT,
-        "Conversations are not compacted here: the server keeps them whole. Continue with"
-        " `previous_response_id` or `conversation`.",
-        details={"openai_code": "unknown_url"},
-    )
-    answer = refusal(request, error)
-    answer.status_code = 404
-    return answer
+async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
+    """Have the agent summarise a conversation, and return the items that stand for it."""
+    body = read_body(request, ResponsesRequest)
+    check(body)
+    exchange = await Exchange.of(request, TRANSPORT, demand_body=demand)
+    try:
+        service = _service(request, exchange, name)
+        kept = await service.questions(body)
+        await exchange.begin(await service.turn(summary_request(body), None))
+        shown = compacted(exchange.response_id, await whole_answer(exchange), kept=kept)
+        headers = exchange.headers
+    except RemoteProtocolError as error:
+        return await exchange.refuse(refusal(request, error))
+    except BaseException:
+        await exchange.close()
+        raise
+    await exchange.close()
+    return _json(shown, headers)
 
 
 @dialect_view(refusal, "GET", "HEAD", "DELETE", protocol=TRANSPORT)

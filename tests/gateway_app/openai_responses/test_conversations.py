@@ -180,11 +180,3 @@ def test_a_key_that_may_not_pay_takes_no_agent_in_that_others_pay_for(
     assert "payments:write" in refused.json()["error"]["message"]
     assert not Participant.objects.filter(chat=chat_id, agent__isnull=False).exists()
     assert not Response.objects.exists()
-
-
-def test_conversations_are_not_compacted(web: httpx.Client, alice: Person) -> None:
-    body = {"model": "echo", "input": "a"}
-    answer = web.post("/v1/responses/compact", json=body, headers=alice.headers)
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"]) == (404, "unknown_url")
-    assert "previous_response_id" in error["message"]
