@@ -25,10 +25,13 @@ OPENING_AT_ONCE = 32
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonOrder:
-    """`daemons` sockets spread over `ports`, each with `agents` agents named after `prefix`."""
+    """`daemons` sockets spread over `ports`, each with `agents` agents named after `prefix`.
+
+    `tokens` has a token for the agents of each daemon.
+    """
 
     ports: list[int]
-    token: str
+    tokens: list[str]
     prefix: str = "bench"
     daemons: int = 1
     agents: int = 1
@@ -77,7 +80,7 @@ class Crowd:
 
     async def _register(self, socket: Any, number: int, agent: int) -> None:
         order = self._order
-        session = {"agent": f"{order.prefix}-{number}-{agent}", "token": order.token}
+        session = {"agent": f"{order.prefix}-{number}-{agent}", "token": order.tokens[number]}
         event = {"type": "session.create", "event_id": f"{number}-{agent}", "session": session}
         await socket.send(json.dumps(event))
         while True:

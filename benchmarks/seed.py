@@ -78,6 +78,10 @@ def main() -> None:
         "chats": chats,
         "room": room,
         "rooms": rooms,
+        "connected": {
+            prefix: [_daemon_token(user, f"{prefix}-{number}", agents) for number in range(daemons)]
+            for prefix, daemons, agents in plan["connected"]
+        },
         "members": [auth.create_api_key(person, name="bench") for person in people],
     }
     (folder / "seed.json").write_text(json.dumps(seed))
@@ -118,6 +122,24 @@ def _make_agents(plan: dict[str, Any], user: User) -> None:
     )
     most = Money.parse("1", "USD")
     Approval.objects.create(user_id=user.pk, agent_id=paid.pk, asset=most.asset, up_to=most.amount)
+
+
+def _daemon_token(user: User, name: str, count: int) -> str:
+    """Create the agents of a daemon, and return the token that registers them."""
+    made = Agent.objects.bulk_create(
+        [Agent(name=f"{name}-{number}", kind="connected", owner=user) for number in range(count)]
+    )
+    secret = sessions.ApiKey.make_secret()
+    prefix, sha256 = sessions.ApiKey.split_secret(secret)
+    sessions.ApiKey.objects.create(
+        user=user,
+        name=name,
+        prefix=prefix,
+        sha256=sha256,
+        scopes=["agents:connect"],
+        agents=[agent.pk for agent in made],
+    )
+    return secret
 
 
 def _long_chat(user: User, agent: Agent, count: int) -> str:

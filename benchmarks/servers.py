@@ -63,7 +63,8 @@ class SeedPlan:
     number of messages of other people, which come with events, answers and sessions. `members` is
     the number of people in a shared chat, the room, with the agent `room_agent`, or of those who
     have yet to join it. With `room_size`, as many share a room each, where the agent answers when
-    it is mentioned.
+    it is mentioned. `connected` are agents of daemons: a prefix of their names, the number of
+    daemons, and the number of agents of each.
     """
 
     agents: Sequence[Mapping[str, Any]] = ()
@@ -73,6 +74,7 @@ class SeedPlan:
     have_joined: bool = True
     room_agent: str = ""
     room_size: int = 0
+    connected: Sequence[tuple[str, int, int]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,7 @@ class Data:
     room: str
     rooms: Sequence[str]
     members: Sequence[str]
+    connected: Mapping[str, Sequence[str]]
     backends: Backends | None
 
 
@@ -193,6 +196,7 @@ def _seeded(
         room=seed["room"],
         rooms=seed["rooms"],
         members=seed["members"],
+        connected=seed["connected"],
         backends=backends,
     )
 

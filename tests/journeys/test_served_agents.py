@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from tests.client import TERMINAL, output_text, text_of
@@ -33,14 +34,27 @@ def cluster(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def serve(
     cluster: Cluster, folder: Path, names: list[str], *options: str, token: str = ""
 ) -> ServedAgent:
-    """Serve alice's agents at the first server, with her key unless a token is given."""
+    """Serve alice's agents at the first server, with a token for each unless one is given."""
     (folder / "my_agent.py").write_text(COUNTING)
-    token = token or cluster.product.people["alice"]["api_key"]
+    token = token or " ".join(connect_token(cluster, name) for name in names)
     named = " ".join(f"--name {name}" for name in names)
     places = " ".join(["my_agent:agent"] * len(names))
     address = f"ws://127.0.0.1:{cluster.ports[0]}"
     command = f"python -m uap serve {places} --connect {address} {named} {' '.join(options)}"
     return ServedAgent(folder, PYTHON, command, UAMP_CONNECT_TOKEN=token, PYTHONPATH=str(ROOT))
+
+
+def connect_token(cluster: Cluster, name: str) -> str:
+    """Create a connect token of alice, who takes the name."""
+    key = cluster.product.people["alice"]["api_key"]
+    answer = httpx.post(
+        f"http://127.0.0.1:{cluster.ports[1]}/api/v1/connect-tokens",
+        json={"agent": name},
+        headers={"Authorization": f"Bearer {key}"},
+        trust_env=False,
+    )
+    secret: str = answer.raise_for_status().json()["secret"]
+    return secret
 
 
 def talk(client: UampClient, agent: str) -> None:
@@ -127,6 +141,7 @@ def test_a_refused_token_ends_the_daemon(cluster: Cluster, tmp_path: Path, token
 
 
 def test_the_name_of_another_agent_is_refused(cluster: Cluster, tmp_path: Path) -> None:
-    with serve(cluster, tmp_path, ["echo"]) as daemon:
+    token = connect_token(cluster, "own-name")
+    with serve(cluster, tmp_path, ["echo"], token=token) as daemon:
         assert daemon.process.wait(timeout=60) == 3
         assert "may not register" in daemon.log

@@ -58,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with results.Results("connected", chosen.results) as kept, ExitStack() as stack:
         (database,) = results.databases_of(chosen)
         ports = [servers.free_port(), servers.free_port()]
-        plan = servers.SeedPlan(agents=_remote_agents(ports[1]))
+        plan = servers.SeedPlan(
+            agents=_remote_agents(ports[1]), connected=[("here", 1, 1), ("away", 1, 1)]
+        )
         data = stack.enter_context(servers.prepared(database, plan, settings=settings))
         program = servers.of_ours(data)
         pair = [stack.enter_context(servers.serving(program, port)) for port in ports]
@@ -94,7 +96,8 @@ def _measure_turns(
         agents = {"hosted": AGENT, "daemon here": "here-0-0", "daemon elsewhere": "away-0-0"}
         agents |= {f"remote {protocol}": f"remote-{protocol}" for protocol in REMOTE}
         for prefix, server in (("here", here), ("away", elsewhere)):
-            order = DaemonOrder(ports=[server.port], token=data.token, prefix=prefix)
+            tokens = list(data.connected[prefix])
+            order = DaemonOrder(ports=[server.port], tokens=tokens, prefix=prefix)
             seconds_until(stack.enter_context(daemons(order)), "ready")
         cells = {}
         for kind in KINDS:

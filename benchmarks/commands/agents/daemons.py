@@ -85,11 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = settings_of(results.settings_of(chosen))
     with results.Results("daemons", chosen.results) as kept, ExitStack() as stack:
         (database,) = results.databases_of(chosen)
-        data = stack.enter_context(servers.prepared(database, settings=settings))
+        plan = servers.SeedPlan(connected=[("many", chosen.daemons, chosen.agents)])
+        data = stack.enter_context(servers.prepared(database, plan, settings=settings))
         ports = [servers.free_port(), servers.free_port()]
         order = DaemonOrder(
             ports=ports,
-            token=data.token,
+            tokens=list(data.connected["many"]),
             prefix="many",
             daemons=chosen.daemons,
             agents=chosen.agents,

@@ -1,6 +1,7 @@
 """The reference's daemon answers its clients, unchanged: `webagents_clients.py ORIGIN KEY`.
 
-`PortalConnectSkill` registers an agent of the key's person; `NLISkill` and `LLMProxySkill` ask it.
+`PortalConnectSkill` registers an agent of the key's person with a connect token; `NLISkill` and
+`LLMProxySkill` ask it.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 from webagents.agents.core.base_agent import (  # type: ignore[import-not-found]  # not in .venv
     BaseAgent,
 )
@@ -51,8 +53,12 @@ class Repeat(Skill):  # type: ignore[misc]  # see above
 async def main() -> None:
     """Connect the daemon, ask it twice, and print the answers."""
     agent = BaseAgent(name=NAME, instructions="Repeat.", skills={"repeat": Repeat()})
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with httpx.AsyncClient(base_url=ORIGIN, headers=headers, trust_env=False) as http:
+        made = await http.post("/api/v1/connect-tokens", json={"agent": NAME})
+    token = made.raise_for_status().json()["secret"]
     daemon = PortalConnectSkill(
-        {"portal_ws_url": SOCKET, "agents": [{"name": NAME, "token": KEY}], "autostart": False}
+        {"portal_ws_url": SOCKET, "agents": [{"name": NAME, "token": token}], "autostart": False}
     )
     daemon.set_agent_resolver({NAME: agent}.get)
     await daemon.start()
@@ -61,7 +67,6 @@ async def main() -> None:
             await asyncio.sleep(0.05)
 
     asker = NLISkill({"agent_base_url": ORIGIN})
-    headers = {"Authorization": f"Bearer {KEY}"}
     # What its tool calls, without the purchases around it.
     said = await asker._send_via_uamp(
         f"{ORIGIN}/agents/{NAME}", "hello there", headers, None, SECONDS
