@@ -41,6 +41,12 @@ _IDEMPOTENCY_KEY: Final = {
     "description": "The same request again has no second effect and gets the answer of the first,"
     " with `Idempotency-Replayed`; another one under the same key is refused (409).",
 }
+_PAYMENT_KEY: Final = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "schema": {"type": "string", "maxLength": 200},
+    "description": "The same as `idempotencyKey` in the body; two that differ are refused (400).",
+}
 
 
 def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -51,10 +57,20 @@ def add_common_parts(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             if method in _METHODS:
                 if method == "post" and name.startswith("/api/v1/"):
                     _add_key(operation)
+                if method == "post" and _has_key_in_body(operation, result["components"]):
+                    operation.setdefault("parameters", []).append(dict(_PAYMENT_KEY))
                 if method == "get" and not _is_untagged(name):
                     _add_tag(operation)
                 _add(operation, is_conditional="get" in path and method not in {"get", "post"})
     return result
+
+
+def _has_key_in_body(operation: dict[str, Any], components: dict[str, Any]) -> bool:
+    """Return whether the body may have the key of repeats, as that of a payment."""
+    content = operation.get("requestBody", {}).get("content", {})
+    schema = content.get("application/json", {}).get("schema", {})
+    named = components["schemas"].get(schema.get("$ref", "").rpartition("/")[2], schema)
+    return "idempotencyKey" in named.get("properties", {})
 
 
 def _is_untagged(path: str) -> bool:

@@ -20,15 +20,15 @@ operation names the scope that a key needs. What the caller may not see is a 404
 **Lists** are `{"object": "list", "data": […], "has_more", "next_cursor"}`: send
 `cursor=<next_cursor>` with the same path and filters. Unknown query parameters are refused.
 
-**Repeats.** Every POST below `/api/v1` takes an `Idempotency-Key`, so a request may be sent again
-after a timeout. Retry 429 and 503, and 409 with `Retry-After`, after that many seconds; other
-refusals stay the same.
+**Repeats.** Every POST below `/api/v1`, and of payments, takes an `Idempotency-Key`, so a request
+may be sent again after a timeout. Retry 429 and 503, and 409 with `Retry-After`, after that many
+seconds; other refusals stay the same.
 
 **Conditions.** A GET has an `ETag`: send it as `If-None-Match` to read only what changed, or as
 `If-Match` with a write to refuse it (412) if someone else changed the resource.
 
 **Refusals** are `application/problem+json` (RFC 9457). Branch on `code`; `/docs/problems` lists the
-codes.
+codes. A path answers other methods than its own with 405, and names its own in `Allow`.
 
 **Live.** `GET /api/v1/chats/{chat_id}/events` with `Accept: text/event-stream` streams a chat,
 and `GET /api/v1/chats` what happens in all of them. Ignore members and event types that you do not

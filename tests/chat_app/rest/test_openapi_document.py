@@ -31,6 +31,9 @@ def test_the_openapi_document_is_valid_and_says_everything(tmp_path: Path) -> No
     assert {"304", "404", "429", "503"} <= read.keys()
     assert {"ETag", "X-Request-ID", "RateLimit-Remaining"} <= read["200"]["headers"].keys()
     assert "304" not in document["paths"]["/api/payments/balance"]["get"]["responses"]
+    for path in ("/api/payments/tokens", "/api/payments/lock", "/api/v1/chats"):
+        names = [one.get("name") for one in document["paths"][path]["post"]["parameters"]]
+        assert names.count("Idempotency-Key") == 1, path
     operations = {
         operation["operationId"]: path
         for path, methods in document["paths"].items()

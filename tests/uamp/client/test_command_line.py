@@ -8,6 +8,7 @@ import re
 import signal
 import stat
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,12 +21,31 @@ from tests.programs import PROGRAM_SECONDS
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import ServerAddress
     from tests.uamp.client.installed import Installed
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+
+
+def test_the_first_example_of_the_readme(
+    demo: ServerAddress, alice: Person, installed: Installed
+) -> None:
+    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text()
+    (example,) = re.findall(
+        r"^```sh\npip install .*?\n(export .*?)^```$", readme, re.MULTILINE | re.DOTALL
+    )
+    example = example.replace("http://127.0.0.1:8000", demo.http).replace("uak_...", alice.key)
+
+    done = subprocess.run(  # noqa: S603 our own example
+        ["bash", "-eu", "-c", example],  # noqa: S607 the shell of the path
+        env=installed.environment(),
+        capture_output=True,
+        text=True,
+        timeout=PROGRAM_SECONDS,
+        check=False,
+    )
+
+    assert (done.stdout, done.stderr) == ("hello there\n", "")
 
 
 def test_a_person_saves_a_key_asks_exports_and_verifies(
