@@ -166,7 +166,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         fork = ChatOrigin.objects.filter(pk=chat.pk).first()
         if fork is None:
             return "-"
-        url = reverse("admin:chat_app_chatorigin_change", args=[fork.pk])
+        url = reverse("admin:chat_app_chatorigin_change", args=[quote(fork.pk)])
         return format_html('<a href="{}">{}</a>', url, fork.source_title or fork.source_message)
 
     @admin.display(description="forks")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.core.exceptions import ValidationError
 from django.forms.models import modelform_factory
 from django.urls import reverse
@@ -83,7 +84,7 @@ def test_the_options_of_a_connected_agent_are_checked(
 def test_the_page_lists_the_daemons_of_an_agent(admin_client: Client, settings: Settings) -> None:
     settings.UAMP_DAEMONS_PER_AGENT = DAEMONS + 1
     agent = Agent.objects.create(name="dials-in", kind="connected", owner=factories.user("owner"))
-    address = reverse("admin:agents_app_agent_change", args=[agent.pk])
+    address = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     assert "Not connected." in admin_client.get(address).content.decode()
     capabilities = Capabilities(id="<model>", provider="uap")
     for number in range(DAEMONS + 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -15,15 +16,26 @@ from django.urls import reverse
 from audit_app.models import AuditRecord
 from chat_app.admin.chats import TRANSCRIPT_EVENTS
 from chat_app.log import entries
-from chat_app.models import (
-    ChatEvent,
-)
+from chat_app.models import Chat, ChatEvent, ChatOrigin
 from tests import factories
 from tests.chat_app.admin.admin_rows import one_of_each, signed_in, staff, transcript
 
 pytestmark = pytest.mark.django_db
 
-pytestmark = pytest.mark.django_db
+
+def test_a_fork_links_to_its_origin_whatever_its_id_is() -> None:
+    """The admin reads `_22` in an address as a quotation mark, unless it is escaped."""
+    chat = Chat.objects.create(id=f"chat_22{'0' * 30}", kind="group")
+    ChatOrigin.objects.create(
+        chat=chat, source_title="Plans", source_message="m", messages=1, seq=2
+    )
+    client = signed_in(factories.superuser())
+
+    page = client.get(reverse("admin:chat_app_chat_change", args=[quote(chat.pk)]))
+    link = re.search(r'href="([^"]*/chatorigin/[^"]*/change/)"', page.content.decode())
+
+    assert link is not None
+    assert client.get(link[1]).status_code == 200
 
 
 def test_a_transcript_shows_what_was_said_and_done() -> None:
