@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jwt
 import pytest
+from django.contrib.admin.utils import quote
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
@@ -181,7 +182,7 @@ def test_an_operator_rotates_and_withdraws_with_a_reason() -> None:
     old = owner_keys.signing_key(OWNER)
     client = Client()
     client.force_login(factories.user("root", is_staff=True, is_superuser=True))
-    page = f"/admin/signing_app/publishedkey/{old.kid}"
+    page = f"/admin/signing_app/publishedkey/{quote(old.kid)}"
     shown = client.get(f"{page}/change/").content.decode()
     assert old.kid in shown
     assert PublishedKey.objects.get(pk=old.kid).secret not in shown

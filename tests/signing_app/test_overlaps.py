@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection
 from django.test import Client
@@ -177,7 +178,7 @@ def test_the_command_and_an_operator_announce_a_key(capsys: pytest.CaptureFixtur
     assert "already has a new key" in capsys.readouterr().out
     client = Client()
     client.force_login(factories.user("root", is_staff=True, is_superuser=True))
-    page = f"/admin/signing_app/publishedkey/{new}/operate/rotate/"
+    page = f"/admin/signing_app/publishedkey/{quote(new)}/operate/rotate/"
     client.post(page, {"reason": "a drill"})
     assert published_kids() == {old, new}
     pass_time(DAY)
