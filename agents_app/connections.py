@@ -124,6 +124,18 @@ def dead_processes() -> list[str]:
     return list(ProcessLease.objects.filter(lease_until__lte=Now()).values_list("pk", flat=True))
 
 
+def refuses_tools(agent_id: str) -> bool:
+    """Return whether an agent has daemons, and all announce that they do not call tools."""
+    found = AgentConnection.objects.filter(agent_id=agent_id).values_list("capabilities", flat=True)
+    announced = [_calls_tools(capabilities) for capabilities in found]
+    return bool(announced) and not any(announced)
+
+
+def _calls_tools(capabilities: object) -> bool:
+    tools = capabilities.get("tools") if isinstance(capabilities, dict) else None
+    return not isinstance(tools, dict) or tools.get("supports_tools") is not False
+
+
 def open_connection(
     process: str,
     agent_id: str,

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 import uamp
+from agents_app import connections
+from agents_app.models import AgentKind
 from agents_app.providers.options import VOICE
 from agents_app.runtime.tool_choice import refused_options
+from sessions_app import database
 from sessions_app.response.request import run_request
 from sessions_app.turn.targets import agent_spec
 from uamp import ErrorCode, RemoteProtocolError
@@ -17,6 +20,7 @@ from uamp import ErrorCode, RemoteProtocolError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from agents_app.selectors import AgentSpec
     from chat_app.members.membership import AgentMember
     from sessions_app.response.request import ResponseRequest
     from uamp import events as ev
@@ -53,18 +57,32 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
 async def check_taken(
     config: uamp.SessionConfig, overrides: ResponseRequest, targets: Iterable[AgentMember]
 ) -> None:
-    """Check that the models of all answering agents accept the options of the response.
+    """Check that all answering agents accept the options of the response and the client's tools.
 
     Raises RemoteProtocolError unsupported_parameter, which lists those refused.
     """
     request = run_request("", config, overrides, ())
-    if request.params.keys() <= _TAKEN:
+    has_options = not request.params.keys() <= _TAKEN
+    if not has_options and not request.tools:
         return
     for target in targets:
-        refused = refused_options(await agent_spec(target.agent_id), request)
+        spec = await agent_spec(target.agent_id)
+        if request.tools and spec.kind == AgentKind.CONNECTED:
+            await _check_daemons(spec)
+        refused = refused_options(spec, request) if has_options else []
         if refused:
             raise RemoteProtocolError(
                 ErrorCode.UNSUPPORTED_PARAMETER,
                 f"The model of {target.name} does not accept this: {', '.join(refused)}.",
                 details={"parameters": refused, "agent": target.name},
             )
+
+
+async def _check_daemons(spec: AgentSpec) -> None:
+    """Raise RemoteProtocolError if all daemons of an agent announce that they call no tools."""
+    if await database.run(connections.refuses_tools, spec.id):
+        raise RemoteProtocolError(
+            ErrorCode.UNSUPPORTED_PARAMETER,
+            f"{spec.name} is answered by a program that does not call the tools of clients.",
+            details={"parameters": ["tools"], "agent": spec.name},
+        )

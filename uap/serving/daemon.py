@@ -73,7 +73,8 @@ class ServedAgent:
             id=self.bot.model.model_id,
             provider=self.bot.model.provider,
             supports_streaming=True,
-            tools=ToolCapabilities(supports_tools=bool(self.bot.tools)),
+            # The model is offered the tools of the chat besides its own.
+            tools=ToolCapabilities(supports_tools=True),
         )
         return Registration(name=self.name, token=self.token, capabilities=capabilities)
 
