@@ -11,7 +11,7 @@ from agents_app.runtime.connected import claims as daemon_claims
 from sessions_app.models import Response, ToolCall
 from tests.client import TERMINAL, output_text, text_of, wait_until
 from tests.live_server import Person, shared_chat
-from tests.sessions_app.connected.daemons import Daemon, token_for, wait_for_daemons
+from tests.sessions_app.connected.daemons import Daemon, token_for
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -108,26 +108,6 @@ def test_thinking_progress_and_own_tools_are_shown(dial: Dial, alice: Person) ->
         assert shown in kinds, kinds
     output = frames[-1]["response"]["output"]
     assert [item["type"] for item in output] == ["thinking", "tool_call", "tool_result", "text"]
-
-
-def test_tools_of_a_client_are_refused_if_no_daemon_calls_tools(dial: Dial, alice: Person) -> None:
-    token = token_for(alice, "helper")
-    first = Daemon(dial())
-    first.register("helper", token, client_capabilities={"tools": {"supports_tools": False}})
-    tools = [{"type": "function", "function": {"name": "clock", "parameters": {}}}]
-    client = asker(dial, alice, session={"tools": tools})
-
-    client.ask("what time is it?")
-    error = client.until("session.error", "response.error")[-1]["error"]
-    assert (error["code"], error["details"]["parameters"]) == ("unsupported_parameter", ["tools"])
-
-    # One that does not announce it may call them.
-    second = Daemon(dial())
-    second.register("helper", token)
-    first.socket.close()
-    wait_for_daemons("helper", 1)
-    client.ask("what time is it?")
-    assert second.turn()["context"]["tools"]
 
 
 def test_a_daemon_calls_a_tool_of_the_client(dial: Dial, alice: Person) -> None:

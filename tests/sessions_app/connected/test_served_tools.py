@@ -1,4 +1,4 @@
-"""A daemon calls the tools of its agent's row: the server and workers run them, as for a model."""
+"""A daemon calls tools: its agent's, which the server and workers run, and a client's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents_app.models import Agent
 from sessions_app.models import ToolCall
 from tests.client import TERMINAL, WAIT_SECONDS, output_text, wait_until
 from tests.sessions_app.billing.paid_agents import pay, rich, wallet
-from tests.sessions_app.connected.daemons import Daemon, token_for
+from tests.sessions_app.connected.daemons import Daemon, token_for, wait_for_daemons
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,3 +146,24 @@ def test_a_daemon_that_is_lost_while_a_tool_runs_ends_the_answer(
     end = client.until(*TERMINAL)[-1]
     assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
     wait_until(lambda: not ToolCall.objects.filter(status__in=ToolCall.OPEN).exists())
+
+
+def test_tools_of_a_client_are_refused_if_no_daemon_calls_tools(dial: Dial, alice: Person) -> None:
+    token = token_for(alice, "helper")
+    first = Daemon(dial())
+    first.register("helper", token, client_capabilities={"tools": {"supports_tools": False}})
+    tools = [{"type": "function", "function": {"name": "clock", "parameters": {}}}]
+    client = dial(alice)
+    client.create_session(agent="helper", session={"tools": tools})
+
+    client.ask("what time is it?")
+    error = client.until("session.error", "response.error")[-1]["error"]
+    assert (error["code"], error["details"]["parameters"]) == ("unsupported_parameter", ["tools"])
+
+    # One that does not announce it may call them.
+    second = Daemon(dial())
+    second.register("helper", token)
+    first.socket.close()
+    wait_for_daemons("helper", 1)
+    client.ask("what time is it?")
+    assert second.turn()["context"]["tools"]
