@@ -292,7 +292,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "v1/models": {"GET": (E, None)},
     "models/{model_id}": {"GET": (O, None)},
     "responses": {"POST": (E, {})},
-    "responses/compact": {"POST": (N, {})},
+    "responses/compact": {"POST": (E, {})},
     "responses/input_tokens": {"POST": (E, {})},
     "conversations": {"POST": (P, {})},
     "conversations/{conversation_id}/items": {
@@ -348,7 +348,7 @@ ROUTES: Final[dict[str, dict[str, tuple[Who, Any]]]] = {
     "agents/{name}/v1/messages/count_tokens": {"POST": (O, _MESSAGES)},
     "agents/{name}/responses": {"POST": (O, {"input": "a"})},
     "agents/{name}/responses/input_tokens": {"POST": (O, {"input": "a"})},
-    "agents/{name}/responses/compact": {"POST": (N, {})},
+    "agents/{name}/responses/compact": {"POST": (O, {"input": "a"})},
     "agents/{name}/conversations": {"POST": (O, {})},
     # The agent is not in that chat.
     "agents/{name}/conversations/{conversation_id}/items": {

@@ -39,7 +39,12 @@ def written() -> Iterator[StringIO]:
 @pytest.mark.parametrize(
     ("address", "host", "status", "said"),
     [
-        ("admin:payments_app_account_changelist", "testserver", 403, "Permission denied"),
+        (
+            "admin:payments_app_account_changelist",
+            "testserver",
+            403,
+            "Forbidden: /admin/payments_app/account/",
+        ),
         ("admin:index", "evil.example", 400, "evil.example"),
     ],
 )
