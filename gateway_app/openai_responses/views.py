@@ -113,7 +113,11 @@ async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
     """Have the agent summarise a conversation, and return the items that stand for it."""
     body = read_body(request, ResponsesRequest)
     check(body)
-    exchange = await Exchange.of(request, TRANSPORT, demand_body=demand)
+    # Only a request with a key can ask for the summary again.
+    is_kept = "Idempotency-Key" in request.headers
+    exchange = await Exchange.of(
+        request, TRANSPORT, demand_body=demand, leaving="continue" if is_kept else "cancel"
+    )
     try:
         service = _service(request, exchange, name)
         kept = await service.questions(body)

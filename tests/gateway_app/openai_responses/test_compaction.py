@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from agents_app.providers import scripts
 from sessions_app.models import Response
+from tests.client import wait_until
 from tests.gateway_app.openai_responses.requests import read, respond, text_of
 from tests.gateway_app.test_paid_requests import signature, token_of
 from tests.live_server import quick_agent, shared_chat
@@ -16,8 +18,6 @@ from upp.providers.scripted import Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-    import httpx
 
     from agents_app.selectors import AgentSpec
     from tests.live_server import Person
@@ -112,6 +112,20 @@ def test_a_summary_costs_what_an_answer_costs(
     assert answer.status_code == 200, answer.text
     assert (earned(agent), len(shown)) == ("0.2", 1)
     assert clean()
+
+
+@pytest.mark.parametrize(
+    ("headers", "end"), [({}, "cancelled"), ({"Idempotency-Key": "1"}, "completed")]
+)
+def test_a_summary_ends_with_its_client_unless_a_key_can_ask_again(
+    web: httpx.Client, alice: Person, headers: dict[str, str], end: str
+) -> None:
+    body = {"model": "slowly", "input": "a"}
+    quick_agent("slowly", "slow", delay=0.01)
+    with pytest.raises(httpx.ReadTimeout):
+        web.post("/v1/responses/compact", json=body, headers=alice.headers | headers, timeout=0.5)
+
+    wait_until(lambda: Response.objects.filter(status=end).exists())
 
 
 def test_what_cannot_be_compacted_is_refused(
