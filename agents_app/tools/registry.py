@@ -42,8 +42,8 @@ class ToolOutcome:
 
     `result` is plain text, serialised as JSON on the wire (UAMP §8.4.2); the result of a client's
     tool is the client's own JSON text. `is_presented` results are shown in the answer itself. A
-    call that `is_refused` was not approved by a person and did not run. `cause` is the kind of an
-    error, without words of people or tools.
+    call that `is_refused` was not approved by a person and did not run. `cause` names the kind
+    of a failure; it never quotes a person or a tool.
     """
 
     result: str

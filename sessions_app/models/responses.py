@@ -181,7 +181,7 @@ class ToolCall(models.Model):
     status = models.CharField(max_length=10, choices=_TOOL_CALL_STATUSES)
     result = models.TextField(blank=True)
     is_error = models.BooleanField(default=False)
-    # The kind of a failure, without words of people or tools; "" if there is none.
+    # What kind of failure it was; never text of a person or a tool. "" unless it failed.
     cause = models.CharField(max_length=CAUSE_CHARS, blank=True, default="", db_default="")
     content_items = models.JSONField(default=list)
     # The last `progress` event (UAMP §6.12), for clients that connect late.

@@ -4,6 +4,7 @@ import { store } from "../context.js";
 import { fullTime, shortTime } from "../text/time.js";
 import { face, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
+import { authorOf } from "./author.js";
 import { excerpt } from "./query.js";
 import { gettext } from "../words.js";
 
@@ -53,7 +54,7 @@ export function foundMessage(
       ${face(name, kind)}
       <span class="search-words"
         ><span class="search-head"
-          ><b><bdi>${name}</bdi></b>
+          ><b><bdi>${authorOf(kind, name)}</bdi></b>
           <span class="search-chat"
             ><bdi>${chat ? store.nameOf(chat) : gettext("Another chat")}</bdi></span
           >

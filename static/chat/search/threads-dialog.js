@@ -2,10 +2,10 @@
 
 import { api, store } from "../context.js";
 import { beginningOf } from "../markdown/plain.js";
-import { people } from "../person/looks.js";
 import { fullTime, shortTime } from "../text/time.js";
 import { View, face, glyph, spinner } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
+import { authorOf } from "./author.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
 /** How much of a message is shown. */
@@ -188,7 +188,6 @@ class ThreadsDialog extends View {
     last_at: at,
   }) {
     const chat = store.get(chatId);
-    const author = kind === "agent" ? name : people.nameOf(name);
     return html`<li>
       <button
         type="button"
@@ -199,7 +198,7 @@ class ThreadsDialog extends View {
         ${face(name, kind)}
         <span class="search-words"
           ><span class="search-head"
-            ><b dir="auto">${author}</b>
+            ><b dir="auto">${authorOf(kind, name)}</b>
             <span class="search-chat" dir="auto"
               >${chat ? store.nameOf(chat) : title || gettext("Another chat")}</span
             >

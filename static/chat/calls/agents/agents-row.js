@@ -177,7 +177,9 @@ class AgentsRow extends View {
     const chat = this._chat;
     const agent = chat?.participants.find((one) => one.kind === "agent" && one.name === name);
     if (!chat || !agent) return "";
-    return agent.pricing ? `${priceText(agent.pricing)} — ${payerText(chat)}.` : gettext("Free.");
+    return agent.pricing
+      ? `${priceText(agent.pricing)} — ${payerText(chat)}.`
+      : gettext("Its answers are free.");
   }
 
   /** @param {Participant[]} candidates */
