@@ -18,6 +18,8 @@ from agents_app.rest.write_replies import may_show, without_texts
 from uamp.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.contrib.auth.models import User
     from django.http import HttpRequest
     from rest_framework.renderers import BaseRenderer
@@ -105,6 +107,12 @@ def rights_of(request: Request) -> Rights:
     """Return the rights of a request's credential; a session cookie has all of them."""
     rights: Rights = getattr(request.auth, "rights", ALL)
     return rights
+
+
+def expiry_of(request: Request) -> datetime | None:
+    """Return when a request's credential expires; None if it does not."""
+    expires_at: datetime | None = getattr(request.auth, "expires_at", None)
+    return expires_at
 
 
 def address_of(request: Request | HttpRequest) -> str:

@@ -169,3 +169,12 @@ def check_member(request: Request, chat_id: str) -> None:
     """Raise Http404 if the caller is not a member, or the chat does not exist."""
     if not chats_for(request, chat_id).exists():
         raise Http404
+
+
+def check_opens(request: Request, chat_id: str) -> None:
+    """Raise unless the caller is a member, and may read what they are about to open to others.
+
+    Otherwise a key without `chats:read` could read the chat through a link or an accomplice.
+    """
+    rights_of(request).check("chats:read")
+    check_member(request, chat_id)

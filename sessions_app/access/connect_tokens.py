@@ -29,6 +29,7 @@ def issue(
     *,
     expires_at: datetime | None = None,
     by: Rights,
+    until: datetime | None = None,
     address: str = "",
 ) -> tuple[AgentSpec, NewSecret]:
     """Return a person's connected agent and a new token for it; claims the name if it is free.
@@ -38,7 +39,7 @@ def issue(
     agent = connections.claim(name, owner_id=user_id, rights=by)
     rights = Rights(scopes=_SCOPES, agents=frozenset({agent.id}), protocols=frozenset({"uamp"}))
     wanted = keys.KeyRequest(name=f"connects {agent.name}", rights=rights, expires_at=expires_at)
-    return agent, keys.make_key(user_id, wanted, by=by, address=address)
+    return agent, keys.make_key(user_id, wanted, by=by, until=until, address=address)
 
 
 def tokens_of(user_id: int) -> list[ApiKey]:

@@ -100,14 +100,25 @@ def budgets_of(keys: Collection[ApiKey]) -> dict[int, LimitState]:
     return {key.pk: states[key.credential] for key in keys if key.credential in states}
 
 
-def make_key(user_id: int, wanted: KeyRequest, *, by: Rights = ALL, address: str = "") -> NewSecret:
-    """Create a key; `by` are the rights of the credential that requests it from `address`.
+def make_key(
+    user_id: int,
+    wanted: KeyRequest,
+    *,
+    by: Rights = ALL,
+    until: datetime | None = None,
+    address: str = "",
+) -> NewSecret:
+    """Create a key, requested from `address` with a credential of the rights `by`.
 
-    Raises TooManyKeys, ImpossibleKey, and MissingRight if the key would exceed `by`.
+    If that credential expires (`until`), a key without an expiry gets the same one. Raises
+    TooManyKeys, ImpossibleKey, and MissingRight if the key would exceed or outlast the credential.
     """
+    if wanted.expires_at is None:
+        wanted = replace(wanted, expires_at=until)
     if wanted.budget is not None:
         wanted = replace(wanted, rights=replace(wanted.rights, has_budget=True))
     check_within(wanted.rights, by=by)
+    check_lasts(wanted.expires_at, until=until)
     _check(user_id, wanted)
     with transaction.atomic():
         # Of two concurrent requests, the second must count the first one's key.
@@ -172,6 +183,12 @@ def check_within(rights: Rights, *, by: Rights) -> None:
     by.check_pays()
     if not by.includes(rights):
         raise MissingRight("The key has more rights than the credential that you use.")
+
+
+def check_lasts(expires_at: datetime | None, *, until: datetime | None) -> None:
+    """Raise MissingRight if a key would outlast a credential that expires at `until`."""
+    if until is not None and (expires_at is None or expires_at > until):
+        raise MissingRight("The key outlasts the credential that you use.")
 
 
 def rotate_key(

@@ -18,7 +18,7 @@ from agents_app.rest.views import caller
 from chat_app.links import invite_links, share_links
 from chat_app.members.links import TooManyLinks
 from chat_app.models import ParticipantRole
-from chat_app.rest.edge import RestView, check_member
+from chat_app.rest.edge import RestView, check_member, check_opens
 from chat_app.rest.members.member_bodies import refused
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import NoQuery
@@ -110,8 +110,11 @@ class ShareLinksView(RestView):
         responses={201: ShareLinkSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Create a link; only this response contains its address."""
-        check_member(request, chat_id)
+        """Create a link to a chat that the credential may read (`chats:read`).
+
+        Only this response contains its address.
+        """
+        check_opens(request, chat_id)
         body = NewShareLinkSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         _check_days(body.validated_data)
@@ -164,8 +167,11 @@ class InviteLinksView(RestView):
         responses={201: InviteLinkSerializer, **responses(400, 403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, chat_id: str) -> Response:
-        """Create a link; only this response contains its address."""
-        check_member(request, chat_id)
+        """Create a link to a chat that the credential may read (`chats:read`).
+
+        Only this response contains its address.
+        """
+        check_opens(request, chat_id)
         body = NewInviteLinkSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         _check_days(body.validated_data)

@@ -23,7 +23,7 @@ from chat_app.members.places import set_place
 from chat_app.members.presence import online_user_ids
 from chat_app.models import Participant
 from chat_app.rest import overview
-from chat_app.rest.edge import RestView, check_member
+from chat_app.rest.edge import RestView, check_member, check_opens
 from chat_app.rest.members.member_bodies import agents_named, chat_data, refused, user_ids
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import (
@@ -71,9 +71,10 @@ class ParticipantsView(RestView):
     def post(self, request: Request, chat_id: str) -> Response:
         """Add a person or an agent; status 200 for one who is a member, and stays as they are.
 
-        A person of another server, `name@host`, is invited (202).
+        A person of another server, `name@host`, is invited (202). New members read what was
+        written before, so the credential has to be able to read the chat (`chats:read`).
         """
-        check_member(request, chat_id)
+        check_opens(request, chat_id)
         body = NewParticipantSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         names = body.validated_data

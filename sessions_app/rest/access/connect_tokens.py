@@ -16,7 +16,7 @@ from agents_app import connections
 from agents_app import selectors as agents
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.strict import StrictSerializer
-from agents_app.rest.views import address_of, caller, rights_of
+from agents_app.rest.views import address_of, caller, expiry_of, rights_of
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import NoQuery
@@ -95,6 +95,7 @@ class ConnectTokensView(RestView):
                 values["agent"],
                 expires_at=values.get("expires_at"),
                 by=rights_of(request),
+                until=expiry_of(request),
                 address=address_of(request),
             )
         except connections.NameNotYours:

@@ -18,7 +18,7 @@ from agents_app.rest.operations import LOCATION
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.rights import ANY, PROTOCOLS, Rights, unknown_scopes
 from agents_app.rest.strict import StrictSerializer
-from agents_app.rest.views import address_of, caller, rights_of
+from agents_app.rest.views import address_of, caller, expiry_of, rights_of
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import list_of, list_response, read_query
 from chat_app.rest.serializers import NoQuery
@@ -169,7 +169,10 @@ class KeysView(RestView):
         responses={201: KeySecretSerializer, **responses(400, 403, 409, 413, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Create a key with no more rights than the caller's credential; it is shown only once."""
+        """Create a key with no more rights than the caller's credential; it is shown only once.
+
+        With a credential that expires, it expires no later.
+        """
         body = NewKeySerializer(data=request.data)
         body.is_valid(raise_exception=True)
         try:
@@ -177,6 +180,7 @@ class KeysView(RestView):
                 caller(request).pk,
                 _wanted(body.validated_data, caller(request).pk),
                 by=rights_of(request),
+                until=expiry_of(request),
                 address=address_of(request),
             )
         except keys.TooManyKeys:
@@ -255,11 +259,12 @@ class KeyRotationView(RestView):
         responses={200: KeySecretSerializer, **responses(400, 403, 404, 413, 415)},
     )
     def post(self, request: Request, key_id: str) -> Response:
-        """Replace the secret of a key with no more rights than the caller's credential."""
+        """Replace the secret of a key that neither exceeds nor outlasts the caller's credential."""
         key = _own(request, key_id)
         body = RotationSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         keys.check_within(key.rights, by=rights_of(request))
+        keys.check_lasts(key.expires_at, until=expiry_of(request))
         keep = timedelta(seconds=body.validated_data["keep_seconds"])
         try:
             made = keys.rotate_key(key, by=caller(request), keep=keep, address=address_of(request))

@@ -108,6 +108,40 @@ def test_a_key_makes_no_key_with_more_rights_and_takes_over_none(
     assert web.delete(foreign, headers=bob.headers).status_code == NOT_FOUND
 
 
+def test_a_key_that_expires_makes_and_rotates_none_that_outlasts_it(
+    web: httpx.Client, alice: Person
+) -> None:
+    soon = timezone.now() + timedelta(minutes=5)
+    maker = key_of(alice, "*", expires_at=soon)
+    wanted = {"name": "child", "scopes": ["chats:read"]}
+    later = {**wanted, "expires_at": (soon + timedelta(seconds=1)).isoformat()}
+    assert web.post("/api/v1/keys", json=later, headers=maker.headers).status_code == FORBIDDEN
+    made = web.post("/api/v1/keys", json=wanted, headers=maker.headers)
+    assert made.status_code == 201
+    assert ApiKey.objects.get(pk=made.json()["id"]).expires_at == soon
+    token = web.post("/api/v1/connect-tokens", json={"agent": "helper"}, headers=maker.headers)
+    assert token.status_code == 201
+    assert ApiKey.objects.get(pk=token.json()["id"]).expires_at == soon
+    lasting = ApiKey.objects.get(user=alice.user, name="tests")
+    refused = web.post(f"/api/v1/keys/{lasting.pk}/rotate", headers=maker.headers)
+    assert refused.status_code == FORBIDDEN
+    assert web.get("/api/v1/chats", headers=alice.headers).status_code == 200
+    own = web.get("/api/v1/keys/self", headers=maker.headers).json()["id"]
+    assert web.post(f"/api/v1/keys/{own}/rotate", headers=maker.headers).status_code == 200
+
+
+def test_a_replaced_secret_that_is_still_valid_does_not_replace_the_new_one(
+    web: httpx.Client, alice: Person
+) -> None:
+    first = key_of(alice, "*")
+    path = f"/api/v1/keys/{web.get('/api/v1/keys/self', headers=first.headers).json()['id']}"
+    rotated = web.post(f"{path}/rotate", json={"keep_seconds": 60}, headers=first.headers)
+    assert rotated.status_code == 200
+    assert web.post(f"{path}/rotate", headers=first.headers).status_code == FORBIDDEN
+    second = Person(alice.user, rotated.json()["secret"])
+    assert web.get("/api/v1/chats", headers=second.headers).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
+from chat_app.models import InviteLink, Participant, ShareLink
 from sessions_app.models import ApiKey
 from tests.live_server import shared_chat
 from tests.sessions_app.access.scoped_keys import key_of
@@ -35,6 +36,27 @@ def test_webhooks_and_links_belong_to_the_person(
     (link,) = web.get(f"{path}/share-links", headers=bob.headers).json()["data"]
     gone = web.delete(f"{path}/share-links/{link['id']}", headers=bob.headers)
     assert (gone.status_code, web.get(_path_of(shown)).status_code) == (204, 404)
+
+
+def test_who_may_not_read_a_chat_with_a_key_does_not_open_it_to_others(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(bob)
+    writes, path = key_of(bob, "chats:write"), f"/api/v1/chats/{chat.pk}"
+    for name, body in (
+        ("share-links", {}),
+        ("invite-links", {}),
+        ("participants", {"user": alice.user.username}),
+        ("participants", {"user": "ada@elsewhere.example"}),
+        ("participants", {"agent": "echo"}),
+    ):
+        refused = web.post(f"{path}/{name}", json=body, headers=writes.headers)
+        assert (refused.status_code, refused.json()["scope"]) == (403, "chats:read"), name
+    assert not ShareLink.objects.filter(chat=chat).exists()
+    assert not InviteLink.objects.filter(chat=chat).exists()
+    assert not Participant.objects.filter(chat=chat).exclude(user=bob.user).exists()
+    both = key_of(bob, "chats:read", "chats:write")
+    assert web.post(f"{path}/share-links", json={}, headers=both.headers).status_code == 201
 
 
 def _path_of(url: str) -> str:

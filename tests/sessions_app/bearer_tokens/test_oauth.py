@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -146,6 +147,24 @@ def test_a_token_is_passed_on_with_fewer_rights(
     alone = ask(web, **own).json()["access_token"]
     assert "act" not in jwt.decode(alone, options={"verify_signature": False})
     assert web.get("/api/v1/chats", headers=bearer(alone)).status_code == 200
+
+
+def test_a_token_makes_no_key_that_outlasts_it(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    own = keys.make_key(alice.user.pk, keys.KeyRequest(name="own"))
+    worker = keys.make_key(bob.user.pk, keys.KeyRequest(name="worker"))
+    client = {"client_id": worker.key.prefix, "client_secret": worker.secret}
+    subject = {"subject_token": own.secret, "subject_token_type": ACCESS}
+    token = ask(web, grant_type=EXCHANGE, **client, **subject).json()["access_token"]
+    wanted = {"name": "for good", "scopes": ["*"]}
+    made = web.post("/api/v1/keys", json=wanted, headers=bearer(token))
+    assert made.status_code == 201, made.text
+    expiry = jwt.decode(token, options={"verify_signature": False})["exp"]
+    stored = ApiKey.objects.get(pk=made.json()["id"])
+    assert stored.expires_at == datetime.fromtimestamp(expiry, UTC)
+    path = f"/api/v1/keys/{own.key.pk}/rotate"
+    assert web.post(path, headers=bearer(token)).status_code == 403
 
 
 def test_work_that_agents_pass_on_keeps_those_who_passed_the_token_on(
