@@ -10,7 +10,7 @@ from django.contrib import admin
 
 from agents_app.rest.views import caller
 from audit_app.admin.records import RecordAdmin
-from chat_app.people.authority import may_act_as
+from audit_app.authority import may_act_as
 
 if TYPE_CHECKING:
     from django.http import HttpRequest

@@ -18,7 +18,7 @@ from django.core.exceptions import PermissionDenied
 
 from audit_app.admin.column_search import ColumnSearch
 from audit_app.admin.records import AuditedAdmin, CappedPaginator
-from chat_app.people.authority import has_all, may_act_as, may_change, rights_of
+from audit_app.authority import has_all, may_act_as, may_change, rights_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

@@ -19,9 +19,9 @@ from django.utils.translation import gettext as _
 
 from agents_app import selectors as agents
 from agents_app.rest.rights import ALL, PROTOCOLS, MissingRight, Rights, unknown_scopes
+from audit_app.authority import may_act_as
 from audit_app.record import AuditAction, record
 from chat_app.members import membership
-from chat_app.people.authority import may_act_as
 from payments_app.money import DEFAULT_ASSET
 from payments_app.spending import credential_budgets
 from payments_app.spending.periods import PERIODS

@@ -14,8 +14,8 @@ from django.utils import timezone
 from agents_app.rest.rights import EVERYTHING, SCOPES, Rights
 from audit_app.admin.columns import linked, list_buttons, moment
 from audit_app.admin.operations import Operation, OperationsAdmin
+from audit_app.authority import may_act_as
 from chat_app.admin.history_pages import HistoryAdmin
-from chat_app.people.authority import may_act_as
 from payments_app.money import DEFAULT_ASSET, InvalidAmount, Money
 from payments_app.spending.periods import PERIODS
 from sessions_app.access import keys
