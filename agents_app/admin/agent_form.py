@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
+from django.contrib.auth.models import User
 
 from agents_app.admin.form_fields import FormPart, ListField, NamesField, PartsField
 from agents_app.conversation.presentation import PRESENT
@@ -28,11 +29,12 @@ from agents_app.remote.rules import (
 )
 from agents_app.strategies import MAX_STEPS
 from agents_app.tools.registry import server_tools
+from audit_app.authority import may_act_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from django.contrib.auth.models import AnonymousUser, User
+    from django.contrib.auth.models import AnonymousUser
 
     # Django's classes are generic only in the stubs.
     _AgentForm = forms.ModelForm[Agent]
@@ -44,6 +46,9 @@ _MODELS: Final = tuple(value for value in ModelProvider.values if value not in _
 _REALTIME: Final = (ModelProvider.OPENAI_REALTIME.value,)
 _COMPATIBLE: Final = (ModelProvider.OPENAI_COMPAT.value,)
 _SAMPLED: Final = (ModelProvider.OPENAI_COMPAT.value, ModelProvider.ANTHROPIC.value)
+_READERS: Final[tuple[str, ...]] = ("owner", "kind", "provider", "url", "protocol", "delegates")
+"""The fields that decide who reads what an agent is sent, with the address of its model."""
+_ADDRESS: Final = "base_url"
 MOST_TOKENS: Final = 10_000_000
 DELEGATES: Final = 200
 """The most agents offered as delegates; others can be set by name over REST."""
@@ -264,6 +269,7 @@ class AgentForm(_AgentForm):
     def clean(self) -> dict[str, Any]:
         """Check that something can answer for the agent."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
+        self._check_readers(values)
         self._check_delegates(values)
         if values.get("kind") == AgentKind.REMOTE:
             for field, words in problems_of(values).items():
@@ -287,6 +293,22 @@ class AgentForm(_AgentForm):
         if values.get("owner") is None:
             self.add_error("owner", "A connected agent needs an owner, whose daemon registers it.")
         return values
+
+    def _check_readers(self, values: dict[str, Any]) -> None:
+        """Refuse to redirect a person's agent to others, who would then read what it is sent."""
+        owner, operator = self.instance.owner, self.operator
+        if owner is None or not isinstance(operator, User) or may_act_as(operator, owner):
+            return
+        changed = [field for field in _READERS if field in self.changed_data]
+        options = values.get("options") or {}
+        if options.get(_ADDRESS) != self.instance.options.get(_ADDRESS):
+            changed.append("options")
+        for field in changed:
+            self.add_error(
+                field,
+                f"Only {owner.get_username()}, and operators who may act as them, change this:"
+                " it decides who reads what the agent is sent.",
+            )
 
     def _check_delegates(self, values: dict[str, Any]) -> None:
         """Refuse delegates that the agent's owner may not use, unless they were stored before."""

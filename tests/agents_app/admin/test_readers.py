@@ -1,0 +1,99 @@
+"""An operator does not make themselves a reader of what a person's agent is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from agents_app.models import Agent
+from audit_app.authority import SEES_CONTENT
+from tests import factories
+from tests.agents_app.admin.test_admin import form
+
+pytestmark = pytest.mark.django_db
+
+MODEL: dict[str, Any] = {"provider": "openai_compat", "model": "m", "tools": []}
+
+
+@pytest.fixture
+def developer() -> Client:
+    user = factories.user("dora", is_staff=True)
+    user.groups.add(Group.objects.get(name="Developer"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _saved(client: Client, agent: Agent, **values: Any) -> dict[str, list[str]]:
+    """Save the form of an agent; return what was refused."""
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    answer = client.post(url, form(owner=str(agent.owner_id or ""), **values))
+    return {} if answer.status_code == 302 else dict(answer.context["adminform"].form.errors)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("owner", {"owner": "own"}),
+        ("owner", {"owner": ""}),
+        ("kind", {"kind": "connected", "options": "{}"}),
+        ("url", {"kind": "remote", "url": "https://mine.example/v1", "protocol": "completions"}),
+        ("delegates", {"delegates": ["mine"]}),
+        ("provider", {**MODEL, "options": '{"base_url": "https://mine.example/v1"}'}),
+    ],
+)
+def test_only_who_may_act_as_the_owner_changes_who_reads(
+    developer: Client, field: str, values: dict[str, Any]
+) -> None:
+    dora, eve = User.objects.get(username="dora"), factories.user("eve")
+    Agent.objects.create(name="mine", owner=dora, is_public=True)
+    options, tools = {"script": "echo"}, ["csv_report"]
+    agent = Agent.objects.create(name="helper", owner=eve, options=options, tools=tools)
+    if values.get("owner") == "own":
+        values = {"owner": str(dora.pk)}
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    answer = developer.post(url, {**form(owner=str(eve.pk)), **values})
+    assert answer.status_code == 200
+    errors = answer.context["adminform"].form.errors
+    assert any("Only eve" in words for words in errors[field]), errors
+    agent.refresh_from_db()
+    assert (agent.owner, agent.kind, agent.url, agent.delegates) == (eve, "hosted", "", [])
+
+
+def test_the_address_of_a_model_is_not_moved(developer: Client) -> None:
+    options = {"base_url": "https://model.example/v1"}
+    agent = Agent.objects.create(
+        name="helper", owner=factories.user("eve"), options=options, **MODEL
+    )
+    moved = _saved(developer, agent, **MODEL, options='{"base_url": "https://mine.example/v1"}')
+    assert "Only eve" in moved["options"][0]
+    same = '{"base_url": "https://model.example/v1", "timeout": 30}'
+    assert _saved(developer, agent, **MODEL, options=same) == {}
+
+
+def test_everything_else_is_an_operators_to_change(developer: Client) -> None:
+    eve, dora = factories.user("eve"), User.objects.get(username="dora")
+    options, tools = {"script": "echo"}, ["csv_report"]
+    agent = Agent.objects.create(name="helper", owner=eve, options=options, tools=tools)
+    assert _saved(developer, agent, instructions="Be brief.", max_steps="3") == {}
+    agent.refresh_from_db()
+    assert (agent.instructions, agent.max_steps) == ("Be brief.", 3)
+    # Agents of the operator, and of the server, are theirs.
+    for owner in (dora, None):
+        Agent.objects.update(owner=owner)
+        agent.refresh_from_db()
+        assert _saved(developer, agent, delegates=[]) == {}
+    Agent.objects.update(owner=eve)
+    agent.refresh_from_db()
+    contents = Permission.objects.get(
+        codename=SEES_CONTENT.partition(".")[2], content_type__app_label="chat_app"
+    )
+    dora.user_permissions.add(contents)
+    developer.force_login(User.objects.get(pk=dora.pk))
+    url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    assert developer.post(url, form(owner=str(dora.pk))).status_code == 302
