@@ -259,6 +259,8 @@ class HttpExchange:
             )
         self.connection.protocol.attach(session.wire_id)
         self.connection.attach(session, cursor=session.last_seq)
+        # So that it ends with the credential, like a connection that opens its session.
+        self._process.followers.add(self.connection)
         if self.connection.defaults.payment_token:
             await take_payment_token(session, self.connection.defaults.payment_token)
 
