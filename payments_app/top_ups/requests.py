@@ -1,8 +1,9 @@
 """Top-up requests: made by a person, ended by a provider or an operator, credited once.
 
-A provider's report is accepted if it concerns one of its own requests and the same amount, however
-often it is sent. Money that arrives after a refusal is credited all the same, since it has arrived.
-The receipt's id is the request's for grants by operators, the provider's otherwise.
+A provider's report is accepted if it concerns the payment that was started for one of its own
+requests, and the same amount, however often it is sent. Money that arrives after a refusal is
+credited all the same, since it has arrived. The receipt's id is the request's for grants by
+operators, the provider's otherwise.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def receive_webhook(provider: str, body: bytes, headers: Mapping[str, str]) -> T
         row = _locked(report.request_id)
         if row is None or row.provider != provider:
             raise ForeignHook("There is no such request.")
+        if row.reference and report.reference != row.reference:
+            # Others can name the request, for example buyers at the same account.
+            raise ForeignHook("The payment is not the one that was started for the request.")
         if not report.paid:
             if row.state == TopUpRequestState.OPEN:
                 _end(row, TopUpRequestState.REFUSED, report.reason, None)

@@ -358,6 +358,30 @@ def test_a_call_that_is_too_long_or_for_no_provider_is_refused(
     assert Client().get(HOOK).status_code == 405
 
 
+@pytest.mark.parametrize("kind", ["completed", "expired"])
+def test_another_payment_that_names_the_request_changes_nothing(
+    ada: Caller, stripe: StandIn, kind: str
+) -> None:
+    session = session_of(ada, stripe)
+    other = event(kind, {**session, "id": "cs_test_other"})
+    assert call(other).status_code == 400
+    assert (wallet(ada.person), TopUpRequest.objects.get().state) == ("0", "open")
+    own = event("completed", session)
+    assert [call(own).status_code for _ in range(2)] == [204, 204]
+    assert call(other).status_code == 400
+    assert (wallet(ada.person), TopUpRequest.objects.get().state) == ("5", "credited")
+
+
+def test_a_payment_whose_start_was_not_stored_is_credited_once(
+    ada: Caller, stripe: StandIn
+) -> None:
+    session = session_of(ada, stripe)
+    TopUpRequest.objects.update(reference="")
+    assert call(event("completed", session)).status_code == 204
+    assert call(event("completed", {**session, "id": "cs_test_other"})).status_code == 400
+    assert wallet(ada.person) == "5"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_same_call_at_once_is_credited_once(
     ada: Caller, stripe: StandIn, django_db_blocker: DjangoDbBlocker
