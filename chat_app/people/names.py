@@ -1,9 +1,9 @@
 """Display names, status texts and titles: their characters, and how names are compared.
 
 A name that looks like another person's misleads. Invisible characters are removed, names that mix
-scripts are refused, and names are equal if they have the same letters and digits in any case, width
-and spacing. Lookalike letters of different scripts are not compared: pages show the unique username
-beside a display name.
+scripts are refused, also as the names of accounts that strangers make, and names are equal if they
+have the same letters and digits in any case, width and spacing. Lookalike letters of different
+scripts are not compared: pages show the unique username beside a display name.
 """
 
 from __future__ import annotations
@@ -74,10 +74,15 @@ def clean_name(text: str) -> str:
         return ""
     if not any(unicodedata.category(character)[0] in "LN" for character in name):
         raise InvalidName("A name needs a letter or a digit.")
-    scripts = {script for script, pattern in _SCRIPT_OF.items() if pattern.search(name)}
-    if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
+    if mixes_scripts(name):
         raise InvalidName("Use the letters of only one script in the name.")
     return name
+
+
+def mixes_scripts(name: str) -> bool:
+    """Return whether a name has letters of scripts that no language writes together."""
+    scripts = {script for script, pattern in _SCRIPT_OF.items() if pattern.search(name)}
+    return len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER)
 
 
 def clean_status(text: str) -> str:

@@ -24,6 +24,8 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from cryptography.fernet import MultiFernet
+
     from gateway_app.openai_responses.output import Shown
 
 KIND: Final = "compaction"
@@ -50,9 +52,15 @@ def summary_request(body: ResponsesRequest) -> ResponsesRequest:
 
 
 def compacted(
-    response_id: str, end: ev.ResponseDone | ev.ResponseCancelled, *, kept: Iterable[Shown]
+    response_id: str,
+    end: ev.ResponseDone | ev.ResponseCancelled,
+    *,
+    kept: Iterable[Shown],
+    owner: str,
 ) -> Shown:
     """Return the object with the user's messages and the summary, which together are an input.
+
+    Only requests of the same `owner` can use the summary; "" for all visitors.
 
     Raises RemoteProtocolError if the agent wrote no summary to its end.
     """
@@ -62,7 +70,7 @@ def compacted(
     summary = uamp.text_of(output.output)
     if not summary.strip():
         raise RemoteProtocolError(ErrorCode.PROVIDER_ERROR, "The agent wrote no summary.")
-    sealed = cipher(_PURPOSE).encrypt(summary.encode()).decode()
+    sealed = _cipher(owner).encrypt(summary.encode()).decode()
     item = {"id": item_id(KIND, response_id, 0), "type": KIND, "encrypted_content": sealed}
     return {
         "id": response_id,
@@ -88,20 +96,24 @@ def messages_of_user(items: Iterable[InputItem]) -> list[Shown]:
     ]
 
 
-def opened(item: InputItem) -> InputItem:
+def opened(item: InputItem, *, owner: str) -> InputItem:
     """Return an item as its message if it is a compaction; raises RemoteProtocolError for others'.
 
-    Other items are returned as they are.
+    Items of other kinds are returned as they are.
     """
     if item.kind != KIND:
         return item
     try:
-        summary = cipher(_PURPOSE).decrypt((item.encrypted_content or "").encode()).decode()
+        summary = _cipher(owner).decrypt((item.encrypted_content or "").encode()).decode()
     except InvalidToken:
         raise refused(
-            "input", "A compaction item was not made by this server, or was changed."
+            "input", "A compaction item was not made here for you, or was changed."
         ) from None
     return InputItem(role="user", content=f"{_INTRODUCTION}{summary}")
+
+
+def _cipher(owner: str) -> MultiFernet:
+    return cipher(f"{_PURPOSE}:{owner}")
 
 
 def _parts(item: InputItem) -> list[Any]:

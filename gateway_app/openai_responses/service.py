@@ -136,6 +136,11 @@ class ResponsesService:
         """Return the input items of a response, oldest first."""
         return input_items(stored, self._reader.link_in(stored.chat_id))
 
+    @property
+    def owner(self) -> str:
+        """The caller, as the owner of summaries: all visitors are one."""
+        return "" if self._reader.is_visitor else self._reader.principal.key
+
     async def questions(self, body: ResponsesRequest) -> list[Shown]:
         """Return the user's messages of a request and of the response that it continues."""
         before: list[Shown] = []
@@ -176,6 +181,8 @@ class ResponsesService:
                     ErrorCode.EVENT_TOO_LARGE,
                 )
         return tuple(
-            known.get(item.id or "", item) if item.kind == "item_reference" else opened(item)
+            known.get(item.id or "", item)
+            if item.kind == "item_reference"
+            else opened(item, owner=self.owner)
             for item in items
         )

@@ -122,7 +122,8 @@ async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
         service = _service(request, exchange, name)
         kept = await service.questions(body)
         await exchange.begin(await service.turn(summary_request(body), None))
-        shown = compacted(exchange.response_id, await whole_answer(exchange), kept=kept)
+        end = await whole_answer(exchange)
+        shown = compacted(exchange.response_id, end, kept=kept, owner=service.owner)
         headers = exchange.headers
     except RemoteProtocolError as error:
         return await exchange.refuse(refusal(request, error))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from audit_app.record import AuditAction, record
 from chat_app.links.invite_links import join_by_link
-from chat_app.people.names import RESERVED
+from chat_app.people.names import RESERVED, mixes_scripts
 from chat_app.people.profiles import is_taken
 
 if TYPE_CHECKING:
@@ -29,13 +29,16 @@ class AccountForm(forms.Form):
     """The name and the password of a new account."""
 
     TAKEN = _("This name is taken. Choose another one.")
+    MIXED = _("Use the letters of only one script in the name.")
 
     username = forms.CharField(max_length=150, validators=[User.username_validator])
     password = forms.CharField(max_length=4096, strip=False)
 
     def clean_username(self) -> str:
-        """Refuse a name that a person, an agent or a mention of many has."""
+        """Refuse a name that a person, an agent or a mention of many has or seems to have."""
         name = User.normalize_username(str(self.cleaned_data["username"]))
+        if mixes_scripts(name):
+            raise ValidationError(self.MIXED)
         if name.casefold() in RESERVED or is_taken(name, User(username=name)):
             raise ValidationError(self.TAKEN)
         return name

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from agents_app.selectors import agent_id_named
 from audit_app.record import AuditAction, record
-from chat_app.people.names import RESERVED, key_of
+from chat_app.people.names import RESERVED, key_of, mixes_scripts
 from chat_app.people.profiles import is_taken
 from sessions_app.models import ExternalIdentity
 
@@ -72,6 +72,9 @@ def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_cl
 def _names(claims: Mapping[str, Any], name_claim: str) -> Iterator[str]:
     wanted = claims.get(name_claim)
     name = _NAME.sub("-", wanted)[:NAME_CHARS].strip("-") if isinstance(wanted, str) else ""
+    if mixes_scripts(name):
+        # It may look like another person's.
+        name = ""
     if name and _is_free(name):
         yield name
     for _ in range(NAME_TRIES):

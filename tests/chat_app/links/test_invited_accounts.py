@@ -76,6 +76,7 @@ def test_a_visitor_makes_an_account_and_is_in_the_chat(path: str, chat: Chat) ->
         ({"username": "ADA"}, "This name is taken"),
         ({"username": "everyone"}, "This name is taken"),
         ({"username": "robot"}, "This name is taken"),
+        ({"username": "\N{CYRILLIC SMALL LETTER A}da"}, "only one script"),
         ({"username": "two words"}, "Enter a valid username"),
         ({"username": ""}, "This field is required"),
         ({"password": "short"}, "too short"),

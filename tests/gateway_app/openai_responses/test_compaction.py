@@ -128,6 +128,24 @@ def test_a_summary_ends_with_its_client_unless_a_key_can_ask_again(
     wait_until(lambda: Response.objects.filter(status=end).exists())
 
 
+def test_a_summary_is_for_who_asked_for_it(
+    web: httpx.Client, alice: Person, bob: Person, shown: list[list[str]]
+) -> None:
+    quick_agent("noter", "noter")
+    made = compact(web, alice).json()["output"][-1]
+    visitors = web.post("/v1/responses/compact", json={"model": "noter", "input": CONVERSATION})
+    for item, who, status in (
+        (made, alice.headers, 200),
+        (made, bob.headers, 400),
+        (made, {}, 400),
+        (visitors.json()["output"][-1], alice.headers, 400),
+        (visitors.json()["output"][-1], {}, 200),
+    ):
+        asked = {"model": "noter", "input": [item, {"role": "user", "content": "Go on."}]}
+        answer = web.post("/v1/responses", json=asked, headers=who)
+        assert answer.status_code == status, answer.text
+
+
 def test_what_cannot_be_compacted_is_refused(
     web: httpx.Client, alice: Person, shown: list[list[str]]
 ) -> None:

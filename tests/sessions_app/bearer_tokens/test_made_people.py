@@ -43,3 +43,10 @@ def test_a_free_name_is_the_accounts(wanted: str) -> None:
     user = make_person("https://id.example", "1", {"name": wanted}, name_claim="name")
 
     assert user.username == wanted
+
+
+def test_a_name_that_mixes_scripts_is_not_the_accounts() -> None:
+    wanted = "gr\N{CYRILLIC SMALL LETTER A}ce"
+    user = make_person("https://id.example", "1", {"name": wanted}, name_claim="name")
+
+    assert user.username.startswith("person-")
