@@ -12,7 +12,6 @@ from asgiref.sync import async_to_sync
 from rest_framework.renderers import JSONRenderer
 
 from sessions_app import database
-from sessions_app.connection.client_connection import CLOSE_UNAUTHORIZED
 from sessions_app.rest_turns.requests import begun, outcome_of, principal_of
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS
 from uamp.codec.single_lines import single_lines
@@ -67,8 +66,8 @@ def send_and_wait(
         raise
 
     def body() -> bytes:
-        # A credential that ended meanwhile is shown no more than it saw then.
-        now = first if connection.closed_with == CLOSE_UNAUTHORIZED else shown(sent)
+        # Without the session, its person has left the chat, or the credential has ended.
+        now = shown(sent) if row_id in connection.session_ids else first
         data: bytes = JSONRenderer().render(now.data)
         return data
 

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from agents_app.rest.problems import responses
+from agents_app.rest.views import rights_of
 from chat_app.link_cards.cards import Cards, cards_of
 from chat_app.link_cards.tasks import ask
 from chat_app.rest.edge import RestView
@@ -47,14 +48,18 @@ class LinkCardsView(RestView):
     @extend_schema(
         operation_id="read_link_cards",
         request=None,
-        responses={200: LinkCardsSerializer, **responses(404)},
+        responses={200: LinkCardsSerializer, **responses(403, 404)},
     )
     def post(self, request: Request, message_id: str) -> Response:
-        """Return the cards of a person's message; unknown pages are read now."""
+        """Return the cards of a message that the credential may read (`chats:read`).
+
+        Pages that are not known are read now.
+        """
         return self.repeated(request, message_id)
 
     def repeated(self, request: Request, message_id: str) -> Response:
         """Return the cards to those who may still read the message."""
+        rights_of(request).check("chats:read")
         message = message_for(request, message_id)
         found = cards_of(message, ask) if settings.UAMP_LINK_CARDS else Cards([], pending=False)
         return Response({"cards": [asdict(card) for card in found.cards], "pending": found.pending})

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from chat_app.models import InviteLink, Participant, ShareLink
 from sessions_app.models import ApiKey
+from tests import factories
 from tests.live_server import shared_chat
 from tests.sessions_app.access.scoped_keys import key_of
 
@@ -54,9 +55,21 @@ def test_who_may_not_read_a_chat_with_a_key_does_not_open_it_to_others(
         assert (refused.status_code, refused.json()["scope"]) == (403, "chats:read"), name
     assert not ShareLink.objects.filter(chat=chat).exists()
     assert not InviteLink.objects.filter(chat=chat).exists()
-    assert not Participant.objects.filter(chat=chat).exclude(user=bob.user).exists()
+    assert not Participant.objects.filter(chat=chat, user__isnull=False).exclude(user=bob.user)
     both = key_of(bob, "chats:read", "chats:write")
     assert web.post(f"{path}/share-links", json={}, headers=both.headers).status_code == 201
+
+
+def test_who_may_not_read_a_message_with_a_key_reads_no_addresses_in_it(
+    web: httpx.Client, alice: Person
+) -> None:
+    message = factories.message(shared_chat(alice), alice.user)
+    path = f"/api/v1/messages/{message.pk}/link-cards"
+    writes = key_of(alice, "messages:write")
+    refused = web.post(path, headers=writes.headers)
+    assert (refused.status_code, refused.json()["scope"]) == (403, "chats:read")
+    both = key_of(alice, "messages:write", "chats:read")
+    assert web.post(path, headers=both.headers).status_code == 200
 
 
 def _path_of(url: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chat_app.models import Participant
 from sessions_app.access import keys
 from sessions_app.models import ApiKey, Response
 from tests.client import wait_until
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import httpx
+
+
+WORDS = "word6"
+"""Of `@slow`, long after its answer has begun."""
 
 
 def _of_a_chat(web: httpx.Client, carol: Person, chat_id: str) -> tuple[str, Any]:
@@ -68,10 +73,28 @@ def test_a_request_that_waits_ends_with_its_secret(web: httpx.Client, alice: Per
     path, body = _of_a_chat(web, program, chat.pk)
     with thread_pool(1) as pool:
         waits = pool.submit(web.post, path, json={**body, "wait": 60}, headers=program.headers)
-        wait_until(lambda: Response.objects.exclude(text="").filter(finished_at=None).exists())
+        wait_until(lambda: Response.objects.filter(text__contains=WORDS).exists())
         keys.rotate_key(ApiKey.objects.get(name="narrow"), by=alice.user)
         answer = waits.result(60)
     assert answer.status_code == 201
     (shown,) = answer.json()["responses"]
-    assert (shown["status"], shown["text"]) == ("in_progress", "")
+    assert (shown["status"], WORDS in shown["text"]) == ("in_progress", False)
     assert Response.objects.get(pk=shown["id"]).finished_at is None
+
+
+def test_a_request_that_waits_ends_when_its_person_leaves_the_chat(
+    web: httpx.Client, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("slow",))
+    path, body = _of_a_chat(web, bob, chat.pk)
+    with thread_pool(1) as pool:
+        waits = pool.submit(web.post, path, json={**body, "wait": 60}, headers=bob.headers)
+        wait_until(lambda: Response.objects.filter(text__contains=WORDS).exists())
+        member = Participant.objects.get(chat=chat, user=bob.user)
+        gone = web.delete(
+            f"/api/v1/chats/{chat.pk}/participants/{member.pk}", headers=alice.headers
+        )
+        assert gone.status_code == 204
+        answer = waits.result(60)
+    (shown,) = answer.json()["responses"]
+    assert (answer.status_code, WORDS in shown["text"]) == (201, False)
