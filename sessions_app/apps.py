@@ -16,7 +16,12 @@ class SessionsAppConfig(AppConfig):
         from agents_app.remote import health, onward  # noqa: PLC0415 as above
         from chat_app.conversation import deletion  # noqa: PLC0415 as above
         from chat_app.members import membership, participants  # noqa: PLC0415 as above
-        from payments_app.ledger import balances, own_money, transfers  # noqa: PLC0415 as above
+        from payments_app.ledger import (  # noqa: PLC0415 as above
+            balances,
+            captures,
+            own_money,
+            transfers,
+        )
         from payments_app.spending.onward import BudgetLedger  # noqa: PLC0415 as above
         from sessions_app import database  # noqa: PLC0415 as above
         from sessions_app.billing.balance_notices import notify_owners  # noqa: PLC0415 as above
@@ -36,5 +41,6 @@ class SessionsAppConfig(AppConfig):
         balances.changes_to(notify_owners)
         transfers.refunds_to(queue_refund)
         own_money.pools_known_by(membership.was_ever_in)
+        captures.running_known_by(responses.is_running)
         retention.also_delete(delete_rows)
         retention.also_delete(erase_old)

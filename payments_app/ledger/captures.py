@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 from django.db import transaction
 
@@ -22,7 +22,9 @@ from payments_app.ledger.outcomes import (
     CaptureOutcome,
     IdempotencyConflict,
     LedgerError,
+    OwnMoney,
     Split,
+    StillRunning,
 )
 from payments_app.ledger.own_money import refuse_own
 from payments_app.ledger.plans import Capture, Held, Plan, planned
@@ -30,11 +32,18 @@ from payments_app.models import Hold
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from payments_app.ledger.balances import LockedAccount
 
 Refusal: TypeAlias = LedgerError | InvalidAmount | AssetMismatch
+
+_running: Final[list[Callable[[str], bool]]] = []
+
+
+def running_known_by(runs: Callable[[str], bool]) -> None:
+    """Register the function that says whether a response has not ended."""
+    _running.append(runs)
 
 
 def capture(
@@ -72,10 +81,24 @@ def capture(
 def void(*, key: str, hold_id: str, scope: str = "", by: int | None = None) -> CaptureOutcome:
     """Release what is left of a hold and its extensions; `by` is the operator who decided it.
 
-    Raises OwnMoney, UnknownHold, HoldNotActive, IdempotencyConflict.
+    An operator cancels an answer that runs, which pays for what was delivered and releases the
+    rest. Raises OwnMoney, StillRunning, UnknownHold, HoldNotActive, IdempotencyConflict.
     """
-    refuse_own(Hold.objects.filter(pk=hold_id).values_list("account_id", flat=True), by)
+    if by is not None:
+        _check_decides(hold_id, by)
     return _one(Capture(key=key, hold_id=hold_id, kind="void", scope=scope, release=True))
+
+
+def _check_decides(hold_id: str, by: int) -> None:
+    """Raise OwnMoney or StillRunning if an operator may not void a hold."""
+    hold = Hold.objects.filter(pk=hold_id).first()
+    if hold is None:
+        return
+    refuse_own([hold.account_id], by)
+    if hold.asker_id == by:
+        raise OwnMoney("It pays for an answer that you asked for: another operator has to decide.")
+    if hold.response_id and any(runs(hold.response_id) for runs in _running):
+        raise StillRunning("The answer still runs. Cancel it: what it did not use is released.")
 
 
 def _one(asked: Capture) -> CaptureOutcome:

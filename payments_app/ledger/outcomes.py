@@ -96,6 +96,10 @@ class OwnMoney(LedgerError):
     """Operators may not decide about their own money."""
 
 
+class StillRunning(LedgerError):
+    """The work that the hold pays for has not ended."""
+
+
 class NeedsSecond(LedgerError):
     """The operator has adjusted as much as one may alone; a second one has to approve."""
 

@@ -56,6 +56,11 @@ def cancel_answers(chat_id: str, agent_id: str | None, user_id: int) -> None:
     running.update(cancel_requested_at=timezone.now(), cancel_requested_by=user_id)
 
 
+def is_running(response_id: str) -> bool:
+    """Return whether a response has not ended."""
+    return Response.objects.filter(pk=response_id, status__in=Response.LIVE).exists()
+
+
 def canceller_of(response_id: str) -> Canceller | None:
     """Return the person who asked to cancel a response, or the one that it works for, if any."""
     named = ("cancel_requested_by", "cancel_requested_by__username")

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from audit_app.models import AuditRecord
 from payments_app import adjustments, services
-from payments_app.models import Transfer
+from payments_app.models import Hold, Transfer
 from payments_app.services import OwnMoney
 from payments_app.tokens import issuance
 from payments_app.top_ups import requests as top_ups
@@ -250,3 +250,16 @@ def test_a_correction_that_cannot_be_made_is_refused(words: list[str], said: str
         call_command("adjust_balance", "--reason=x", *words)
 
     assert not AuditRecord.objects.exists()
+
+
+def test_who_asked_for_an_answer_does_not_void_what_another_pays_for_it() -> None:
+    asker, payer, other = (factories.user(name) for name in ("asker", "payer", "other"))
+    account = of_person(payer)
+    fund(account, "5")
+    held = authorize(
+        key=new_key(), account_id=account, amount=usd("2"), response_id="resp_1", asker_id=asker.pk
+    )
+    with pytest.raises(OwnMoney, match="you asked for"):
+        services.void(key=new_key(), hold_id=held.hold_id, by=asker.pk)
+    assert Hold.objects.get().state == "active"
+    assert services.void(key=new_key(), hold_id=held.hold_id, by=other.pk).released == usd("2")

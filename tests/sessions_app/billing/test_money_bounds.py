@@ -23,6 +23,7 @@ from sessions_app.billing.payers import Purchase
 from sessions_app.billing.reservations import AnswerCharge, Reservation
 from sessions_app.models import PaymentRequest, Response, Session
 from sessions_app.response import payment_guard
+from tests import factories
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
 from tests.live_server import Person
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd, wallet
@@ -268,6 +269,19 @@ def test_what_is_no_longer_held_is_asked_for_again(
     assert again["type"] == "payment.required"
     assert again["requirements"]["amount"] == "0.25"
     pay(client, again)
+    assert client.until(*TERMINAL)[-1]["type"] == "response.done"
+    assert earned(agent) == "0.25"
+    assert clean()
+
+
+def test_an_operator_does_not_void_what_an_answer_still_runs_on(dial: Dial, alice: Person) -> None:
+    agent = priced("paid", "tool-user", per_answer="0.25")
+    rich(alice)
+    client, call = _half_done(dial, alice)
+    root = factories.superuser()
+    with pytest.raises(ledger.StillRunning):
+        ledger.void(key="void", hold_id=Hold.objects.get().pk, by=root.pk)
+    client.send("tool.result", call_id=call["call_id"], result="{}")
     assert client.until(*TERMINAL)[-1]["type"] == "response.done"
     assert earned(agent) == "0.25"
     assert clean()
