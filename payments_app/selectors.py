@@ -17,7 +17,7 @@ from django.db.models.functions import TruncDate
 
 from payments_app.ledger.outcomes import UnknownAccount
 from payments_app.ledger.sums import Total
-from payments_app.models import Account, Entry, Hold, LedgerState, Transfer
+from payments_app.models import Account, Entry, Hold, HoldState, LedgerState, Transfer
 from payments_app.money import Money
 
 if TYPE_CHECKING:
@@ -136,6 +136,15 @@ def balance_behind(response_id: str) -> Money | None:
 def holds_of_response(response_id: str) -> list[HoldRow]:
     """Return the holds of a response, the oldest first."""
     return _holds(Q(response_id=response_id)) if response_id else []
+
+
+def taken_for(response_ids: Collection[str], *, agent_id: str, asset: str) -> Money:
+    """Return what was charged for an agent's answers to these responses, and is still held."""
+    holds = Hold.objects.filter(
+        response_id__in=response_ids, agent_id=agent_id, account__asset=asset
+    ).values_list("state", "amount", "captured")
+    taken = (amount if state == HoldState.ACTIVE else captured for state, amount, captured in holds)
+    return Money(sum(taken), asset)
 
 
 def people_behind(response_ids: Collection[str]) -> set[int]:

@@ -72,6 +72,8 @@ class Purchase:
     asker_id: int | None
     token_id: str = ""
     credential: str = ""
+    # The response of the agent that passed the work on; "" for what a client asked for.
+    asked_by: str = ""
     # The prices of the answer as JSON, which can be hashed; "" for those of the agent now.
     prices: str = ""
 
@@ -109,6 +111,7 @@ def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
         asker_id=session.principal.user_id,
         token_id=session.payment_token_id,
         credential=session.principal.credential,
+        asked_by="" if session.parent is None else session.parent.response_id,
         prices=msgspec.json.encode(spec.pricing).decode(),
     )
 

@@ -22,6 +22,7 @@ from payments_app.spending import authorizations, budgets
 from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import chat_budgets
 from sessions_app.billing.payers import AnswerPayment, account_ids, current_payment, who_pays
+from sessions_app.billing.questions import lock_question, taken_beside
 from sessions_app.models import Response
 from telemetry import log_fields
 
@@ -123,6 +124,7 @@ def reserve(
         chat_budgets.check(purchase.chat_id, purchase.agent_id, amount)
         if source.up_to is not None:
             before = held_for(response_id, amount.asset) if held is None else held
+            before += taken_beside(_question(source, purchase), purchase, response_id)
             if before + amount > source.up_to:
                 raise BeyondApproval(f"{before + amount} would be held, {source.up_to} allowed")
         return ledger.authorize(
@@ -192,7 +194,7 @@ def payment_now(wanted: Reservation) -> AnswerPayment:
 
 
 def _could_pay(source: Source, wanted: Reservation) -> bool:
-    if not _allowed(wanted, source):
+    if not _Approvals().allow(wanted, source):
         return False
     limits_of = source.user_id if source.has_limits else None
     is_sponsor = source.purpose == budgets.SPONSOR
@@ -226,12 +228,13 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
         for one in wanted
     }
     guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
+    allowed = _Approvals().allow
     asked = [
         _first(one, source)
         for one in wanted
         if one.amount
         and (source := payments[one.response_id].source) is not None
-        and _allowed(one, source)
+        and allowed(one, source)
         and _within(guard, one)
     ]
     paid = {}
@@ -275,12 +278,33 @@ def _authorization(
     )
 
 
-def _allowed(one: Reservation, source: Source) -> bool:
-    if source.up_to is None or one.amount <= source.up_to:
-        return True
-    error = BeyondApproval(f"{one.amount} would be held, {source.up_to} allowed")
-    _refused(one.response_id, error)
-    return False
+def _question(source: Source, purchase: Purchase) -> str:
+    """Return the question that an approval covers; "" for a token, which has limits of its own."""
+    return "" if source.token_id else lock_question(purchase)
+
+
+class _Approvals:
+    """What the reservations of one transaction may take without asking."""
+
+    def __init__(self) -> None:
+        # By the question, and the agent.
+        self._taken: dict[tuple[str, str], Money] = {}
+
+    def allow(self, one: Reservation, source: Source) -> bool:
+        """Return whether the payer's approval covers a reservation; if so, count it."""
+        if source.up_to is None:
+            return True
+        purchase, question = one.purchase, _question(source, one.purchase)
+        where = (question, purchase.agent_id)
+        taken = self._taken.get(where, Money.zero(purchase.asset))
+        needed = one.amount + taken + taken_beside(question, purchase, one.response_id)
+        if needed <= source.up_to:
+            if question:
+                self._taken[where] = taken + one.amount
+            return True
+        error = BeyondApproval(f"{needed} would be held, {source.up_to} allowed")
+        _refused(one.response_id, error)
+        return False
 
 
 def _within(guard: chat_budgets.ChatBudgetGuard, one: Reservation) -> bool:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents_app.providers.scripts import SCRIPTS
 from chat_app.members.agreed_prices import prices_in
 from payments_app import selectors as ledger_rows
 from payments_app import services as ledger
 from payments_app.models import Transfer
+from payments_app.spending import approvals
 from payments_app.tokens import issuance
 from sessions_app.billing import payers
 from tests.client import TERMINAL, Frame, UampClient, new_event, wait_until
@@ -26,14 +28,21 @@ from tests.sessions_app.billing.paid_agents import (
 )
 from tests.sessions_app.turn.delegation import doer, said, to
 from tests.sessions_app.turn.team_tools import order
+from upp import ToolResultMessage
+from upp.providers.scripted import Call, Text
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     import httpx
     from pytest_django import Settings
 
     from agents_app.models import Agent
+    from agents_app.selectors import AgentSpec
     from chat_app.models import Chat
     from tests.live_server import Dial, Person
+    from upp import LLMRequest
+    from upp.providers.scripted import Step
 
 TASK = to("paid", order(say="done"))
 
@@ -97,6 +106,40 @@ def test_the_token_of_the_session_pays_for_delegated_work(
     assert said(frames) == "received: done"
     assert "payment.required" not in types(frames)
     wait_until(lambda: earned(paid) == "0.25")
+
+
+@pytest.mark.parametrize("by", ["paid", "mid"])
+def test_an_approval_is_for_a_question_however_often_agents_pass_work_on(
+    dial: Dial, alice: Person, paid: Agent, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """Four pieces of work at once, directly or through an agent in between, and money for two."""
+
+    async def spend(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+        if isinstance(request.messages[-1], ToolResultMessage):
+            yield Text("spent")
+            return
+        task = order(say="done") if by == "paid" else TASK
+        for _ in range(4):
+            yield Call(name="delegate", arguments={"agent": by, "task": task})
+
+    monkeypatch.setitem(SCRIPTS, "spender", spend)
+    doer("spender", by, options={"script": "spender"})
+    doer("mid", "paid")
+    approvals.approve(rich(alice).user.pk, paid.pk, usd("0.6"))
+    client = dial(alice)
+    client.create_session(agent="spender")
+    client.ask("Spend.")
+    asked = [client.until("payment.required")[-1] for _ in range(2)]
+    assert len({one["response_id"] for one in asked}) == 2
+    wait_until(lambda: earned(paid) == "0.5")
+    assert str(wallet(alice).available) == "9.5"
+    for one in asked:
+        client.send("response.cancel", response_id=one["response_id"])
+    assert said(client.until(*TERMINAL)) == "spent"
+    # The next question has as much again.
+    client.ask("Spend.")
+    client.until("payment.required")
+    wait_until(lambda: earned(paid) == "1")
 
 
 def test_unpaid_work_is_cancelled_alone(dial: Dial, alice: Person, paid: Agent) -> None:
