@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.client import TERMINAL, UampClient
 from tests.faults.kill_daemons import AGENT
-from tests.sessions_app.connected.daemons import Daemon
+from tests.sessions_app.connected.daemon_socket import Daemon
 
 if TYPE_CHECKING:
     from tests.client import Frame

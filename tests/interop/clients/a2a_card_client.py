@@ -24,7 +24,7 @@ def verdict(card: Any) -> str:
     def key_of(kid: str | None, jku: str | None) -> jwt.PyJWK:
         assert kid is not None
         addresses.append(jku or "")
-        answer = httpx.get(f"{ORIGIN}/.well-known/jwks.json", params={"kid": kid})
+        answer = httpx.get(f"{ORIGIN}/.well-known/jwks.json", params={"kid": kid}, timeout=60)
         keys = answer.json()["keys"]
         assert [key["uamp_owner"] for key in keys] == ["cards"], keys
         return jwt.PyJWKSet.from_dict({"keys": keys})[kid]
@@ -39,7 +39,7 @@ def verdict(card: Any) -> str:
 async def main() -> None:
     """Verify the cards of a free and of a paid agent, for either version, and changed ones."""
     seen: dict[str, Any] = {}
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         for agent in ("echo", "paid-echo"):
             resolver = A2ACardResolver(http, f"{ORIGIN}/agents/{agent}")
             for version in ("", "1.0"):

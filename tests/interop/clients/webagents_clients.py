@@ -54,7 +54,9 @@ async def main() -> None:
     """Connect the daemon, ask it twice, and print the answers."""
     agent = BaseAgent(name=NAME, instructions="Repeat.", skills={"repeat": Repeat()})
     headers = {"Authorization": f"Bearer {KEY}"}
-    async with httpx.AsyncClient(base_url=ORIGIN, headers=headers, trust_env=False) as http:
+    async with httpx.AsyncClient(
+        base_url=ORIGIN, headers=headers, trust_env=False, timeout=SECONDS
+    ) as http:
         made = await http.post("/api/v1/connect-tokens", json={"agent": NAME})
     token = made.raise_for_status().json()["secret"]
     daemon = PortalConnectSkill(

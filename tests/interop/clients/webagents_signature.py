@@ -27,7 +27,7 @@ def main() -> None:
     done = next(event for event in answer.json() if event["type"] == "response.done")
     text = "".join(item["text"] for item in done["response"]["output"])
     signature = done["signature"]
-    keys = httpx.get(f"{AGENT}/.well-known/jwks.json").json()["keys"]
+    keys = httpx.get(f"{AGENT}/.well-known/jwks.json", timeout=60).json()["keys"]
     of_kid: dict[str, Any] = {key["kid"]: jwt.PyJWK(key).key for key in keys}
     kid = jwt.get_unverified_header(signature)["kid"]
     good = verify_nli_signature(signature, compute_hash(text), None, of_kid[kid])

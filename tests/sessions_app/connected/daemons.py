@@ -1,61 +1,24 @@
-"""A daemon on a real socket, as the reference's PortalConnect behaves: it registers and answers."""
+"""Daemons of agents in the database of a test: their tokens and their rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agents_app.models import Agent
 from agents_app.rest.rights import ALL
 from sessions_app.access import connect_tokens
-from tests.client import UampClient, wait_until
+from tests.client import wait_until
+from tests.sessions_app.connected.daemon_socket import Daemon
 
 if TYPE_CHECKING:
-    from tests.client import Frame
     from tests.live_server import Person
+
+__all__ = ["Daemon", "token_for", "wait_for_daemons"]
 
 
 def token_for(owner: Person, name: str) -> str:
     """Create a connect token of a person for an agent; a free name becomes theirs."""
     return connect_tokens.issue(owner.user.pk, name, by=ALL)[1].secret
-
-
-class Daemon:
-    """A socket on which agents are registered; a test plays what they do."""
-
-    def __init__(self, socket: UampClient) -> None:
-        self.socket = socket
-
-    def register(self, name: str, token: str, **fields: Any) -> Frame:
-        """Register an agent as `PortalConnect` does; return `session.created`."""
-        self.socket.send("session.create", session={"agent": name, "token": token}, **fields)
-        created = self.socket.expect("session.created")
-        self.socket.expect("capabilities")
-        assert (created["agent"], created["session"]["agent"]) == (name, name)
-        return created
-
-    def refused(self, name: str, token: str) -> str:
-        """Register an agent in vain; return the code of the error."""
-        self.socket.send("session.create", session={"agent": name, "token": token})
-        error: str = self.socket.expect("session.error")["error"]["code"]
-        return error
-
-    def turn(self) -> Frame:
-        """Return the next turn that comes."""
-        return self.socket.expect("input.text")
-
-    def say(self, turn: Frame, *texts: str) -> None:
-        """Send pieces of an answer, as the reference's daemon does."""
-        for text in texts:
-            self.send(turn, "response.delta", delta={"type": "text", "text": text})
-
-    def end(self, turn: Frame, **fields: Any) -> None:
-        """End an answer: the reference's daemon sends no `response`."""
-        self.send(turn, "response.done", **fields)
-
-    def send(self, turn: Frame, type_: str, **fields: Any) -> None:
-        """Send an event of a turn."""
-        named = {"response_id": f"daemon of {turn['event_id']}", **fields}
-        self.socket.send(type_, session_id=turn["session_id"], **named)
 
 
 def wait_for_daemons(name: str, count: int) -> None:
