@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from agents_app.models import Agent, AgentConnection, AgentKind, ProcessLease
 from agents_app.models.agents import presence_changed
@@ -142,6 +143,8 @@ def open_connection(
     *,
     connection: str,
     capabilities: Capabilities | None,
+    address: str = "",
+    api_key_id: int | None = None,
     seconds: float = LEASE_SECONDS,
 ) -> int:
     """Record that a daemon registered an agent on a socket; return the row's key.
@@ -166,6 +169,8 @@ def open_connection(
             process_id=process,
             connection=connection,
             capabilities=None if capabilities is None else _plain(capabilities),
+            address=address[:45],
+            api_key_id=api_key_id,
         )
         _show([agent], is_connected=True)
     return row.pk
@@ -174,6 +179,11 @@ def open_connection(
 def announce(key: int, capabilities: Capabilities) -> None:
     """Store the capabilities that the daemon of a connection announced."""
     AgentConnection.objects.filter(pk=key).update(capabilities=_plain(capabilities))
+
+
+def change_key(keys: Collection[int], api_key_id: int | None) -> None:
+    """Store the key that the daemon of these connections uses from now on."""
+    AgentConnection.objects.filter(pk__in=list(keys)).update(api_key_id=api_key_id)
 
 
 def _plain(capabilities: Capabilities) -> Any:
@@ -188,6 +198,21 @@ def close_connections(keys: Collection[int]) -> None:
         locked = _locked(agents)
         rows.delete()
         _refresh(locked)
+
+
+def disconnect(keys: Collection[int]) -> int:
+    """Have the processes of connections end them; return how many nobody had disconnected before.
+
+    They get no new responses from now on.
+    """
+    rows = AgentConnection.objects.filter(pk__in=list(keys), disconnect_requested_at=None)
+    return rows.update(disconnect_requested_at=timezone.now(), is_closing=True)
+
+
+def disconnected(process: str) -> set[int]:
+    """Return the connections that a process has to end."""
+    rows = AgentConnection.objects.filter(process=process, disconnect_requested_at__isnull=False)
+    return set(rows.values_list("pk", flat=True))
 
 
 def close_process(process: str) -> None:

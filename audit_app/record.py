@@ -58,6 +58,7 @@ class AuditAction(StrEnum):
     AGENT_PROBED = "agent.probed"
     AGENT_DISABLED = "agent.disabled"
     AGENT_ENABLED = "agent.enabled"
+    DAEMON_DISCONNECTED = "daemon.disconnected"
     TOOLS_REFRESHED = "tools.refreshed"
     LINK_REVOKED = "link.revoked"
     PROFILE_CLEARED = "profile.cleared"

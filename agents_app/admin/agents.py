@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from agents_app.admin.agent_form import AgentForm
 from agents_app.admin.drafts import draft_view
@@ -19,7 +20,7 @@ from agents_app.providers.readiness import missing_key
 from agents_app.remote.discovery import facts_of
 from agents_app.remote.rules import PEERS, has_model, is_of_peer
 from agents_app.sponsorships import budgets_of
-from audit_app.admin.columns import linked, moment
+from audit_app.admin.columns import linked, moment, row_link
 from audit_app.admin.records import AuditedAdmin
 
 # Importing ToolSourceAdmin registers it.
@@ -236,15 +237,23 @@ def _daemons_of(agent: Agent) -> str:
     )
 
 
-def _said(row: AgentConnection) -> str:
-    """Return since when a daemon is connected, to which process, its answers and its program."""
-    known = row.capabilities if isinstance(row.capabilities, dict) else {}
-    program = " ".join(str(known[name])[:80] for name in ("provider", "id") if known.get(name))
+def _said(row: AgentConnection) -> SafeString:
+    """Return since when a daemon is connected, from where, its process, answers and program."""
+    program = program_of(row)
+    closing = "closing" if row.disconnect_requested_at is None else "disconnecting"
     facts = [
-        f"Since {row.connected_at:%Y-%m-%d %H:%M:%S} UTC",
+        *([f"from {row.address}"] if row.address else []),
         f"process {row.process_id}",
         f"{row.answers} running" if row.answers else "idle",
-        *(["closing"] if row.is_closing else []),
+        *([closing] if row.is_closing else []),
         *([program] if program else []),
     ]
-    return ", ".join(facts)
+    since = f"Since {row.connected_at:%Y-%m-%d %H:%M:%S} UTC"
+    link = row_link("agents_app.agentconnection", row.pk, since)
+    return format_html("{}, {}", link, ", ".join(facts))
+
+
+def program_of(row: AgentConnection) -> str:
+    """Return the program that a daemon announced, with its version; "" if it did not."""
+    known = row.capabilities if isinstance(row.capabilities, dict) else {}
+    return " ".join(str(known[name])[:80] for name in ("provider", "id") if known.get(name))

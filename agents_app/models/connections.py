@@ -28,7 +28,7 @@ class AgentConnection(models.Model):
 
     `connection` names the socket within its process. `answers` is the number of responses that the
     daemon is working on, written with a short delay. A connection that `is_closing` gets no new
-    ones.
+    ones. `address` is the daemon's, `api_key_id` the key (sessions_app) that it registered with.
     """
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
@@ -37,6 +37,10 @@ class AgentConnection(models.Model):
     connection = models.CharField(max_length=40)
     answers = models.PositiveIntegerField(default=0)
     is_closing = models.BooleanField(default=False)
+    # When an operator disconnected it; its process ends the registration and deletes the row.
+    disconnect_requested_at = models.DateTimeField(null=True, blank=True)
+    address = models.CharField(max_length=45, blank=True, default="", db_default="")
+    api_key_id = models.BigIntegerField(null=True, blank=True)
     # The capabilities that the daemon announced in `session.create` (UAMP §9).
     capabilities = models.JSONField(null=True, blank=True)
     connected_at = models.DateTimeField(default=timezone.now)
@@ -44,6 +48,7 @@ class AgentConnection(models.Model):
     class Meta:
         """Each constraint is named after the sentence that it keeps true."""
 
+        verbose_name = "connected daemon"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["connection", "agent"], name="agent_is_registered_once_on_a_socket"

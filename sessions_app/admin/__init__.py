@@ -1,12 +1,13 @@
 """Django admin for sessions, responses and what they wait for, queued messages and webhooks.
 
-`sessions`, `keys`, `waiting`, `queue` and `webhooks` contain the pages; `agents` and `people` add
-operations to pages of other apps; `money` contains amounts and links that other apps' pages use
-too.
+`sessions`, `keys`, `waiting`, `queue`, `webhooks` and `daemons` contain the pages; `agents` and
+`people` add operations to pages of other apps; `money` contains amounts and links that other apps'
+pages use too.
 """
 
 from sessions_app.admin import (
     agents,
+    daemons,
     hours,
     identities,
     keys,
@@ -19,6 +20,7 @@ from sessions_app.admin import (
 
 __all__ = [
     "agents",
+    "daemons",
     "hours",
     "identities",
     "keys",

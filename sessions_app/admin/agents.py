@@ -14,6 +14,7 @@ from agents_app.models import Agent
 from audit_app.admin.columns import list_buttons
 from audit_app.admin.operations import Operation, OperationsAdmin
 from audit_app.record import AuditAction
+from sessions_app.admin.daemons import DISCONNECT_AGENT
 from sessions_app.admin.operations import running_text
 from sessions_app.models import Response
 
@@ -58,10 +59,10 @@ admin.site.unregister(Agent)
 
 @admin.register(Agent)
 class OperatedAgentAdmin(OperationsAdmin, AgentAdmin):
-    """Agents, which operators may disable at once."""
+    """Agents, which operators may disable, and whose daemons they may disconnect."""
 
     change_form_template = "admin/agents_app/agent/change_form.html"
-    operations = (DISABLE_AGENT, ENABLE_AGENT)
+    operations = (DISCONNECT_AGENT, DISABLE_AGENT, ENABLE_AGENT)
 
     def row_links(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
         """Return links to its answers, chats, account and transfers."""

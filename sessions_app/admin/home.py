@@ -91,7 +91,7 @@ def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:
         label = "Open sockets of people and their programs"
         cards.append({"label": label, "value": _shown(found.sockets), "url": url})
     if user.has_perm("agents_app.view_agent"):
-        url = _list("agents_app_agent", is_connected__exact="1")
+        url = _list("agents_app_agentconnection")
         cards.append({"label": "Connected daemons", "value": _shown(found.daemons), "url": url})
     if user.has_perm("sessions_app.view_session"):
         url = _list("sessions_app_session", status__exact="active")

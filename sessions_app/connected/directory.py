@@ -28,8 +28,9 @@ FULL_SECONDS = 5.0
 class ConnectedAgents:
     """The daemons registered on sockets of this process.
 
-    Handlers call `write`, `admit` and `remove`; runs call `find`; sockets call `changed`; each
-    other method is called by one periodic task. All run on the process's loop.
+    Handlers call `write`, `admit` and `remove`; runs call `find`; sockets call `changed`; any task
+    calls `disconnected`; each other method is called by one periodic task. All run on the process's
+    loop.
     """
 
     def __init__(self, process: str) -> None:
@@ -53,6 +54,8 @@ class ConnectedAgents:
             daemon.agent_id,
             connection=daemon.link.origin,
             capabilities=daemon.capabilities,
+            address=daemon.principal.address,
+            api_key_id=daemon.principal.api_key_id,
         )
 
     def admit(self, daemon: RegisteredAgent) -> None:
@@ -166,6 +169,13 @@ class ConnectedAgents:
             elif daemon.answers:
                 self.changed(daemon)
         return refused
+
+    async def disconnected(self) -> list[RegisteredAgent]:
+        """Return the daemons that operators disconnected (`connections.disconnect`)."""
+        if not self._daemons:
+            return []
+        rows = await database.run(connections.disconnected, self.process)
+        return [daemon for daemon in self if daemon.row in rows and not daemon.is_gone]
 
     def silent(self) -> list[RegisteredAgent]:
         """Return the daemons whose socket has been silent for UAMP_DAEMON_SILENCE_SECONDS."""

@@ -56,8 +56,9 @@ class ClientConnection:
 
     All methods run on the process's loop; only `join_chat` and `leave_groups` wait. The task that
     handles the client's events attaches, detaches and replies. The process's periodic tasks call
-    `cursors`, `read_again`, `principals`, `dismiss`, `end_session` and `watch_tokens`. The reader
-    of the layer's groups calls `take_layer_message`. The transport's pump uses `outgoing`.
+    `cursors`, `read_again`, `principals`, `dismiss`, `end_session`, `disconnect_agents` and
+    `watch_tokens`. The reader of the layer's groups calls `take_layer_message`. The transport's
+    pump uses `outgoing`.
     """
 
     def __init__(
@@ -292,6 +293,15 @@ class ClientConnection:
             daemon.link.drop(daemon)
             self.protocol.detach(daemon.session_id)
 
+    def disconnect_agents(self, daemons: Iterable[RegisteredAgent]) -> None:
+        """End agents that an operator disconnected, their answers, and a socket without others."""
+        for daemon in daemons:
+            self.reply(ev.SessionEnd(reason="ended by an operator"), session_id=daemon.session_id)
+            daemon.link.drop(daemon)
+            self.protocol.detach(daemon.session_id)
+            if not (self.sessions or daemon.link.daemons):
+                self.close(CLOSE_TRY_AGAIN_LATER)
+
     def end_session(self, row_id: str) -> None:
         """Notify the client that a session was ended elsewhere (UAMP §5.3)."""
         for wire_id, attached in list(self.sessions.items()):
@@ -300,10 +310,7 @@ class ClientConnection:
                 self.reply(ev.SessionEnd(session_id=wire_id, reason="ended"), session_id=wire_id)
 
     def watch_tokens(self, now: float) -> None:
-        """Warn of expiring tokens, and end the sessions of expired ones (UAMP §10.3).
-
-        `now` is in Unix seconds.
-        """
+        """Warn of expiring tokens, and end sessions expired by `now`, a Unix time (UAMP §10.3)."""
         if (link := self.agent_socket) is not None:
             self.end_registrations(link.expired(), ErrorCode.TOKEN_EXPIRED, "The token expired.")
         sessions = [attached.session for attached in self.sessions.values()]

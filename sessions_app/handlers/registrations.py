@@ -255,6 +255,8 @@ async def _update(
                 )
         for daemon in daemons:
             daemon.principal = principal
+        rows = [daemon.row for daemon in daemons if daemon.row is not None]
+        await database.run(connections.change_key, rows, principal.api_key_id)
     for daemon in daemons:
         connection.reply(
             ev.SessionUpdated(), session_id=daemon.session_id, in_reply_to=event.event_id

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator
 
     from sessions_app.access.principal import Principal
+    from sessions_app.connected.agent_socket import RegisteredAgent
     from sessions_app.connection.chat_watch import ChatWatch
     from sessions_app.connection.client_connection import ClientConnection
 
@@ -69,6 +70,14 @@ class Followers:
                 ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
             )
         self.add(connection)
+
+    def disconnect(self, daemons: Collection[RegisteredAgent]) -> None:
+        """End daemons that operators disconnected, all of them before any answer goes on."""
+        links = {daemon.link for daemon in daemons}
+        for connection in self if links else ():
+            link = connection.agent_socket
+            if link in links:
+                connection.disconnect_agents([one for one in daemons if one.link is link])
 
     async def poll_logs(self) -> None:
         """Find followers that are behind their chat's log because the layer lost a message."""

@@ -177,6 +177,7 @@ def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
     connected = process.connected
 
     async def renew_agents() -> None:
+        await process.disconnect_daemons()
         lost, silent = await connected.lost_their_owner(), connected.silent()
         silent_links = {daemon.link for daemon in silent}
         lost_of: dict[AgentSocket, list[RegisteredAgent]] = {}

@@ -81,7 +81,9 @@ class Process:
             connected=self.connected,
             give=self._give,
         )
-        self.signals = ResponseSignals(self.runs, process=self.id, given=self._given)
+        self.signals = ResponseSignals(
+            self.runs, process=self.id, given=self._given, disconnected=self._disconnected
+        )
         self.followers = Followers()
         # The channel layer groups that its connections have joined.
         self.groups = LayerGroups(self.spawn)
@@ -120,6 +122,13 @@ class Process:
 
     def _given(self, response_id: str) -> None:
         self.spawn(self._take_given(self, [response_id]), name="take a response over")
+
+    def _disconnected(self) -> None:
+        self.spawn(self.disconnect_daemons(), name="disconnect daemons")
+
+    async def disconnect_daemons(self) -> None:
+        """End the registrations and answers of daemons that operators disconnected."""
+        self.followers.disconnect(await self.connected.disconnected())
 
     def has_other_listeners(self, session: OpenSession) -> bool:
         """Return whether anyone besides the asker may listen to a turn of a session."""

@@ -1,4 +1,4 @@
-"""Signals to the process that runs a response: cancel it, or read a changed row.
+"""Signals to the process that runs a response or holds a daemon: cancel it, or read a changed row.
 
 A signal only saves time. Each process reads the rows of its runs every second (`Runs.read_rows`),
 which makes up for lost messages.
@@ -15,6 +15,7 @@ from channels.layers import get_channel_layer
 from chat_app.log import fanout
 from sessions_app import database
 from sessions_app.billing import requests
+from sessions_app.connected import disconnecting
 from sessions_app.frames import frame
 from sessions_app.store import responses
 from sessions_app.tools import calls
@@ -37,9 +38,16 @@ class ResponseSignals:
     task call `join`.
     """
 
-    def __init__(self, runs: Runs, *, process: str, given: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        runs: Runs,
+        *,
+        process: str,
+        given: Callable[[str], None],
+        disconnected: Callable[[], None],
+    ) -> None:
         self._runs = runs
-        self._process, self._given = process, given
+        self._process, self._given, self._disconnected = process, given, disconnected
         self._channel: str | None = None
 
     # --- Sending ---
@@ -117,13 +125,18 @@ class ResponseSignals:
                 await get_channel_layer().group_add(fanout.PROCESSES_GROUP, self._channel)
 
     async def _take(self, message: dict[str, Any]) -> None:
-        if message["type"] == "chat.watch":
-            self._runs.watch_chat(message["chat"])
-            return
-        if message["type"] == "run.given":
-            if message["process"] == self._process:
-                self._given(message["response"])
-            return
+        match message["type"]:
+            case "chat.watch":
+                self._runs.watch_chat(message["chat"])
+            case disconnecting.SIGNAL:
+                self._disconnected()
+            case "run.given":
+                if message["process"] == self._process:
+                    self._given(message["response"])
+            case _:
+                await self._take_for_run(message)
+
+    async def _take_for_run(self, message: dict[str, Any]) -> None:
         run = self._runs.get(message["response"])
         if run is None:
             return

@@ -163,7 +163,7 @@ def test_the_home_counts_daemons_apart_from_people() -> None:
     assert cards["Open sockets of people and their programs"]["value"] == "1"
     assert cards["Connected daemons"]["value"] == "1"
     rows = root.get(cards["Connected daemons"]["url"]).context["cl"].result_list
-    assert {row.name for row in rows} == {"a", "b"}
+    assert {row.agent.name for row in rows} == {"a", "b"}
 
 
 def test_the_home_shows_which_processes_and_workers_are_alive() -> None:
