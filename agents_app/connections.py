@@ -201,7 +201,7 @@ def close_connections(keys: Collection[int]) -> None:
 
 
 def disconnect(keys: Collection[int]) -> int:
-    """Have the processes of connections end them; return how many nobody had disconnected before.
+    """Have the processes of connections end them; return how many were not being ended before.
 
     They get no new responses from now on.
     """

@@ -42,7 +42,7 @@ KEYS: Final = 10
 
 
 def _open(agent: Agent) -> list[AgentConnection]:
-    """Return an agent's connections that nobody has disconnected, oldest first."""
+    """Return an agent's connections that are not being ended, oldest first."""
     return list(agent.connections.filter(disconnect_requested_at=None).order_by("pk"))
 
 

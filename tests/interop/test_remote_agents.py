@@ -60,12 +60,17 @@ def _is_up(origin: str, process: subprocess.Popen[bytes]) -> bool:
     return True
 
 
+def _text_at(url: str) -> str:
+    return httpx.get(url, timeout=WAIT_SECONDS).text
+
+
 def task_states(origin: str, text: str) -> list[Any]:
     """Return the states of the tasks whose first message has a text."""
     listed = httpx.post(
         f"{origin}/rpc",
         json={"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageSize": 100}},
         headers={"A2A-Version": "1.0"},
+        timeout=WAIT_SECONDS,
     ).json()["result"]["tasks"]
     return [task["status"]["state"] for task in listed if text in str(task)]
 
@@ -144,7 +149,7 @@ def test_an_agent_on_the_sdk_of_acp(demo: ServerAddress, dial: Dial, alice: Pers
         begun = client.until("response.delta")[-1]
         client.send("response.cancel", response_id=begun["response_id"])
         client.until("response.cancelled")
-        wait_until(lambda: httpx.get(f"{origin}/cancelled").text == "1")
+        wait_until(lambda: _text_at(f"{origin}/cancelled") == "1")
 
 
 @pytest.mark.parametrize("protocol", ["completions", "responses"])
@@ -166,7 +171,7 @@ def test_a_model_behind_litellm(
         begun = client.until("response.delta")[-1]
         client.send("response.cancel", response_id=begun["response_id"])
         client.until("response.cancelled")
-        wait_until(lambda: httpx.get(f"{origin}/left").text == "1")
+        wait_until(lambda: _text_at(f"{origin}/left") == "1")
 
         Agent.objects.get(name="far").delete()
         remote_agent(f"{origin}/v1", protocol=protocol, model="parrot", key="sk-wrong")

@@ -68,7 +68,7 @@ def test_the_list_says_who_is_connected_from_where_with_which_token() -> None:
         text = client.get(page).content.decode()
         for fact in ("helper", "ada", "203.0.113.7", f"{key.prefix}…", "uap 1.2", "2 running"):
             assert fact in text, (page, fact)
-    assert staff("nobody").get(LIST).status_code == 403
+    assert staff("Stranger").get(LIST).status_code == 403
 
 
 def test_a_longer_list_takes_no_more_queries() -> None:
