@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
+from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.http import HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 
 from agents_app import connections
 from agents_app.admin.agents import program_of
@@ -58,32 +60,33 @@ def _disconnect_agent(agent: Agent, wanted: dict[str, Any], request: HttpRequest
     return "" if not count else "1 daemon" if count == 1 else f"{count} daemons"
 
 
-def _agent_facts(agent: Agent) -> SafeString:
+def _agent_facts(agent: Agent) -> SafeString | str:
     return _facts(agent, _open(agent))
 
 
 def _disconnect_daemon(row: AgentConnection, wanted: dict[str, Any], request: HttpRequest) -> str:
-    if not disconnect([row.pk]):
-        return ""
     since = f"{row.connected_at:%Y-%m-%d %H:%M:%S} UTC"
     done = f"the daemon that was connected since {since} to {row.process_id}"
-    # The row is deleted when the connection ends, and the agent remains.
-    record_request(
-        request,
-        AuditAction.DAEMON_DISCONNECTED,
-        row.agent,
-        reason=wanted["reason"],
-        detail=f"Disconnect: {done}" + (f", from {row.address}" if row.address else ""),
-    )
+    with transaction.atomic():
+        if not disconnect([row.pk]):
+            return ""
+        # The row is deleted when the connection ends, and the agent remains.
+        record_request(
+            request,
+            AuditAction.DAEMON_DISCONNECTED,
+            row.agent,
+            reason=wanted["reason"],
+            detail=f"Disconnect: {done}" + (f", from {row.address}" if row.address else ""),
+        )
     return done
 
 
-def _facts(agent: Agent, rows: Sequence[AgentConnection]) -> SafeString:
-    daemons = "1 daemon" if len(rows) == 1 else f"{len(rows)} daemons"
+def _facts(agent: Agent, rows: Sequence[AgentConnection]) -> SafeString | str:
+    if not rows:
+        return f"No daemon of {agent.name} is connected."
     return format_html(
-        "Disconnects {} of {}: its registration ends, and its socket closes unless other agents are"
-        " registered on it. {} {}",
-        daemons,
+        "Disconnects {} of {}. A socket on which no other agent is registered is closed. {} {}",
+        "1 daemon" if len(rows) == 1 else f"{len(rows)} daemons",
         agent.name,
         _about_answers(agent, sum(row.answers for row in rows)),
         _about_coming_back(agent),
@@ -130,7 +133,7 @@ def _about_coming_back(agent: Agent) -> SafeString | str:
 def _more(others: Sequence[ApiKey]) -> SafeString | str:
     if not others:
         return ""
-    query = f"q={others[0].user.username}"
+    query = urlencode({"q": others[0].user.username})
     return format_html(" and {}", list_link("sessions_app.apikey", query, f"{len(others)} more"))
 
 

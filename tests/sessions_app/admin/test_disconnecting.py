@@ -148,6 +148,7 @@ def test_the_confirmation_says_what_becomes_of_answers() -> None:
         text: str = client.get(page_of(row)).context["facts"]
         return text
 
+    assert facts().startswith("Disconnects 1 daemon of helper. A socket on which no other agent")
     assert "No answer is running." in facts()
     AgentConnection.objects.update(answers=2)
     assert "2 answers are running. One that has begun ends as interrupted" in facts()
@@ -185,8 +186,9 @@ def test_the_confirmation_leads_to_what_keeps_a_daemon_away() -> None:
 
 
 def test_an_agent_that_runs_here_has_no_daemon_to_disconnect() -> None:
-    agent, client = factories.agent(), staff("Operator")
+    agent, client = factories.agent("helper"), staff("Operator")
     assert agent.kind == AgentKind.HOSTED
     form = {"seen": "", "reason": "it hung"}
+    assert client.get(page_of(agent)).context["facts"] == "No daemon of helper is connected."
     assert client.post(page_of(agent), form).status_code == 302
     assert not AuditRecord.objects.filter(action="daemon.disconnected").exists()
