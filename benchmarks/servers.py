@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-START_SECONDS: Final = 60
+START_SECONDS: Final = 240
 STOP_SECONDS: Final = 20
 LOCAL_POSTGRES: Final = "postgres://postgres@127.0.0.1:5432/postgres"
 # A benchmark sends more requests as one person than the limits allow.
