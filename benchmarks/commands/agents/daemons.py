@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 LIMITS: Final = {
     "UAMP_CONNECTED_AGENTS": "1000000",
-    # A daemon's socket has no credential of its own, so it counts as a visitor's.
-    "UAMP_CONNECTIONS_PER_ADDRESS": "1000000",
     "UAMP_DAEMON_ANSWERS": "1000",
     "UAMP_REMOTE_ALLOW_HOSTS": "127.0.0.1:*",
 }
