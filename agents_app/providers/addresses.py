@@ -77,6 +77,13 @@ def may_take(variable: str, address: str) -> bool:
     )
 
 
+def is_vendors(address: str) -> bool:
+    """Return whether an address is a vendor's or the operator's, not one that an author runs."""
+    place = _place(address)
+    is_vendor = address.lower().startswith("https:") and host_of(address) in VENDOR_HOSTS.values()
+    return is_vendor or (place != "" and place in map(_place, map(_operators_address, _OPERATORS)))
+
+
 def place_of(address: str) -> str:
     """Return scheme, host and port of an address; "" for an invalid one."""
     place = _place(address)

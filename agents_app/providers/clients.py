@@ -16,7 +16,13 @@ from django.conf import settings
 
 from agents_app.outbound.keys import Undecipherable, key_for
 from agents_app.outbound.rules import Target, Unreachable
-from agents_app.providers.addresses import guarded_connector, may_take, place_of, target_of
+from agents_app.providers.addresses import (
+    guarded_connector,
+    is_vendors,
+    may_take,
+    place_of,
+    target_of,
+)
 from agents_app.providers.options import problem_of
 from agents_app.providers.scripts import SCRIPTS
 from agents_app.providers.vendor_extensions import fitted_thinking, vendor_options
@@ -270,7 +276,8 @@ def access_of(row: ModelRow) -> ModelAccess:
 def _provider(spec: AgentSpec) -> _Provider:
     base_url, api_version = spec.options.get("base_url"), spec.options.get("api_version")
     timeout = spec.options.get("timeout")
-    _, api_key, target = access_of(spec)
+    address, api_key, target = access_of(spec)
+    is_trusted = target is None or is_vendors(address)
     # Each provider has its own connection pool.
     is_allowed = None if target is None else target.is_allowed
     kept = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
@@ -282,8 +289,8 @@ def _provider(spec: AgentSpec) -> _Provider:
             timeout=timeout,
             retry=RETRY,
             connector=None if target is None else partial(guarded_connector, target),
-            # Who chose the address may also have written the server that counts there.
-            hidden_tokens=None if target is None else settings.UAMP_RESERVE_REASONING_TOKENS,
+            # Who chose another address may also have written the server that counts there.
+            hidden_tokens=None if is_trusted else settings.UAMP_RESERVE_REASONING_TOKENS,
         )
         _providers[kept] = _KINDS[spec.provider](config=config)
     return _providers[kept]

@@ -40,7 +40,7 @@ from uap.uamp_adapter.media import MediaLoader
 from uap.uamp_adapter.stream import Translator, usage_stats
 from upp import ErrorCode as ProviderErrorCode
 from upp import Message as ModelMessage
-from upp import Model, ToolUseStrategy, UPPError
+from upp import Model, ProviderConfig, ToolUseStrategy, UPPError
 
 __all__ = [
     "AgentError",
@@ -81,14 +81,16 @@ async def run_agent(
     daemons: Daemons | None = None,
     recorder: TaskRecorder | None = None,
     inferences: InferenceLog | None = None,
+    media_tokens: int = 0,
 ) -> RunFinished:
     """Answer a request with a hosted, remote or connected agent; return the end of the run.
 
     `receive` gets the text and events of the response one at a time; the model and the tools
     continue once the awaitable that it returned is done. `recorder` records the answer of a remote
-    agent while it is in progress there, `inferences` each request to a model. Raises AgentError,
-    whatever `receive` raises, and HeldElsewhere if another process holds the socket of a connected
-    agent. Cancel the task to stop the run.
+    agent while it is in progress there, `inferences` each request to a model. `media_tokens` is the
+    most that the media of the conversation may count in an inference. Raises AgentError, whatever
+    `receive` raises, and HeldElsewhere if another process holds the socket of a connected agent.
+    Cancel the task to stop the run.
     """
     if spec.kind != "connected":
         return await _run_model(
@@ -100,6 +102,7 @@ async def run_agent(
             checkpoints=checkpoints,
             recorder=recorder,
             inferences=inferences,
+            media_tokens=media_tokens,
         )
     if daemons is None:
         raise AgentError(
@@ -118,6 +121,7 @@ async def _run_model(
     checkpoints: CheckpointSaver | None,
     recorder: TaskRecorder | None,
     inferences: InferenceLog | None,
+    media_tokens: int,
 ) -> RunFinished:
     """Run a hosted agent on its model, or a remote agent as if it were one.
 
@@ -163,6 +167,7 @@ async def _run_model(
             give=events.give,
             recorder=recorder,
             inferences=inferences,
+            media_tokens=media_tokens,
         )
         if form is not None:
             await form.check()
@@ -290,6 +295,7 @@ def build_agent(
     give: Give,
     recorder: TaskRecorder | None = None,
     inferences: InferenceLog | None = None,
+    media_tokens: int = 0,
 ) -> Agent:
     """Build the uap agent of a row, configured for one request.
 
@@ -336,6 +342,7 @@ def build_agent(
         tools=tools.offered(),
         structure=None if form is None else form.schema,
         params=params,
+        config=ProviderConfig(media_tokens=media_tokens),
         # A run that resumes after the last round gets one more: zero would forbid all calls.
         tool_strategy=ToolUseStrategy(max_iterations=max(spec.max_steps - had, 1)),
     )

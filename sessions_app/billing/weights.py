@@ -123,6 +123,18 @@ def usual_input(
     )
 
 
+def media_tokens(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
+    """Return the most tokens that a model counts for the sounds, pictures and PDFs of a request."""
+    rates = MOST_OF_VENDORS.get(spec.provider, MOST)
+    return sum(
+        sound_tokens_read(spec, item, extents, rates)
+        if isinstance(item, uamp.AudioContent)
+        else shown_tokens(item, extents, rates) or 0
+        for message in request.history
+        for item in message.content_items or ()
+    )
+
+
 def later_prompts(spec: AgentSpec, request: RunRequest) -> int:
     """Return how many tokens of prompts a later step adds to what was read and written."""
     return tokens_of(sum(map(weight, later_texts(spec, request))))

@@ -22,7 +22,7 @@ from agents_app.runtime.failures import payment_is_late, unpaid
 from payments_app.money import InvalidAmount, Money
 from payments_app.spending.authorizations import CredentialBudgetReached
 from sessions_app import database
-from sessions_app.billing import chat_budgets, payers, requests, reservations
+from sessions_app.billing import chat_budgets, payers, requests, reservations, weights
 from sessions_app.billing.events import (
     accepted,
     balance_event,
@@ -100,13 +100,18 @@ class PaymentGuard:
         """The person who pays or would be asked; None for a visitor and a pool."""
         return self._payment.payer_id
 
-    async def open(self) -> None:
-        """Let the answer start once its first step is paid; raises AgentError."""
-        usual, about = self._step, (self._context.spec, self._context.request)
+    async def open(self) -> int:
+        """Have the first step paid and return the most tokens of its media; raises AgentError."""
+        usual, about, of_media = self._step, (self._context.spec, self._context.request), 0
         if ids := media_ids(self._context.request.history):
             extents = await database.run(read_extents, ids)
             self._step, usual = step_usage(*about, extents), usual_input(*about, extents)
+            of_media = weights.media_tokens(*about, extents)
         self._meter.expect_input(usual)
+        await self._pay_first_step()
+        return of_media
+
+    async def _pay_first_step(self) -> None:
         first = self._payment.first
         if first is not None:
             await self._accept(first.hold_id, first.available)

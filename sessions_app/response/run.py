@@ -302,8 +302,7 @@ class Run:
             port.answer.keep_for_next_flush()
             port.subscribers.replace_text(port.answer.text)
         async with port.clock.limit():
-            if guard is not None:
-                await guard.open()
+            media_tokens = 0 if guard is None else await guard.open()
             await port.row.resume()
             # The agent's objects form reference cycles, which must not keep the answer alive.
             end = await run_agent(
@@ -316,6 +315,7 @@ class Run:
                 daemons=self._daemons,
                 recorder=self._remote,
                 inferences=port.answer.inferences,
+                media_tokens=media_tokens,
             )
             if guard is not None:
                 await guard.complete()

@@ -26,6 +26,8 @@ class ProviderConfig:
     provider's own. `api_version` is interpreted by the provider. Without `retry`, nothing is
     retried. With `hidden_tokens`, a server's token counts are not trusted: a token is at least a
     byte of what was sent or received, except for so many tokens of reasoning that it may keep.
+    `media_tokens` is how many tokens the pictures, sounds and documents of a request may count
+    besides, which are compressed.
     """
 
     api_key: Key | None = field(default=None, repr=False)
@@ -36,6 +38,7 @@ class ProviderConfig:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     api_version: str | None = None
     hidden_tokens: int | None = None
+    media_tokens: int | None = None
 
     def merged(self, over: ProviderConfig | None) -> ProviderConfig:
         """Return this configuration with another one's values merged over it, header by header."""

@@ -19,6 +19,7 @@ from agents_app.providers.clients import build_model, close_providers
 from agents_app.selectors import AgentSpec
 from tests.upp.wire_server import STREAM_HEAD, Exchange, serve
 from upp import ErrorCode, ProviderConfig, UPPError, llm
+from upp.providers.http.transport import HttpModel
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -153,6 +154,27 @@ async def test_no_socket_is_made_for_another_address(address: str, port: int) ->
         make((socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)))
     make((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 443))).close()
     await connector.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "is_believed"),
+    [
+        ("https://api.groq.com/openai/v1", True),
+        ("https://models.example/v1", True),
+        ("https://models.example:8443/v1", False),
+        ("https://api.groq.com.example/v1", False),
+        ("http://api.groq.com:8000/v1", False),
+        ("http://127.0.0.1:11434/v1", False),
+    ],
+)
+def test_only_vendors_and_the_operators_server_count_as_they_like(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, address: str, *, is_believed: bool
+) -> None:
+    settings.UAMP_MODEL_ALLOW_HOSTS = ["api.groq.com:8000", "127.0.0.1:11434"]
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
+    model = build_model(agent(base_url=address))
+    assert isinstance(model, HttpModel)
+    assert (model.server.config.hidden_tokens is None) is is_believed
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,10 @@ from chat_app.models import Content
 from payments_app.models import Hold
 from payments_app.spending import approvals
 from sessions_app.models import Response
+from tests.chat_app.contents.pdf_files import FLATE, LINES, shown, stream
 from tests.client import TERMINAL, wait_until
 from tests.sessions_app.billing.paid_agents import clean, earned, pay, priced, rich, usd
+from tests.sessions_app.model_server import model_server, said
 from upp.conversation.turn import TokenUsage
 from upp.providers.scripted import Pause, Step, Text, Usage
 
@@ -267,3 +269,30 @@ def test_a_picture_that_cannot_be_checked_is_withheld_from_a_model_that_charges_
             read()
     else:
         assert read()[0] == data
+
+
+@pytest.mark.parametrize(("counted", "charged"), [(84_000, 84_000), (10**9, None)])
+def test_a_server_of_the_agents_own_may_count_media_that_are_smaller_than_their_tokens(
+    dial: Dial, alice: Person, counted: int, charged: int | None
+) -> None:
+    data = shown(stream(zlib.compress(LINES[:2_000] + b") Tj"), FLATE), pages=40)
+    assert len(data) < 3_000
+    file = {"file": _base64(data), "filename": "a.pdf", "mime_type": "application/pdf"}
+    usage = {"id": "1", "choices": [], "usage": {"prompt_tokens": counted, "completion_tokens": 1}}
+    with model_server([*said("Read.")[:-1], usage]) as model:
+        agent = model.agent("paid", pricing={"input_per_1k": "0.001"})
+        approvals.approve(rich(alice).user.pk, agent.pk, usd("9"))
+        client = dial(alice)
+        client.create_session(agent="paid")
+        client.send("input.text", text="Read")
+        client.send("input.file", **file)
+        client.send("response.create")
+        assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
+        wait_until(clean)
+    held = sum(hold.amount for hold in Hold.objects.all())
+    if charged is None:
+        # A lie is cut to what a vendor may count, which is about what was reserved.
+        assert usd("0.000001") * 40 * 4_600 <= usd(earned(agent))
+        assert usd(earned(agent)).amount <= held * 1.1
+    else:
+        assert usd(earned(agent)) == usd("0.000001") * charged

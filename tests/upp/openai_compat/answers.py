@@ -16,7 +16,9 @@ async def ask(answer: Answer, **options: Any) -> Turn:
     """Return the turn of a model on a server that answers so."""
     async with serve(answer) as wire:
         config = ProviderConfig(
-            timeout=options.pop("timeout", None), hidden_tokens=options.pop("hidden_tokens", None)
+            timeout=options.pop("timeout", None),
+            hidden_tokens=options.pop("hidden_tokens", None),
+            media_tokens=options.pop("media_tokens", None),
         )
         provider = OpenAICompatProvider(base_url=wire.url, api_key=KEY, config=config)
         try:

@@ -158,8 +158,10 @@ async def test_reasoning_tokens_are_output_and_counted_once(
     )
 
 
-@pytest.mark.parametrize("hidden", [None, 0, 500])
-async def test_a_server_that_is_not_trusted_counts_at_most_its_bytes(hidden: int | None) -> None:
+@pytest.mark.parametrize(("hidden", "media"), [(None, 0), (0, None), (500, 40_000)])
+async def test_a_server_that_is_not_trusted_counts_at_most_its_bytes_and_its_media(
+    hidden: int | None, media: int | None
+) -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
         await exchange.delta(content="Hi")
@@ -174,11 +176,11 @@ async def test_a_server_that_is_not_trusted_counts_at_most_its_bytes(hidden: int
         )
         await exchange.finish()
 
-    usage = (await ask(answer, hidden_tokens=hidden)).usage
+    usage = (await ask(answer, hidden_tokens=hidden, media_tokens=media)).usage
     if hidden is None:
         assert usage.total_tokens == 2 * 10**9
         return
-    assert 0 < usage.input_tokens < 500
+    assert (media or 0) < usage.input_tokens < (media or 0) + 500
     assert hidden < usage.output_tokens < hidden + 1500
     assert usage.total_tokens == usage.input_tokens + usage.output_tokens
     assert usage.cache_read_tokens <= usage.input_tokens

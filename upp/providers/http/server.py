@@ -93,8 +93,10 @@ class VendorServer(ABC):
 def with_bounded_usage(
     response: LLMResponse, config: ProviderConfig, *, sent: int, received: int
 ) -> LLMResponse:
-    """Return a response; limit the token counts of an untrusted server to what its bytes allow."""
+    """Return a response; limit the token counts of an untrusted server to its bytes and media."""
     if config.hidden_tokens is None:
         return response
-    usage = response.usage.within(read=sent, written=received + config.hidden_tokens)
+    usage = response.usage.within(
+        read=sent + (config.media_tokens or 0), written=received + config.hidden_tokens
+    )
     return replace(response, usage=usage)
