@@ -1,19 +1,31 @@
-"""The text that a page shows: the strings in its content streams, and in the forms they show.
+"""The text that a page shows: the strings in its content streams, and in what they draw.
 
-A font may map one character code to many characters (ISO 32000-2, 9.10.3).
+That is forms, the texts that stand in for marked content, and soft masks and patterns, which a
+reader may draw anew for each thing painted with them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from chat_app.contents.pdf.objects import Dictionary, Keys, Reference, Unreadable, name_of
+from chat_app.contents.pdf.letters import hex_bytes, longer_codes
+from chat_app.contents.pdf.marked import MarkedTexts
+from chat_app.contents.pdf.objects import (
+    Dictionary,
+    Keys,
+    Reference,
+    Unreadable,
+    all_under,
+    name_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from chat_app.contents.pdf.document import PdfDocument
-    from chat_app.contents.pdf.objects import Definition, Value
+    from chat_app.contents.pdf.objects import Value
 
 MOST_TEXT: Final = 10**9
 """No text counts as longer."""
@@ -27,16 +39,41 @@ _TOKENS: Final = re.compile(
     rb"\(((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*+\))*+)\)|(?<!<)<(?!<)([^<>]*+)>|(\()|%[^\r\n]*+",
     re.DOTALL,
 )
-_SHOWN_FORM: Final = re.compile(
-    rb"/(" + _REGULAR + rb"++)" + _BLANK + rb"{1,64}Do(?!" + _REGULAR + rb")"
-)
+_OF_NAME: Final = rb"/(" + _REGULAR + rb"++)" + _BLANK + rb"{1,64}"
+_SHOWN_FORM: Final = re.compile(_OF_NAME + rb"Do(?!" + _REGULAR + rb")")
 _SHOW: Final = re.compile(rb"(?<!" + _REGULAR + rb")Do(?!" + _REGULAR + rb")")
+_MARKED: Final = re.compile(_OF_NAME + rb"(?:BDC|DP)(?!" + _REGULAR + rb")")
+_MARK: Final = re.compile(rb"(?<!" + _REGULAR + rb")(?:BDC|DP)(?!" + _REGULAR + rb")")
+_MARKED_IN_PLACE: Final = re.compile(rb">>" + _BLANK + rb"{0,64}(?:BDC|DP)(?!" + _REGULAR + rb")")
+_NAME: Final = re.compile(rb"/(" + _REGULAR + rb"++)")
+_PAINT: Final = re.compile(
+    rb"(?<!" + _REGULAR + rb")(?:f\*?|F|[BbSs]\*?|sh|T[jJ]|['\"]|Do|EI)(?!" + _REGULAR + rb")"
+)
 _ESCAPE: Final = re.compile(rb"\\([0-7]{1,3})")
-_NOT_HEX: Final = re.compile(rb"[^0-9A-Fa-f]+")
-_SECTION: Final = re.compile(rb"beginbf(char|range)(.*?)(?:endbf|\Z)", re.DOTALL)
-_MAPPED: Final = re.compile(rb"<([^<>]*+)>|[\[\]]")
 _FORMS: Final = Keys(b"XObject")
-_MAPS: Final = Keys(b"ToUnicode")
+_MASKS: Final = Keys(b"ExtGState")
+_PATTERNS: Final = Keys(b"Pattern")
+_INKS_IN_INKS: Final = 3
+
+
+class _Shown(NamedTuple):
+    """What a stream shows: its text, how often it paints, and the inks that it names."""
+
+    text: int = 0
+    paints: int = 0
+    inks: frozenset[bytes] = frozenset()
+
+    def and_also(self, other: _Shown, times: int = 1) -> _Shown:
+        return _Shown(
+            min(self.text + other.text * times, MOST_TEXT),
+            min(self.paints + other.paints * times, MOST_TEXT),
+            self.inks | other.inks,
+        )
+
+    def or_else(self, other: _Shown) -> _Shown:
+        return _Shown(
+            max(self.text, other.text), max(self.paints, other.paints), self.inks | other.inks
+        )
 
 
 class Texts:
@@ -44,47 +81,91 @@ class Texts:
 
     def __init__(self, document: PdfDocument) -> None:
         self._document = document
-        self._of_object: dict[int, int] = {}
+        self._of_object: dict[int, _Shown] = {}
+        self._of_ink: dict[tuple[int, int], int] = {}
         self._open: set[int] = set()
         self._left = STRINGS
         self._forms = self._named_forms()
-        self._longer = self._mapped_to_many()
+        self._inks = self._named_inks()
+        self._marked = MarkedTexts(document)
+        self._longer = longer_codes(document)
 
-    def of_contents(self, value: Value, depth: int = 0) -> int:
+    @property
+    def marked_once(self) -> int:
+        """The size of all texts that stand in for content, each once."""
+        return self._marked.all_once
+
+    def of_contents(self, value: Value) -> int:
         """Return how much text the contents of a page show: a stream or an array of them."""
+        return self._size(self._of_value(value, 0), _INKS_IN_INKS)
+
+    def _size(self, shown: _Shown, depth: int) -> int:
+        """Return the size of a text with that of the inks, once for each thing painted."""
+        numbers = {one for name in shown.inks for one in self._inks[name]} if depth else set()
+        of_ink = max((self._size_of_ink(one, depth - 1) for one in numbers), default=0)
+        # A mask, the inside and the outline.
+        return min(shown.text + shown.paints * 3 * of_ink, MOST_TEXT)
+
+    def _size_of_ink(self, number: int, depth: int) -> int:
+        if (number, depth) not in self._of_ink:
+            self._of_ink[number, depth] = self._size(self._of_number(number, 0), depth)
+        return self._of_ink[number, depth]
+
+    def _of_value(self, value: Value, depth: int) -> _Shown:
         if depth > _DEPTH:
             raise Unreadable
+        shown = _Shown()
         if isinstance(value, list):
-            return min(sum(self.of_contents(one, depth + 1) for one in value), MOST_TEXT)
-        return self._of_number(value.number, depth + 1) if isinstance(value, Reference) else 0
+            for one in value:
+                shown = shown.and_also(self._of_value(one, depth + 1))
+            return shown
+        return self._of_number(value.number, depth + 1) if isinstance(value, Reference) else shown
 
-    def _of_number(self, number: int, depth: int) -> int:
+    def _of_number(self, number: int, depth: int) -> _Shown:
         if number in self._of_object:
             return self._of_object[number]
         if number in self._open:
             raise Unreadable
         self._open.add(number)
-        total = 0
+        total = _Shown()
         for about in self._document.definitions(number):
             shown = self._document.decoded(about)
             if shown is None:
-                size = self.of_contents(about.value, depth)
+                total = total.or_else(self._of_value(about.value, depth))
             else:
-                size = self._of_stream(shown, depth)
-            total = max(total, size)
+                total = total.or_else(self._of_stream(shown, depth))
         self._open.discard(number)
-        self._of_object[number] = min(total, MOST_TEXT)
-        return self._of_object[number]
+        self._of_object[number] = total
+        return total
 
-    def _of_stream(self, shown: bytes, depth: int) -> int:
-        total = self._of_strings(shown)
+    def _of_stream(self, shown: bytes, depth: int) -> _Shown:
+        text = self._of_strings(shown) + self._of_marks(shown)
+        names: frozenset[bytes] = frozenset()
+        paints = 0
+        if self._inks:
+            names = frozenset(name_of(found[1]) for found in _NAME.finditer(shown))
+            paints = _count(_PAINT, shown)
+        total = _Shown(text, paints, names & self._inks.keys())
         if not self._forms:
             return total
         named = Counter(name_of(found[1]) for found in _SHOWN_FORM.finditer(shown))
-        total += sum(count * self._of_form(name, depth) for name, count in named.items())
-        if others := len(_SHOW.findall(shown)) - named.total():
-            total += others * max(self._of_form(name, depth) for name in self._forms)
+        for name, count in named.items():
+            total = total.and_also(self._of_form(name, depth), count)
+        if others := _count(_SHOW, shown) - named.total():
+            longest = _Shown()
+            for form in self._forms:
+                longest = longest.or_else(self._of_form(form, depth))
+            total = total.and_also(longest, others)
         return total
+
+    def _of_marks(self, shown: bytes) -> int:
+        total = self._marked.of_numbers(shown)
+        if not (sizes := self._marked.by_name):
+            return total
+        named = Counter(name_of(found[1]) for found in _MARKED.finditer(shown))
+        total += sum(sizes.get(name, 0) * count for name, count in named.items())
+        others = _count(_MARK, shown) - named.total() - _count(_MARKED_IN_PLACE, shown)
+        return total + max(others, 0) * max(sizes.values())
 
     def _of_strings(self, shown: bytes) -> int:
         strings: list[bytes] = []
@@ -96,19 +177,20 @@ class Texts:
                 # Deeply nested or unfinished: all that follows may be text.
                 strings.append(shown[token.start() :])
                 break
-            strings.append(token[1] or _hex_bytes(token[2] or b""))
+            strings.append(token[1] or hex_bytes(token[2] or b""))
         total = sum(map(len, strings))
         if self._longer:
             codes = Counter(_unescaped(b"".join(strings)))
             total += sum(codes[code] * (units - 1) for code, units in self._longer.items())
         return total
 
-    def _of_form(self, name: bytes, depth: int) -> int:
+    def _of_form(self, name: bytes, depth: int) -> _Shown:
         if depth > _DEPTH:
             raise Unreadable
-        return max(
-            (self._of_number(number, depth + 1) for number in self._forms.get(name, ())), default=0
-        )
+        shown = _Shown()
+        for number in self._forms.get(name, ()):
+            shown = shown.or_else(self._of_number(number, depth + 1))
+        return shown
 
     def _named_forms(self) -> dict[bytes, set[int]]:
         """Return the numbers of the forms that a name may refer to on any page."""
@@ -121,71 +203,39 @@ class Texts:
                             forms.setdefault(name, set()).add(form.number)
         return forms
 
+    def _named_inks(self) -> dict[bytes, set[int]]:
+        """Return the numbers of the patterns and soft masks that a name may refer to."""
+        inks: dict[bytes, set[int]] = {}
+        for keys, key in ((_MASKS, b"ExtGState"), (_PATTERNS, b"Pattern")):
+            for _, _, about in self._document.objects_with(keys):
+                for resources in all_under(about.value, key):
+                    for found in self._document.resolve(resources):
+                        for name, ink in found.entries if isinstance(found, Dictionary) else ():
+                            if numbers := set(self._numbers_of_ink(ink)):
+                                inks.setdefault(name, set()).update(numbers)
+        return inks
+
+    def _numbers_of_ink(self, ink: Value) -> Iterator[int]:
+        if isinstance(ink, Reference) and any(
+            about.stream is not None for about in self._document.definitions_of(ink)
+        ):
+            yield ink.number
+        for state in self._document.resolve(ink):
+            for value in state.all(b"SMask") if isinstance(state, Dictionary) else ():
+                for mask in self._document.resolve(value):
+                    for group in mask.all(b"G") if isinstance(mask, Dictionary) else ():
+                        if isinstance(group, Reference):
+                            yield group.number
+
     def _is_picture(self, number: int) -> bool:
         return all(
             isinstance(about.value, Dictionary) and set(about.value.all(b"Subtype")) == {b"Image"}
             for about in self._document.definitions(number)
         )
 
-    def _mapped_to_many(self) -> dict[int, int]:
-        """Return how many characters a code stands for, by its last byte, where it is several."""
-        longer: dict[int, int] = {}
-        seen: set[int] = set()
-        for _, _, about in self._document.objects_with(_MAPS):
-            for value in all_under(about.value, b"ToUnicode"):
-                if not isinstance(value, Reference) or value.number in seen:
-                    continue
-                seen.add(value.number)
-                for definition in self._document.definitions(value.number):
-                    _read_map(self._map_of(definition), longer)
-        return longer
 
-    def _map_of(self, definition: Definition) -> bytes:
-        return self._document.decoded(definition) or b""
-
-
-def all_under(value: Value, key: bytes) -> list[Value]:
-    """Return the values of a key in a value and all that is in it."""
-    if isinstance(value, list):
-        return [found for one in value for found in all_under(one, key)]
-    if not isinstance(value, Dictionary):
-        return []
-    found = value.all(key)
-    return found + [inner for _, one in value.entries for inner in all_under(one, key)]
-
-
-def _read_map(text: bytes, longer: dict[int, int]) -> None:
-    for section in _SECTION.finditer(text):
-        of_range = section[1] == b"range"
-        sources: list[bytes] = []
-        in_array = False
-        for token in _MAPPED.finditer(section[2]):
-            if token[1] is None:
-                in_array = token[0] == b"["
-                if not in_array:
-                    sources = []
-                continue
-            code = _hex_bytes(token[1])
-            if len(sources) < 1 + of_range:
-                sources.append(code)
-                continue
-            if (units := -(-len(code) // 2)) > 1:
-                for source in _last_bytes(sources):
-                    longer[source] = max(longer.get(source, 1), units)
-            if not in_array:
-                sources = []
-
-
-def _last_bytes(sources: list[bytes]) -> range:
-    first, last = int.from_bytes(sources[0]), int.from_bytes(sources[-1])
-    if first >> 8 != last >> 8 or last < first:
-        return range(256)
-    return range(first & 0xFF, (last & 0xFF) + 1)
-
-
-def _hex_bytes(digits: bytes) -> bytes:
-    digits = _NOT_HEX.sub(b"", digits)
-    return bytes.fromhex((digits + b"0" * (len(digits) % 2)).decode())
+def _count(pattern: re.Pattern[bytes], text: bytes) -> int:
+    return sum(1 for _ in pattern.finditer(text))
 
 
 def _unescaped(text: bytes) -> bytes:

@@ -10,6 +10,7 @@ from chat_app.contents.pdf.objects import (
     Keys,
     ObjectText,
     Reference,
+    Text,
     Unreadable,
     text_of_file,
 )
@@ -26,6 +27,8 @@ _RESOLVED: Final = 8
 """How many references in a row are followed."""
 _PACKED: Final = Keys(b"ObjStm", b"First")
 _SEPARATE: Final = (b"[", b"<<")
+_OF_FONT_PROGRAM: Final = b"256 array"
+"""Follows the key Encoding in PostScript."""
 
 
 class PdfDocument:
@@ -34,6 +37,7 @@ class PdfDocument:
     def __init__(self, data: bytes) -> None:
         self._texts = [text_of_file(data)]
         self._places: dict[int, list[tuple[ObjectText, int]]] = {}
+        self._text_sizes: dict[int, int] = {}
         self._list(self._texts[0])
         self.streams = Streams(self.resolve, INFLATED_BYTES)
         self._open_object_streams(self._texts[0])
@@ -41,6 +45,37 @@ class PdfDocument:
     def definitions(self, number: int) -> list[Definition]:
         """Return all definitions of an object."""
         return [text.at(offset) for text, offset in self._places.get(number, ())]
+
+    def definitions_of(self, value: Value) -> list[Definition]:
+        """Return all definitions of what a value refers to; none if it is no reference."""
+        return self.definitions(value.number) if isinstance(value, Reference) else []
+
+    def size_of_text(self, value: Value, depth: int = 0) -> int:
+        """Return the size of a string or of several, wherever they are, also as a stream."""
+        if depth > _RESOLVED:
+            raise Unreadable
+        if isinstance(value, Text):
+            return value.size
+        if isinstance(value, list):
+            return sum(self.size_of_text(one, depth + 1) for one in value)
+        if not isinstance(value, Reference):
+            return 0
+        if value.number not in self._text_sizes:
+            sizes = [
+                self.size_of_text(about.value, depth + 1) if shown is None else len(shown)
+                for about in self.definitions_of(value)
+                for shown in (self.decoded(about),)
+            ]
+            self._text_sizes[value.number] = max(sizes, default=0)
+        return self._text_sizes[value.number]
+
+    def texts_of(self, keys: Keys) -> int:
+        """Return the size of all strings with one of these keys, wherever they are."""
+        return sum(
+            self.size_of_text(text.value(end))
+            for text in self._texts
+            for _, _, end in keys.within(text.data)
+        )
 
     def resolve(self, value: Value) -> list[Value]:
         """Return the values that a value may stand for."""
@@ -75,6 +110,8 @@ class PdfDocument:
             for name, start, end in keys.within(text.data):
                 follows = text.follows(end)
                 if not (follows[:1].isdigit() or follows.startswith(_SEPARATE)):
+                    continue
+                if follows == _OF_FONT_PROGRAM:
                     continue
                 found = text.around(start)
                 if found is None or start not in text.names:

@@ -21,6 +21,7 @@ OBJECTS: Final = 500_000
 _NESTING: Final = 50
 _GAP: Final = 4_096
 """The most blanks and comments between a key and its value."""
+_FOLLOWING: Final = 9
 
 _SPACE: Final = rb"\0\t\n\f\r "
 _REGULAR: Final = rb"[^\0\t\n\f\r ()<>\[\]{}/%]"
@@ -58,6 +59,12 @@ class Reference(NamedTuple):
     number: int
 
 
+class Text(NamedTuple):
+    """A string, of which only the size in bytes matters."""
+
+    size: int
+
+
 class Dictionary:
     """The entries of a dictionary; readers differ in which of several with one key they take."""
 
@@ -71,8 +78,8 @@ class Dictionary:
         return [value for key, value in self.entries if key in keys]
 
 
-Value = Name | Reference | Dictionary | list["Value"] | int | None
-"""Strings and other values do not matter: they are None."""
+Value = Name | Reference | Text | Dictionary | list["Value"] | int | None
+"""Other values do not matter: they are None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +118,15 @@ class ObjectText:
         return (self.places[index][0], self.at(self.offsets[index])) if index >= 0 else None
 
     def follows(self, position: int) -> bytes:
-        """Return the two bytes after blanks and comments."""
+        """Return the first bytes after blanks and comments."""
         start = self._blanks(position)
         if start - position > _GAP:
             raise Unreadable
-        return self.data[start : start + 2]
+        return self.data[start : start + _FOLLOWING]
+
+    def value(self, position: int) -> Value:
+        """Return the value at a position; raises Unreadable."""
+        return self._value(position, 0)[0]
 
     def _blanks(self, position: int) -> int:
         found = _BLANKS.match(self.data, position)
@@ -138,7 +149,7 @@ class ObjectText:
         if kind == b"[":
             return self._array(end, depth)
         if kind == b"(":
-            return None, self._end_of_string(end)
+            return self._string(end)
         if kind in {b">>", b"]", b")"}:
             raise Unreadable
         if kind.startswith(b"/"):
@@ -149,7 +160,7 @@ class ObjectText:
         if kind[-1:].isdigit() and self.data.startswith(b"%", self._spaces(end)):
             # A comment too long to be read may divide a reference.
             raise Unreadable
-        return int(kind) if _INTEGER.fullmatch(kind) else None, end
+        return _simple(kind), end
 
     def _array(self, position: int, depth: int) -> tuple[Value, int]:
         values: list[Value] = []
@@ -168,8 +179,8 @@ class ObjectText:
             entries.append((key, value))
         return Dictionary(entries), position + 2
 
-    def _end_of_string(self, position: int) -> int:
-        depth = 1
+    def _string(self, position: int) -> tuple[Text, int]:
+        begin, depth = position, 1
         while depth:
             part = _PART_OF_STRING.match(self.data, position)
             self._left -= 1
@@ -177,7 +188,30 @@ class ObjectText:
                 raise Unreadable
             depth += 1 if part[1] == b"(" else -1
             position = part.end()
-        return position
+        return Text(position - 1 - begin), position
+
+
+def _simple(kind: bytes) -> Value:
+    """Return the value of a token that stands alone: a hexadecimal string, a number, or another."""
+    if kind.startswith(b"<"):
+        return Text(len(kind) // 2)
+    return int(kind) if _INTEGER.fullmatch(kind) else None
+
+
+def dictionaries(value: Value) -> Iterator[Dictionary]:
+    """Yield the dictionaries in a value, and the value itself if it is one."""
+    if isinstance(value, Dictionary):
+        yield value
+        for _, one in value.entries:
+            yield from dictionaries(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from dictionaries(one)
+
+
+def all_under(value: Value, key: bytes) -> list[Value]:
+    """Return the values of a key in a value and all that is in it."""
+    return [found for one in dictionaries(value) for found in one.all(key)]
 
 
 def text_of_file(data: bytes) -> ObjectText:

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chat_app.contents.pdf.content import MOST_TEXT, Texts, all_under
+from chat_app.contents.pdf.annotations import Annotations
+from chat_app.contents.pdf.content import MOST_TEXT, Texts
 from chat_app.contents.pdf.document import PdfDocument
-from chat_app.contents.pdf.objects import Dictionary, Keys, Reference, Unreadable
+from chat_app.contents.pdf.objects import (
+    Dictionary,
+    Keys,
+    Reference,
+    Unreadable,
+    all_under,
+)
 
 if TYPE_CHECKING:
     from chat_app.contents.pdf.objects import Value
@@ -39,6 +46,7 @@ class _Tree:
     def __init__(self, document: PdfDocument) -> None:
         self._document = document
         self._texts = Texts(document)
+        self._annotations = Annotations(document, self._texts)
         self._of_object: dict[int, tuple[int, int]] = {}
         self._open: set[int] = set()
 
@@ -63,7 +71,7 @@ class _Tree:
                     claimed = max(claimed, *self._document.streams.integers(value.all(b"N")), 0)
         sizes = [self._node(one, 0) for one in roots or nodes]
         pages = max([pages for pages, _ in sizes] + [claimed, self._typed_pages(lone)])
-        text = max((text for _, text in sizes), default=0)
+        text = max((text for _, text in sizes), default=0) + self._texts.marked_once
         if not sizes or not pages:
             return MOST_PAGES
         return min(max(pages, -(-text // TEXT_OF_PAGE)), MOST_PAGES)
@@ -91,7 +99,9 @@ class _Tree:
                 text = max(text, sum(text for _, text in sizes))
         if value.all(b"Kids"):
             pages = max(pages, *self._document.streams.integers(value.all(b"Count")), 0)
-        text = max(text, *map(self._texts.of_contents, value.all(b"Contents")), 0)
+        shown = max((self._texts.of_contents(one) for one in value.all(b"Contents")), default=0)
+        noted = max((self._annotations.size(one) for one in value.all(b"Annots")), default=0)
+        text = max(text, shown + noted)
         return min(pages, MOST_PAGES), min(text, MOST_TEXT)
 
     def _numbered(self, number: int, depth: int) -> tuple[int, int]:

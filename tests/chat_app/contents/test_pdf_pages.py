@@ -8,6 +8,7 @@ import pytest
 
 from chat_app.contents.measures import measure_here
 from tests.chat_app.contents.pdf_files import FLATE, PAGES, TEXTS, packed, pdf, shown, stream, tree
+from tests.chat_app.contents.pdf_texts import ELSEWHERE, ODD
 
 MIB = 1024 * 1024
 
@@ -26,6 +27,17 @@ def test_a_pdf_has_at_least_the_pages_that_readers_find(name: str) -> None:
 def test_a_page_with_much_text_counts_as_several(name: str) -> None:
     data, expected = TEXTS[name]
     assert expected * 0.97 <= pages(data) <= expected * 1.03
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_text_that_is_not_drawn_as_a_string_counts(name: str) -> None:
+    data, expected = ELSEWHERE[name]
+    assert expected * 0.97 <= pages(data) <= expected * 1.03
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_text_counts_as_the_most_pages(name: str) -> None:
+    assert pages(ODD[name]) == 1_000
 
 
 @pytest.mark.parametrize(
