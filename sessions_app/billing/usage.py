@@ -6,7 +6,7 @@ knows about accounts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import lru_cache
 from types import MappingProxyType
@@ -49,16 +49,26 @@ class Bill:
         nothing = Money.zero(amount.asset)
         return cls(input=nothing, output=amount, tools=nothing, answer=nothing)
 
+    def within(self, amount: Money) -> Bill:
+        """Return the parts that an amount pays: answer, tools and input first, then output."""
+        left, paid = amount, {}
+        for name in ("answer", "tools", "input", "output"):
+            paid[name] = min(getattr(self, name), left)
+            left -= paid[name]
+        return replace(self, **paid)
+
     def as_cost(self, total: Money) -> uamp.Cost:
         """Return the cost in the format of UAMP §8.7; `total_cost` includes answer and tools.
 
-        `total` is the amount charged: the full cost, or as much of it as was held.
+        `total` is the amount charged: the full cost, or as much of it as was held. The parts are
+        those that it paid.
         """
+        paid = self.within(total)
         return uamp.Cost(
-            input_cost=float(str(self.input)),
-            output_cost=float(str(self.output)),
+            input_cost=float(str(paid.input)),
+            output_cost=float(str(paid.output)),
             total_cost=float(str(total)),
-            answer_cost=float(str(self.answer)) if self.answer or self.unfinished else None,
+            answer_cost=float(str(paid.answer)) if self.answer or self.unfinished else None,
             unfinished=self.unfinished,
             currency=self.input.asset,
         )

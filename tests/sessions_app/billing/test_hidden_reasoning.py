@@ -97,6 +97,8 @@ def test_who_does_not_pay_the_rest_has_paid_what_was_held(
     usage = Response.objects.get().usage
     assert usage is not None
     assert (usage["cost"]["total_cost"], usage["output_tokens"]) == (0.762, BILLED)
+    # The parts are what the hold paid, of which the price of the answer comes first.
+    assert (usage["cost"]["answer_cost"], usage["cost"]["output_cost"]) == (0.25, 0.512)
     assert wallet(alice).available == usd("10") - usd("0.762")
     assert Transfer.objects.filter(kind="answer").count() == 1
     assert clean()
