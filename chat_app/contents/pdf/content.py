@@ -36,7 +36,8 @@ _DEPTH: Final = 30
 _REGULAR: Final = rb"[^\0\t\n\f\r ()<>\[\]{}/%]"
 _BLANK: Final = rb"(?:[\0\t\n\f\r ]|%[^\r\n]{0,64}[\r\n])"
 _TOKENS: Final = re.compile(
-    rb"\(((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*+\))*+)\)|(?<!<)<(?!<)([^<>]*+)>|(\()|%[^\r\n]*+",
+    rb"\(((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*+\))*+)\)|(?<!<)<(?!<)([^<>]*+)>|(\()"
+    rb"|((?<!<)<(?!<)[^<>]*+\Z)|%[^\r\n]*+",
     re.DOTALL,
 )
 _OF_NAME: Final = rb"/(" + _REGULAR + rb"++)" + _BLANK + rb"{1,64}"
@@ -57,22 +58,42 @@ _INKS_IN_INKS: Final = 3
 
 
 class _Shown(NamedTuple):
-    """What a stream shows: its text, how often it paints, and the inks that it names."""
+    """What a stream shows: its text, how often it paints, and the inks that it names.
+
+    A string that is left open goes on in the next stream of a page, of which `size` bytes are text.
+    """
 
     text: int = 0
     paints: int = 0
     inks: frozenset[bytes] = frozenset()
+    size: int = 0
+    is_open: bool = False
 
     def and_also(self, other: _Shown, times: int = 1) -> _Shown:
-        return _Shown(
-            min(self.text + other.text * times, MOST_TEXT),
-            min(self.paints + other.paints * times, MOST_TEXT),
-            self.inks | other.inks,
+        """Return this with what it draws so many times."""
+        return self._replace(
+            text=min(self.text + other.text * times, MOST_TEXT),
+            paints=min(self.paints + other.paints * times, MOST_TEXT),
+            inks=self.inks | other.inks,
+        )
+
+    def then(self, after: _Shown) -> _Shown:
+        """Return this with the next stream of the page."""
+        shown = self.and_also(after)
+        return shown._replace(
+            text=min(shown.text + (after.size if self.is_open else 0), MOST_TEXT),
+            size=self.size + after.size,
+            is_open=self.is_open or after.is_open,
         )
 
     def or_else(self, other: _Shown) -> _Shown:
+        """Return this or another, whichever shows more."""
         return _Shown(
-            max(self.text, other.text), max(self.paints, other.paints), self.inks | other.inks
+            text=max(self.text, other.text),
+            paints=max(self.paints, other.paints),
+            inks=self.inks | other.inks,
+            size=max(self.size, other.size),
+            is_open=self.is_open or other.is_open,
         )
 
 
@@ -117,7 +138,7 @@ class Texts:
         shown = _Shown()
         if isinstance(value, list):
             for one in value:
-                shown = shown.and_also(self._of_value(one, depth + 1))
+                shown = shown.then(self._of_value(one, depth + 1))
             return shown
         return self._of_number(value.number, depth + 1) if isinstance(value, Reference) else shown
 
@@ -139,13 +160,14 @@ class Texts:
         return total
 
     def _of_stream(self, shown: bytes, depth: int) -> _Shown:
-        text = self._of_strings(shown) + self._of_marks(shown)
+        text, is_open = self._of_strings(shown)
+        text += self._of_marks(shown)
         names: frozenset[bytes] = frozenset()
         paints = 0
         if self._inks:
             names = frozenset(name_of(found[1]) for found in _NAME.finditer(shown))
             paints = _count(_PAINT, shown)
-        total = _Shown(text, paints, names & self._inks.keys())
+        total = _Shown(text, paints, names & self._inks.keys(), len(shown), is_open)
         if not self._forms:
             return total
         named = Counter(name_of(found[1]) for found in _SHOWN_FORM.finditer(shown))
@@ -167,22 +189,25 @@ class Texts:
         others = _count(_MARK, shown) - named.total() - _count(_MARKED_IN_PLACE, shown)
         return total + max(others, 0) * max(sizes.values())
 
-    def _of_strings(self, shown: bytes) -> int:
+    def _of_strings(self, shown: bytes) -> tuple[int, bool]:
+        """Return the size of the strings in a stream, and whether the last one is left open."""
         strings: list[bytes] = []
+        is_open = False
         for token in _TOKENS.finditer(shown):
             self._left -= 1
             if self._left < 0:
                 raise Unreadable
-            if token[3]:
+            if token[3] or token[4]:
                 # Deeply nested or unfinished: all that follows may be text.
                 strings.append(shown[token.start() :])
+                is_open = True
                 break
             strings.append(token[1] or hex_bytes(token[2] or b""))
         total = sum(map(len, strings))
         if self._longer:
             codes = Counter(_unescaped(b"".join(strings)))
             total += sum(codes[code] * (units - 1) for code, units in self._longer.items())
-        return total
+        return total, is_open
 
     def _of_form(self, name: bytes, depth: int) -> _Shown:
         if depth > _DEPTH:

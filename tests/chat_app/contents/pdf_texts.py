@@ -84,6 +84,12 @@ def _inked(contents: bytes, resources: bytes, more: dict[int, bytes] | None = No
     return page(contents, {6: _LINES} | (more or {}), resources=resources)
 
 
+def _in_two(first: bytes, second: bytes) -> bytes:
+    """Return a page whose contents are in two streams."""
+    objects = {20: b"[21 0 R 22 0 R]", 21: stream(first), 22: stream(second)}
+    return page(b"", objects)
+
+
 _TEXT = b"/ActualText (%s)" % WORDS
 _HEX = b"/ActualText <%s>" % WORDS.hex().encode()
 _FILLS = b"0 0 9 9 re f " * 4
@@ -194,6 +200,10 @@ ELSEWHERE: dict[str, tuple[bytes, int]] = {
             {7: stream(b"/Q scn f", b"/PatternType 1")},
         ),
         318,
+    ),
+    "a string in two streams": (_in_two(b"BT /F 1 Tf (a", WORDS + b") Tj ET"), 9),
+    "a string in two streams, in hexadecimal": (
+        _in_two(b"BT /F 1 Tf <61", WORDS.hex().encode() + b"> Tj ET"), 18,
     ),
     "a mask that no page names": (_inked(_FILLS, _GRAPHICS), 1),
 }  # fmt: skip
