@@ -14,6 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 import uamp
 from gateway_app.doors.begun_turns import PaymentDemanded
 from gateway_app.doors.callers import check_credential
+from gateway_app.shapes.charged_errors import with_charges
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.codec.single_lines import single_lines
 from uamp.errors.http_status import http_status
@@ -67,20 +68,12 @@ def read_query(request: HttpRequest, query_type: type[_Body]) -> _Body:
     return _converted(request.GET.dict(), query_type, strict=False)
 
 
-PARTIAL: Final = ("response_id", "partial_text")
-"""The members of an error's details that say what its answer delivered."""
-
-
 def json_refusal(body: Any, error: RemoteProtocolError) -> HttpResponse:
-    """Return a refusal with the status of its error, and with Retry-After if known.
-
-    If the answer said something before it failed, the body has it and the id of the response.
-    """
-    details = error.details or {}
-    if partial := {name: details[name] for name in PARTIAL if name in details}:
-        body = {**msgspec.to_builtins(body), **partial}
+    """Return a refusal with the status of its error, and with Retry-After if known."""
     response = HttpResponse(
-        _encoder.encode(body), status=http_status(error.code), content_type="application/json"
+        _encoder.encode(with_charges(body, error)),
+        status=http_status(error.code),
+        content_type="application/json",
     )
     return with_retry_after(response, error)
 

@@ -13,8 +13,9 @@ from gateway_app.anthropic.write import MessagesWriter
 from gateway_app.doors.exchange import Exchange
 from gateway_app.doors.input_tokens import input_tokens
 from gateway_app.http import data_frame, dialect_view, json_refusal, read_body
-from gateway_app.openai.refusals import unanswered, whole_answer
+from gateway_app.openai.refusals import whole_answer
 from gateway_app.shapes.appended_text import TextReplacedError
+from gateway_app.shapes.charged_errors import with_charges
 from telemetry import log_fields
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -88,12 +89,12 @@ async def _frames(exchange: Exchange, writer: MessagesWriter) -> AsyncIterator[b
             frames = [frame for event in events for frame in writer.feed(event)]
             yield _joined(frames if events else [PING])
         if not writer.has_ended:
-            raise unanswered(exchange)
+            raise await exchange.give_up()
     except TextReplacedError:
         again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         yield _joined([error_body(again)])
     except RemoteProtocolError as error:
-        yield _joined([error_body(error)])
+        yield _joined([with_charges(error_body(error), error)])
 
 
 async def _whole(exchange: Exchange, writer: MessagesWriter) -> HttpResponse:

@@ -10,6 +10,7 @@ import msgspec
 import uamp
 from gateway_app.anthropic.errors import error_body
 from gateway_app.shapes.answer_writer import AnswerWriter
+from gateway_app.shapes.charged_errors import with_charges
 from gateway_app.shapes.token_counts import counts_of
 from uamp import events as ev
 
@@ -58,7 +59,7 @@ class MessagesWriter(AnswerWriter["Frame"]):
                 yield from self._end(None, event.usage)
             case ev.ResponseError():
                 self.has_ended = True
-                yield error_body(event.error)
+                yield with_charges(error_body(event.error), event.error)
             case _:
                 yield from self._grow(event)
 

@@ -15,8 +15,9 @@ from gateway_app.doors.agents.agent_directory import agents_for
 from gateway_app.doors.exchange import Exchange
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body
 from gateway_app.openai.errors import error_body
-from gateway_app.openai.refusals import demand, refusal, unanswered, whole_answer
+from gateway_app.openai.refusals import demand, refusal, whole_answer
 from gateway_app.shapes.appended_text import TextReplacedError
+from gateway_app.shapes.charged_errors import with_charges
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -71,12 +72,12 @@ async def _chunks(exchange: Exchange, writer: CompletionWriter) -> AsyncIterator
             frames = [data_frame(chunk) for event in events for chunk in writer.feed(event)]
             yield b"".join(frames) if events else KEEP_ALIVE
         if not exchange.has_ended:
-            raise unanswered(exchange)
+            raise await exchange.give_up()
     except TextReplacedError:
         again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         yield data_frame(error_body(again))
     except RemoteProtocolError as error:
-        yield data_frame(error_body(error))
+        yield data_frame(with_charges(error_body(error), error))
     yield DONE
     if writer.signature is not None:
         yield b"event: response_signature\n" + data_frame(writer.signature)

@@ -10,6 +10,7 @@ import msgspec
 import uamp
 from gateway_app.openai.errors import ErrorBody, error_body
 from gateway_app.shapes.answer_writer import AnswerWriter
+from gateway_app.shapes.charged_errors import with_charges
 from gateway_app.shapes.token_counts import counts_of
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
@@ -156,7 +157,7 @@ class CompletionWriter(AnswerWriter[CompletionChunk]):
                 yield from self._rest(event.partial_output, None)
                 yield from self._end(None, event.usage)
             case ev.ResponseError():
-                yield error_body(event.error)
+                yield with_charges(error_body(event.error), event.error)
             case _:
                 yield from self._grow(event)
 

@@ -18,13 +18,13 @@ from chat_app.ids import new_event_id
 from chat_app.log.shared_state import read_state
 from gateway_app.doors.begun_turns import PaymentDemanded, begun_response
 from gateway_app.doors.content_links import content_link
+from gateway_app.doors.demands import charged_details, charged_failure, is_of_work_below, refusal
 from gateway_app.doors.request_session import RequestSession, named
 from gateway_app.shapes.asked_events import AskedEvents
 from sessions_app import database, selectors
+from sessions_app.billing.demands import demands_below
 from sessions_app.connection.open_sessions import attached_session
 from sessions_app.handlers.sessions import find_session
-from sessions_app.tools import delegated_calls
-from sessions_app.tools.approvals import delegated_questions
 from sessions_app.transports import batch_repeats, event_repeats
 from sessions_app.transports.followed_response import FollowedResponse, received
 from sessions_app.transports.http_exchange import (
@@ -255,13 +255,14 @@ class Exchange:
             yield below
 
     async def _asked_below(self) -> list[Event]:
-        """Return the questions of delegated calls, unless the response has questions of its own."""
+        """Return the demands of delegated work, unless the response has demands of its own."""
         if self.has_ended or self.asked or not self.response_id:
             return []
-        asking = await database.run(delegated_questions, self.chat_id, self.response_id)
+        attached = attached_session(self._connection, self.session_id)
+        asking = await database.run(demands_below, attached.session, self.response_id)
         for event in asking:
             self.asked.note(event)
-        return list(asking)
+        return [*asking]
 
     async def _own(self, batch: Sequence[Outgoing]) -> list[Event]:
         """Return the events of this response, up to an error of the session."""
@@ -271,9 +272,11 @@ class Exchange:
                 event = self._received(sent)
                 if event is None:
                     continue
-                if self._is_own(event) or await self._is_of_work_below(event):
+                if self._is_own(event) or (
+                    not self.has_ended and await is_of_work_below(event, self.response_id)
+                ):
                     self.has_ended = self.asked.note(event) or self.has_ended
-                    events.append(event)
+                    events.append(await charged_failure(event, self.response_id))
         except RemoteProtocolError as error:
             self._followed.refuse(error)
         return events
@@ -286,15 +289,6 @@ class Exchange:
         # gets the end twice: once sent to it, and once from the log.
         of_response = "" if self.has_ended else getattr(event, "response_id", None)
         return bool(of_response) and of_response == self.response_id
-
-    async def _is_of_work_below(self, event: Event) -> bool:
-        """Return whether an event is a question of a call delegated by this response."""
-        if not isinstance(event, ev.ToolApprovalRequired | ev.ToolApprovalDone):
-            return False
-        below, above = event.response_id, self.response_id
-        if self.has_ended or not below or not above:
-            return False
-        return await database.run(delegated_calls.works_for, below, above)
 
     def _received(self, sent: Outgoing) -> Event | None:
         """Decode an event and record its position; return None for the session's announcement."""
@@ -377,9 +371,19 @@ class Exchange:
         cancel = ev.ResponseCancel(session_id=self.session_id, response_id=self.response_id)
         await self._followed.take(cancel)
 
-    def give_up(self) -> None:
-        """Drop the pending questions, so that `close` treats the response as a running one."""
+    async def give_up(self) -> RemoteProtocolError:
+        """Return the refusal of demands that the client cannot meet; the answer is cancelled.
+
+        An answer that may continue without this client is not: a person pays or approves later.
+        """
+        demand = next(iter(self.asked.values()), None)
         self.asked.clear()
+        error = await refusal(demand, self.response_id)
+        if self._leaving == "cancel":
+            await self.cancel()
+        charged = await charged_details(self.response_id, has_stopped=self.has_ended)
+        error.details = {**(error.details or {}), **charged}
+        return error
 
     async def close(self) -> None:
         """Leave the response, either cancelling it or letting it run; later calls do nothing.

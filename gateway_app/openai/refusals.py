@@ -10,7 +10,7 @@ import uamp
 from gateway_app.http import json_refusal
 from gateway_app.openai.errors import error_body, failed
 from gateway_app.shapes.appended_text import AppendedText
-from uamp import ErrorCode, RemoteProtocolError
+from uamp import RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from gateway_app.doors.exchange import Exchange
-    from uamp.events import Event
 
 
 def refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
@@ -52,35 +51,7 @@ async def whole_answer(exchange: Exchange) -> ev.ResponseDone | ev.ResponseCance
             error = failed(end.error)
             text = uamp.text_of(end.partial_output or ()) or said.text
         case _:
-            error, text = unanswered(exchange), said.text
+            error, text = await exchange.give_up(), said.text
     partial = {"response_id": exchange.response_id, "partial_text": text} if text else {}
     details = {**(error.details or {}), **partial}
     raise RemoteProtocolError(error.code, error.message, details=details or None)
-
-
-def unanswered(exchange: Exchange) -> RemoteProtocolError:
-    """Give up on a blocked answer, and return the error that explains why it is blocked.
-
-    A client of this protocol cannot resolve the wait, so the response is cancelled. In a chat it
-    keeps waiting: a person approves or pays there.
-    """
-    asked = next(iter(exchange.asked.values()), None)
-    exchange.give_up()
-    return blocked_by(asked) or RemoteProtocolError(
-        ErrorCode.INTERRUPTED, "The answer was stopped."
-    )
-
-
-def blocked_by(event: Event | None) -> RemoteProtocolError | None:
-    """Return the error for a server event that a client of this protocol cannot answer, if any."""
-    match event:
-        case ev.PaymentRequired():
-            return RemoteProtocolError(
-                ErrorCode.PAYMENT_REQUIRED,
-                f"The answer costs {event.requirements.amount} more than was paid for it.",
-            )
-        case ev.ToolApprovalRequired():
-            return RemoteProtocolError(
-                ErrorCode.FORBIDDEN, f"A person has to allow the call of {event.name} first."
-            )
-    return None

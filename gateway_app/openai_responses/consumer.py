@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
+from gateway_app.doors.demands import refusal_of
 from gateway_app.doors.responses import ResponseReader
 from gateway_app.doors.socket import ForeignDialect, SocketApplication
 from gateway_app.http import body_of
 from gateway_app.openai.errors import error_body, refused
-from gateway_app.openai.refusals import blocked_by
 from gateway_app.openai_responses.output import shown_request
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
@@ -144,7 +144,7 @@ class ResponsesDialect(ForeignDialect):
             yield from running.writer.begin()
         if running.writer.response_id != response_id:
             return
-        error = blocked_by(event)
+        error = refusal_of(event, response_id)
         try:
             yield from running.writer.feed(event)
         except TextReplacedError:

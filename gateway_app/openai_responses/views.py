@@ -12,7 +12,7 @@ from gateway_app.doors.input_tokens import input_tokens as estimated_tokens
 from gateway_app.doors.responses import ResponseReader
 from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body, read_query
 from gateway_app.openai.errors import refused, unsupported
-from gateway_app.openai.refusals import demand, refusal, unanswered, whole_answer
+from gateway_app.openai.refusals import demand, refusal, whole_answer
 from gateway_app.openai_responses.compaction import compacted, summary_request
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
@@ -239,7 +239,7 @@ async def _frames(
                 if made or not events:
                     yield made or KEEP_ALIVE
         if not writer.has_ended:
-            raise unanswered(exchange)
+            raise await exchange.give_up()
     except TextReplacedError:
         again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         yield _joined(writer.fail(again))

@@ -21,6 +21,7 @@ from gateway_app.openai_responses.output import (
 )
 from gateway_app.openai_responses.tools import ClientTools, begun, pieces
 from gateway_app.shapes.answer_writer import AnswerWriter
+from gateway_app.shapes.charged_errors import charges_of, with_charges
 from uamp import ErrorCode
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
@@ -72,14 +73,18 @@ class ResponseWriter(AnswerWriter["Shown"]):
                 yield from self._end("response.incomplete", "cancelled", event.usage)
             case ev.ResponseError():
                 error = {"code": _failure(event.error.code), "message": event.error.message}
-                yield from self._end("response.failed", "failed", event.usage, error=error)
+                charges = charges_of(event.error)
+                yield from self._end(
+                    "response.failed", "failed", event.usage, **charges, error=error
+                )
             case _:
                 yield from self._grow(event)
 
     def fail(self, error: RemoteProtocolError) -> Iterator[Shown]:
         """Yield the error that ends a broken stream."""
         shown = error_body(error).error
-        yield from self._event("error", code=shown.code, message=shown.message, param=shown.param)
+        shown_error = {"code": shown.code, "message": shown.message, "param": shown.param}
+        yield from self._event("error", **with_charges(shown_error, error))
 
     def said(self, output: Sequence[uamp.ContentItem]) -> Iterator[Shown]:
         """Yield the text and thoughts of an output, which the end of a failed response lacks."""

@@ -14,10 +14,12 @@ from rest_framework.response import Response as Answer
 from agents_app.rest.problem_kinds import PROBLEMS
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.strict import StrictSerializer
+from agents_app.rest.views import caller
 from chat_app.rest.edge import RestView, seen_chats
 from payments_app.money import Money
 from sessions_app.models import PaymentRequest
 from sessions_app.rest_turns.requests import begun, principal_of, session_in
+from sessions_app.selectors import work_for
 from sessions_app.states import PaymentState
 
 if TYPE_CHECKING:
@@ -60,25 +62,42 @@ class AnswerPaymentView(RestView):
     def post(self, request: Request, response_id: str) -> Answer:
         """Pay for a waiting answer, as the person who is asked to; the answer then continues.
 
-        Status 400, `payment_not_due`, if it does not wait for a payment of the caller.
+        If work that it delegated waits, that is paid, and `response_id` names it. Status 400,
+        `payment_not_due`, if it does not wait for a payment of the caller.
         """
         body = NewPaymentSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        asked = PaymentRequest.objects.filter(
-            response_id=response_id, asked_in__in=seen_chats(request).values("pk")
-        )
-        row = asked.order_by("-number").first()
-        if row is None:
-            raise Http404
+        row = _request_of(request, response_id)
         token = body.validated_data.get("token")
         payment = {"scheme": "token", "token": token} if token else {"scheme": "balance"}
-        event = {"type": "payment.submit", "response_id": response_id, "payment": payment}
+        event = {"type": "payment.submit", "response_id": row.response_id, "payment": payment}
         refused = async_to_sync(_submitted)(request, row.asked_in, event)
         row.refresh_from_db()
         if refused is not None and row.status != PaymentState.PAID:
             raise _problem_of(refused)
         amount = Money(row.amount, row.asset)
-        return Answer({"response_id": response_id, "amount": str(amount), "currency": amount.asset})
+        return Answer(
+            {"response_id": row.response_id, "amount": str(amount), "currency": amount.asset}
+        )
+
+
+def _request_of(request: Request, response_id: str) -> PaymentRequest:
+    """Return the payment request that a response waits for, itself or for delegated work.
+
+    If nothing waits, that is its own last request; raises Http404 if it has none.
+    """
+    work = [row.pk for row in work_for([response_id]).get(response_id, [])]
+    asked = PaymentRequest.objects.filter(asked_in__in=seen_chats(request).values("pk"))
+    own = asked.filter(response_id=response_id).order_by("-number").first()
+    if own is not None and own.status == PaymentState.WAITING:
+        return own
+    below = asked.filter(
+        response_id__in=work, status=PaymentState.WAITING, payer=caller(request).pk
+    )
+    row: PaymentRequest | None = below.order_by("pk").first() or own
+    if row is None:
+        raise Http404
+    return row
 
 
 async def _submitted(

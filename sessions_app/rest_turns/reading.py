@@ -15,7 +15,7 @@ from chat_app.rest.edge import seen_chats
 from chat_app.rest.uamp_types import ErrorSerializer, UampField
 from payments_app.money import Money
 from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
-from sessions_app.selectors import sessions_named
+from sessions_app.selectors import sessions_named, work_for
 from sessions_app.states import PaymentState, ToolCallState
 from sessions_app.tools.approvals import asker_id
 from uamp import ResponseState
@@ -32,7 +32,10 @@ STATES = [state.value for state in ResponseState]
 
 
 class WaitingSerializer(serializers.Serializer[Any]):
-    """What a response waits for, until a deadline; the amount is that of a payment."""
+    """What a response waits for, until a deadline; the amount is that of a payment.
+
+    Work that it delegated may wait for it too.
+    """
 
     kind = serializers.CharField(help_text="payment, approval or tool_result")
     deadline = serializers.DateTimeField()
@@ -41,6 +44,10 @@ class WaitingSerializer(serializers.Serializer[Any]):
     call_id = serializers.CharField(
         required=False, help_text="The REST id of the tool call, for a decision or a result."
     )
+    response_id = serializers.CharField(
+        required=False, help_text="The response of delegated work that waits, if it is not this."
+    )
+    agent = serializers.CharField(required=False, help_text="The agent that does this work.")
 
 
 class ResponseSerializer(serializers.Serializer[Any]):
@@ -68,7 +75,8 @@ class ResponseSerializer(serializers.Serializer[Any]):
     error = ErrorSerializer(allow_null=True)
     waiting_for = WaitingSerializer(
         many=True,
-        help_text="The payment, decisions and client tool results that a `waiting` response needs.",
+        help_text="The payments, decisions and client tool results that a `waiting` response needs,"
+        " with those of the work that it delegated.",
     )
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
@@ -190,31 +198,34 @@ def responses_data(response_ids: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _waited_for(response_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return what each of these waiting responses waits for."""
+    """Return what each of these waiting responses, or work that it delegated, waits for."""
     found: dict[str, list[dict[str, Any]]] = {pk: [] for pk in response_ids}
     if not found:
         return found
+    work = {row.pk: (pk, row) for pk, rows in work_for(response_ids).items() for row in rows}
+
+    def add(response_id: str, demand: dict[str, Any]) -> None:
+        if response_id in found:
+            found[response_id].append(demand)
+        else:
+            first, row = work[response_id]
+            found[first].append({**demand, "response_id": row.pk, "agent": row.agent.name})
+
+    waiting = [*response_ids, *work]
     payments = PaymentRequest.objects.filter(
-        response__in=response_ids, status=PaymentState.WAITING, decided_at__isnull=True
+        response__in=waiting, status=PaymentState.WAITING, decided_at__isnull=True
     )
-    for payment in payments.order_by("number"):
+    for payment in payments.order_by("pk"):
         amount = Money(payment.amount, payment.asset)
-        found[payment.response_id].append(
-            {
-                "kind": "payment",
-                "deadline": payment.deadline,
-                "amount": str(amount),
-                "currency": amount.asset,
-            }
-        )
+        demand = {"kind": "payment", "deadline": payment.deadline}
+        demand |= {"amount": str(amount), "currency": amount.asset}
+        add(payment.response_id, demand)
     is_asking = Q(status=ToolCallState.ASKING)
     is_with_client = Q(kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
-    calls = ToolCall.objects.filter(is_asking | is_with_client, response__in=response_ids)
+    calls = ToolCall.objects.filter(is_asking | is_with_client, response__in=waiting)
     for call in calls.order_by("pk"):
         kind = "approval" if call.status == ToolCallState.ASKING else "tool_result"
-        found[call.response_id].append(
-            {"kind": kind, "deadline": call.deadline, "call_id": str(call.pk)}
-        )
+        add(call.response_id, {"kind": kind, "deadline": call.deadline, "call_id": str(call.pk)})
     return found
 
 

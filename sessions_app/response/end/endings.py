@@ -21,7 +21,8 @@ class Ending:
 
     `cause` names the party at fault if the error code does not imply it. `error_cause` is the
     original error message, for operators. `canceller` is the person who cancelled, if any, and
-    `ended_by` the one who took the asker's right to the answer.
+    `ended_by` the one who took the asker's right to the answer. `is_refused` is set if it needed a
+    payment or an approval that it did not get before anything of it reached the asker.
     """
 
     status: str
@@ -30,6 +31,7 @@ class Ending:
     cause: Cause | None = None
     canceller: Canceller | None = None
     ended_by: int | None = None
+    is_refused: bool = False
     error_cause: str = ""
 
     @property

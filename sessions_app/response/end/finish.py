@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,9 +19,10 @@ from chat_app.mentioned import has_sign
 from chat_app.transcripts.transcripts import keep_words
 from sessions_app import database
 from sessions_app.access import standing
+from sessions_app.billing import demands
 from sessions_app.models import Response
 from sessions_app.response.end.signature import is_signed, signed
-from sessions_app.response.end.writes import Concerned, finish_of
+from sessions_app.response.end.writes import Concerned, finish_of, has_reached
 from sessions_app.store.records import Fenced, Finish, Finished
 from sessions_app.tools.calls import begun_calls
 from sessions_app.tools.delegated_calls import calls_above
@@ -133,6 +135,9 @@ class ResponseEnd:
                 loss = await database.run(_loss_above, port.context)
                 ending = ending if loss is None else ending.after(loss)
             ending = ending.judged({port.context.user_id, guard.payer_id})
+            if ending.is_stopped and not has_reached(port.answer):
+                is_refused = await database.run(demands.is_demanding, port.response_id)
+                ending = replace(ending, is_refused=is_refused)
         if not port.sound.is_silent:
             spoken = await database.run(port.sound.keep)
             if spoken is not None and (delta := medium_delta(spoken)) is not None:

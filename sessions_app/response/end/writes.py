@@ -107,6 +107,16 @@ def finish_of(
     )
 
 
+def has_reached(answer: RunningAnswer) -> bool:
+    """Return whether an answer has text, sound or media, or the result of a tool with a price.
+
+    Thoughts, and calls of tools and of other agents, are none of these.
+    """
+    output = answer.builder.output
+    has_text = any(isinstance(item, uamp.TextContent) and item.text for item in output)
+    return bool(has_text or answer.meter.has_spoken or answer.meter.tools or _media(output))
+
+
 def _used(
     context: RunContext,
     ending: Ending,
@@ -130,9 +140,9 @@ def _used(
     whole, is_delivered = bill, bool(answer.builder.output or meter.has_spoken)
     tokens = meter.tokens_written()
     if ending.is_stopped:
-        has_begun = bool(is_delivered or tokens)
+        has_begun = bool(is_delivered or tokens) and not ending.is_refused
         bill = of_stopped(bill, pricing, has_begun=has_begun, tokens=tokens)
-        usage = usage or (uamp.UsageStats() if has_begun else None)
+        usage = usage or (uamp.UsageStats() if is_delivered or tokens else None)
     elif status != "completed":
         bill = of_failed(
             bill,

@@ -122,12 +122,13 @@ def test_a_tool_that_runs_on_the_server_is_paid(dial: Dial, alice: Person) -> No
 def test_a_tool_that_waits_to_be_paid_is_not(dial: Dial, alice: Person) -> None:
     agent, client = asked(dial, alice, up_to="1.2", tools=["labour"])
     client.until("payment.required")
-    assert stopped(client, agent) == "1"
+    # Nothing was delivered: the price of the answer is not due either.
+    assert stopped(client, agent) == "0"
     assert not _begun.is_set()
 
 
 @pytest.mark.parametrize(
-    ("state", "charged"), [("queued", "1"), ("asking", "1"), ("running", "1.5"), ("failed", "1")]
+    ("state", "charged"), [("queued", "1"), ("asking", "0"), ("running", "1.5"), ("failed", "1")]
 )
 def test_a_tool_of_a_worker_is_paid_once_it_has_begun(
     dial: Dial, alice: Person, state: str, charged: str, monkeypatch: pytest.MonkeyPatch
@@ -166,7 +167,7 @@ def test_work_that_waits_for_its_own_payment_is_not(dial: Dial, alice: Person) -
     other = priced("other", "helper", per_answer="0.25")
     agent, client = asked(dial, alice, delegates=["other"])
     client.until("payment.required")
-    assert stopped(client, agent) == "1"
+    assert stopped(client, agent) == "0"
     assert earned(other) == "0"
 
 

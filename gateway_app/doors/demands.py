@@ -1,0 +1,106 @@
+"""What an answer demands of its client, and the refusals of a client that cannot meet it.
+
+A demand of delegated work is one of the answer that the client requested (`billing.demands`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from sessions_app import database
+from sessions_app.billing import demands
+from sessions_app.tools import delegated_calls
+from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
+from uamp.amounts import shown_amount
+
+if TYPE_CHECKING:
+    from uamp.events import Event
+
+END_TRIES: Final = 40
+END_SECONDS: Final = 0.1
+_BELOW: Final = (
+    ev.ToolApprovalRequired,
+    ev.ToolApprovalDone,
+    ev.PaymentRequired,
+    ev.PaymentAccepted,
+    ev.PaymentError,
+)
+
+
+async def is_of_work_below(event: Event, response_id: str) -> bool:
+    """Return whether an event is a question about work that a response delegated."""
+    if not isinstance(event, _BELOW) or not event.response_id or not response_id:
+        return False
+    if event.response_id == response_id:
+        return False
+    return await database.run(delegated_calls.works_for, event.response_id, response_id)
+
+
+def refusal_of(event: Event, response_id: str) -> RemoteProtocolError | None:
+    """Return the error for a demand that a client cannot meet in the protocol that it uses.
+
+    Its details name, as `payment`, the agent that asks, the amount, and the response to pay. None
+    for any other event.
+    """
+    match event:
+        case ev.PaymentRequired(requirements=needed):
+            agent = str((needed.extra or {}).get("agent", "The agent"))
+            costs = shown_amount(needed.amount, needed.currency)
+            is_own = event.response_id == response_id
+            payment = {"agent": agent, "amount": needed.amount, "currency": needed.currency}
+            return RemoteProtocolError(
+                ErrorCode.PAYMENT_REQUIRED,
+                f"The answer costs {costs} more than was paid for it."
+                if is_own
+                else f"{agent}, to which the agent passed work on, asks for {costs}.",
+                details={"payment": {**payment, "response_id": event.response_id}},
+            )
+        case ev.ToolApprovalRequired():
+            return RemoteProtocolError(
+                ErrorCode.FORBIDDEN, f"A person has to allow the call of {event.name} first."
+            )
+    return None
+
+
+async def refusal(demand: Event | None, response_id: str) -> RemoteProtocolError:
+    """Return the error for an answer whose demand its client cannot meet.
+
+    Without a demand, the answer waits for someone else, or was stopped.
+    """
+    if demand is not None and (refused := refusal_of(demand, response_id)) is not None:
+        return refused
+    rows = await database.run(demands.open_payments, response_id)
+    if not rows:
+        return RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was stopped.")
+    payer = "another person" if rows[0].payer is None else rows[0].payer.get_username()
+    return RemoteProtocolError(
+        ErrorCode.PAYMENT_REQUIRED, f"The answer waits for a payment of {payer}."
+    )
+
+
+async def charged_failure(event: Event, response_id: str) -> Event:
+    """Return a `response.error` with what its response has cost; any other event as it is."""
+    if not isinstance(event, ev.ResponseError):
+        return event
+    details = {**(event.error.details or {}), **await charged_details(response_id)}
+    error = msgspec.structs.replace(event.error, details=details)
+    return msgspec.structs.replace(event, error=error)
+
+
+async def charged_details(response_id: str, *, has_stopped: bool = False) -> dict[str, Any]:
+    """Return the id of a response and, as `charged`, what it and its delegated work have cost.
+
+    With `has_stopped`, the response is ending, in whichever process it runs; its end is awaited.
+    """
+    charges = await database.run(demands.charges_of, response_id)
+    for _ in range(END_TRIES if has_stopped else 0):
+        if charges.is_final:
+            break
+        await asyncio.sleep(END_SECONDS)
+        charges = await database.run(demands.charges_of, response_id)
+    amounts = [{"amount": str(one), "currency": one.asset} for one in charges.amounts]
+    return {"response_id": response_id, "charged": amounts}

@@ -1,0 +1,199 @@
+"""A demand of delegated work is one of the requested answer, and a refusal says what was charged.
+
+An agent that costs a tenth passes work on to one that costs a quarter, which nobody has approved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+import msgspec
+import pytest
+
+from payments_app.tokens import issuance
+from sessions_app.models import Response
+from tests.client import wait_until
+from tests.sessions_app.billing.paid_agents import clean, earned, rich, usd, wallet
+from tests.sessions_app.response.approval.questions import TOOLS, asker
+from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.team_tools import order
+
+if TYPE_CHECKING:
+    from pytest_django import Settings
+
+    from agents_app.models import Agent
+    from tests.live_server import Person
+
+TASK: Final = to("paid", order(say="done"))
+CALL: Final = order(call="steps", arguments={"steps": 1, "pause": 0, "journal": "/dev/null"})
+NOTHING: Final[list[Any]] = []
+
+
+def _bodies(said: str) -> dict[str, Any]:
+    messages = [{"role": "user", "content": said}]
+    return {
+        "chat/completions": {"messages": messages},
+        "responses": {"input": said},
+        "v1/messages": {"model": "m", "max_tokens": 99, "messages": messages},
+    }
+
+
+DIALECTS: Final = tuple(_bodies(""))
+
+
+@pytest.fixture
+def paid(demo: object) -> Agent:
+    """Give an agent that costs a quarter, and one that costs a tenth and passes work on to it."""
+    doer("boss", "paid", pricing={"per_answer": "0.1"})
+    return doer("paid", pricing={"per_answer": "0.25"})
+
+
+@pytest.fixture
+def gated(demo: object, settings: Settings) -> Agent:
+    """Give an agent whose tool a person has to allow, and one that passes work on to it."""
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *TOOLS]
+    doer("chief", "asker")
+    return asker(pricing={"per_answer": "0.1", "input_per_1k": "0.001"})
+
+
+def token_for(person: Person, agent: str) -> dict[str, str]:
+    """Return the header of a token that pays one agent alone."""
+    user_id = rich(person).user.pk
+    made = issuance.issue(
+        key="token", user_id=user_id, amount=usd("1"), expires_in=600, audience=[agent]
+    )
+    return {"X-Payment-Token": made.token}
+
+
+def ended() -> bool:
+    """Return whether no response is at work."""
+    return not Response.objects.filter(status__in=Response.LIVE).exists()
+
+
+def requested(agent: str) -> Response:
+    """Return the response of an agent."""
+    return Response.objects.get(agent__name=agent)
+
+
+def data_frames(answer: httpx.Response) -> list[dict[str, Any]]:
+    """Return the data of an event stream."""
+    lines = [line.removeprefix("data: ") for line in answer.text.splitlines()]
+    return [msgspec.json.decode(line) for line in lines if line.startswith("{")]
+
+
+@pytest.mark.parametrize("path", DIALECTS)
+def test_a_client_that_cannot_pay_for_delegated_work_is_refused_with_402(
+    web: httpx.Client, alice: Person, paid: Agent, path: str
+) -> None:
+    answer = web.post(
+        f"/agents/boss/{path}", json=_bodies(TASK)[path], headers=token_for(alice, "boss")
+    )
+    assert answer.status_code == httpx.codes.PAYMENT_REQUIRED, answer.text
+    body, boss, work = answer.json(), requested("boss"), requested("paid")
+    assert body["response_id"] == boss.pk
+    assert body["payment"] == {
+        "agent": "paid",
+        "amount": "0.25",
+        "currency": "USD",
+        "response_id": work.pk,
+    }
+    assert body["error"]["code"] == "payment_required"
+    # Nothing was delivered.
+    assert body["charged"] == NOTHING
+    assert ended()
+    assert clean()
+    assert earned(paid) == "0"
+
+
+@pytest.mark.parametrize("path", DIALECTS)
+def test_a_stream_that_cannot_pay_for_delegated_work_ends_with_a_refusal(
+    web: httpx.Client, alice: Person, paid: Agent, path: str
+) -> None:
+    body = {**_bodies(TASK)[path], "stream": True}
+    answer = web.post(f"/agents/boss/{path}", json=body, headers=token_for(alice, "boss"))
+    assert "payment_required" in answer.text
+    last = data_frames(answer)[-1]
+    assert (last["response_id"], last["charged"]) == (requested("boss").pk, NOTHING)
+    assert last["payment"]["agent"] == "paid"
+    wait_until(ended)
+    assert clean()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", DIALECTS)
+def test_what_was_delivered_before_a_demand_is_charged_and_in_the_refusal(
+    web: httpx.Client, alice: Person, paid: Agent, path: str, *, stream: bool
+) -> None:
+    call = {"call": "delegate", "arguments": {"agent": "paid", "task": order(say="done")}}
+    said = _bodies(order(say="I ask another one.", **call))[path]
+    answer = web.post(
+        f"/agents/boss/{path}", json={**said, "stream": stream}, headers=token_for(alice, "boss")
+    )
+    body = data_frames(answer)[-1] if stream else answer.json()
+    assert body["charged"] == [{"amount": "0.1", "currency": "USD"}]
+    assert body["response_id"] == requested("boss").pk
+    if not stream:
+        assert body["partial_text"] == "I ask another one."
+    wait_until(clean)
+
+
+@pytest.mark.parametrize("path", DIALECTS)
+def test_the_refusal_of_a_call_that_needs_a_person_says_what_was_charged(
+    web: httpx.Client, alice: Person, gated: Agent, path: str
+) -> None:
+    answer = web.post(
+        f"/agents/asker/{path}", json=_bodies(CALL)[path], headers=token_for(alice, "asker")
+    )
+    assert answer.status_code == httpx.codes.FORBIDDEN, answer.text
+    body = answer.json()
+    assert body["response_id"] == requested("asker").pk
+    # The tokens, without the price of the answer.
+    (charged,) = body["charged"]
+    assert 0 < usd(charged["amount"]).amount < usd("0.1").amount
+    assert clean()
+
+
+def test_rest_shows_and_takes_the_payment_of_delegated_work(
+    web: httpx.Client, alice: Person, paid: Agent
+) -> None:
+    rich(alice)
+    web.put("/api/payments/approvals/boss", json={"up_to": "1"}, headers=alice.headers)
+    body = {"agent": "boss", "content": TASK, "wait": 20}
+    answer = web.post("/api/v1/responses", json=body, headers=alice.headers).json()
+    (shown,) = answer["responses"]
+    assert shown["status"] == "waiting"
+    work = requested("paid")
+    (demand,) = shown["waiting_for"]
+    del demand["deadline"]
+    assert demand == {
+        "kind": "payment",
+        "amount": "0.25",
+        "currency": "USD",
+        "response_id": work.pk,
+        "agent": "paid",
+    }
+    path = f"/api/v1/responses/{shown['id']}"
+    payment = web.post(f"{path}/payment", json={}, headers=alice.headers)
+    assert payment.json() == {"response_id": work.pk, "amount": "0.25", "currency": "USD"}
+    wait_until(ended)
+    done = web.get(path, headers=alice.headers).json()
+    assert (done["status"], done["text"]) == ("completed", "received: done")
+    wait_until(lambda: str(wallet(alice).available) == "9.65")
+    assert clean()
+    again = web.post(f"{path}/payment", json={}, headers=alice.headers)
+    assert again.status_code == httpx.codes.NOT_FOUND
+
+
+def test_rest_shows_the_approval_that_delegated_work_needs(
+    web: httpx.Client, alice: Person, bob: Person, gated: Agent
+) -> None:
+    rich(alice)
+    web.put("/api/payments/approvals/asker", json={"up_to": "1"}, headers=alice.headers)
+    body = {"agent": "chief", "content": to("asker", CALL), "wait": 20}
+    answer = web.post("/api/v1/responses", json=body, headers=alice.headers).json()
+    (demand,) = answer["responses"][0]["waiting_for"]
+    assert (demand["kind"], demand["agent"]) == ("approval", "asker")
+    path = f"/api/v1/responses/{answer['responses'][0]['id']}/payment"
+    stranger = web.post(path, json={}, headers=bob.headers)
+    assert stranger.status_code == httpx.codes.NOT_FOUND
