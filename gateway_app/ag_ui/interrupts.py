@@ -19,6 +19,7 @@ from uamp.amounts import shown_amount
 APPROVAL: Final = "tool_approval"
 PAYMENT: Final = "payment_required"
 _DELEGATED: Final = "delegated_approval"
+_DELEGATED_PAYMENT: Final = "delegated_payment"
 _APPROVAL_SCHEMA: Final = {
     "type": "object",
     "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
@@ -49,6 +50,10 @@ def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
             id_, reason, schema = f"{PAYMENT}:{waiting}", PAYMENT, _PAYMENT_SCHEMA
             costs = shown_amount(needed.amount, needed.currency)
             message = f"This answer costs up to {costs}."
+            if event.response_id != waiting:
+                id_ = f"{_DELEGATED_PAYMENT}:{waiting}:{event.response_id}"
+                agent = (needed.extra or {}).get("agent", "another agent")
+                message = f"Work passed on to {agent} costs up to {costs}."
             call, expires = None, needed.expires_at
         case _:
             return None
@@ -84,14 +89,18 @@ def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
             approved=resolved and payload.get("approved", True) is True,
             reason=reason if isinstance(reason, str) else None,
         )
-    if kind == PAYMENT and waiting:
+    if kind == PAYMENT or (kind == _DELEGATED_PAYMENT and call_id):
+        unpaid = waiting if kind == PAYMENT else call_id
+    else:
+        unpaid = ""
+    if waiting and unpaid:
         if not resolved:
-            return waiting, uamp.ResponseCancel(response_id=waiting)
+            return waiting, uamp.ResponseCancel(response_id=unpaid)
         token = payload.get("token")
         if not isinstance(token, str):
             raise invalid("The answer to payment_required has a payload with `token`.")
         payment = uamp.Payment(scheme="token", token=token)
-        return waiting, uamp.PaymentSubmit(response_id=waiting, payment=payment)
+        return waiting, uamp.PaymentSubmit(response_id=unpaid, payment=payment)
     raise invalid("`interruptId` is not an interrupt of this server.")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from gateway_app.ag_ui.interrupts import answer_of
 from gateway_app.ag_ui.messages import messages_snapshot
@@ -13,15 +12,16 @@ from gateway_app.ag_ui.read import InterruptAnswer, RunInput, thread_of, turn_of
 from gateway_app.ag_ui.write import RunWriter
 from gateway_app.doors.exchange import Exchange
 from gateway_app.doors.threads import messages_of, output_of
-from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, read_body
+from gateway_app.http import KEEP_ALIVE, data_frame, dialect_view, json_refusal, read_body
 from gateway_app.shapes.appended_text import TextReplacedError
 from uamp import ErrorCode, RemoteProtocolError, events_of_output
 from uamp import events as ev
-from uamp.errors.http_status import http_status
 from uamp.shared_state import VersionedState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+    from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
     from gateway_app.ag_ui.write import RunEvent
 
@@ -32,10 +32,7 @@ _GOING_ON: Final = ("X-Chat-Id", "Idempotency-Key")
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
     del request
-    body = {"error": {"code": error.code, "message": error.message}}
-    return HttpResponse(
-        msgspec.json.encode(body), status=http_status(error.code), content_type="application/json"
-    )
+    return json_refusal({"error": {"code": error.code, "message": error.message}}, error)
 
 
 @dialect_view(_refusal, "POST", protocol=TRANSPORT)
@@ -148,9 +145,10 @@ async def _frames(
         if not writer.has_ended:
             yield _joined(writer.interrupt(exchange.asked.values(), exchange.response_id))
     except TextReplacedError:
-        yield _joined(writer.fail(ErrorCode.INTERRUPTED, "The answer was rewritten."))
+        again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
+        yield _joined(writer.fail(again))
     except RemoteProtocolError as error:
-        yield _joined(writer.fail(error.code, error.message))
+        yield _joined(writer.fail(error))
 
 
 def _joined(events: Iterable[RunEvent]) -> bytes:

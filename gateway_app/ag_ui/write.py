@@ -14,6 +14,7 @@ import msgspec
 import uamp
 from gateway_app.ag_ui.interrupts import interrupt_of, shown
 from gateway_app.shapes.appended_text import AppendedText
+from gateway_app.shapes.charged_errors import with_charges
 from uamp import events as ev
 from uamp.digital_source import AI_MADE
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gateway_app.ag_ui.read import RunInput
+    from uamp import RemoteProtocolError
     from uamp.events import Event
     from uamp.shared_state import VersionedState
 
@@ -29,6 +31,14 @@ RunEvent: TypeAlias = "dict[str, Any]"
 
 PROTOCOL_VERSION: Final = "1.0"
 _DELEGATE: Final = "delegate"
+# Events that may be about delegated work, whose response is another one.
+_OF_ANY_WORK: Final = (
+    ev.ToolApprovalRequired,
+    ev.ToolApprovalDone,
+    ev.PaymentRequired,
+    ev.PaymentAccepted,
+    ev.PaymentError,
+)
 
 
 class RunWriter:
@@ -79,7 +89,8 @@ class RunWriter:
 
     def feed(self, event: Event) -> Iterator[RunEvent]:
         """Yield the AG-UI events for an event; raises TextReplacedError (`AppendedText.append`)."""
-        self._response_id = getattr(event, "response_id", None) or self._response_id
+        of_run = None if isinstance(event, _OF_ANY_WORK) else getattr(event, "response_id", None)
+        self._response_id = of_run or self._response_id
         match event:
             case ev.StateUpdated():
                 yield from self._change_state(event)
@@ -98,7 +109,7 @@ class RunWriter:
             case ev.ResponseCancelled():
                 yield from self.finish({"type": "cancelled"}, event.usage)
             case ev.ResponseError():
-                yield from self.fail(event.error.code, event.error.message, event.usage)
+                yield from self.fail(event.error, event.usage)
 
     def interrupt(self, asked: Iterable[Event], waiting: str) -> Iterator[RunEvent]:
         """Yield the end of a run whose response `waiting` resumes once `asked` is answered."""
@@ -110,12 +121,13 @@ class RunWriter:
         yield from self.finish({"type": "interrupt", "interrupts": interrupts})
 
     def fail(
-        self, code: str, message: str, usage: uamp.UsageStats | None = None
+        self, error: RemoteProtocolError | uamp.ErrorDetail, usage: uamp.UsageStats | None = None
     ) -> Iterator[RunEvent]:
         """Yield the end of a failed run."""
         yield from self._close()
         self.has_ended = True
-        yield _event("RUN_ERROR", message=message, code=code, usage=_usage(usage))
+        ended = {"message": error.message, "code": error.code, "usage": _usage(usage)}
+        yield _event("RUN_ERROR", **with_charges(ended, error))
 
     # --- Parts ---
 

@@ -43,7 +43,7 @@ async def is_of_work_below(event: Event, response_id: str) -> bool:
 def refusal_of(event: Event, response_id: str) -> RemoteProtocolError | None:
     """Return the error for a demand that a client cannot meet in the protocol that it uses.
 
-    Its details name, as `payment`, the agent that asks, the amount, and the response to pay. None
+    Its details name, as `demand`, the agent that asks, the amount, and the response to pay. None
     for any other event.
     """
     match event:
@@ -51,13 +51,13 @@ def refusal_of(event: Event, response_id: str) -> RemoteProtocolError | None:
             agent = str((needed.extra or {}).get("agent", "The agent"))
             costs = shown_amount(needed.amount, needed.currency)
             is_own = event.response_id == response_id
-            payment = {"agent": agent, "amount": needed.amount, "currency": needed.currency}
+            demand = {"agent": agent, "amount": needed.amount, "currency": needed.currency}
             return RemoteProtocolError(
                 ErrorCode.PAYMENT_REQUIRED,
                 f"The answer costs {costs} more than was paid for it."
                 if is_own
                 else f"{agent}, to which the agent passed work on, asks for {costs}.",
-                details={"payment": {**payment, "response_id": event.response_id}},
+                details={"demand": {**demand, "response_id": event.response_id}},
             )
         case ev.ToolApprovalRequired():
             return RemoteProtocolError(

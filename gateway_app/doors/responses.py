@@ -19,6 +19,7 @@ from chat_app.log import history as chat_history
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.conversations import Conversations
 from gateway_app.doors.current_texts import current_texts
+from gateway_app.doors.demands import charged_details, charged_failure
 from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
 from gateway_app.shapes.message_origins import current_conversation, origins_from
 from gateway_app.shapes.stored_response import (
@@ -33,12 +34,12 @@ from payments_app.money import Money
 from payments_app.x402.offers import NETWORK
 from sessions_app import database, selectors
 from sessions_app.access.protocol_rights import check_reads_all
+from sessions_app.billing.demands import demands_below
 from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.response import follow_ups
 from sessions_app.response.follow_ups import FollowUpMessage
 from sessions_app.returning import past_responses
 from sessions_app.returning.past_responses import KeptResponse, ResponseFilter
-from sessions_app.tools.approvals import delegated_questions
 from sessions_app.transports.http_exchange import count_events, principal_of
 from uamp import ErrorCode, RemoteProtocolError, ResponseState
 from uamp import events as ev
@@ -132,13 +133,22 @@ class ResponseReader:
             agent=self._agent,
         )
         kept = await database.run(read)
-        return None if kept is None else await self._stored(kept)
+        if kept is None:
+            return None
+        stored = await self._stored(kept)
+        if stored.error is None:
+            return stored
+        details = {**(stored.error.details or {}), **await charged_details(kept.id)}
+        return replace(stored, error=msgspec.structs.replace(stored.error, details=details))
 
     async def end_of(self, stored: StoredResponse) -> Event | None:
         """Return the event that ended a response; None if it has not ended."""
         read = partial(chat_history.ends_of_responses, stored.chat_id, [stored.id])
         ends = await database.run(read)
-        return msgspec.convert(ends[0].payload, ev.ServerEvent) if ends else None
+        if not ends:
+            return None
+        end: Event = msgspec.convert(ends[0].payload, ev.ServerEvent)
+        return await charged_failure(end, stored.id)
 
     async def cancel(self, exchange: Exchange, response_id: str) -> StoredResponse | None:
         """Cancel a running response, in whichever process it runs, and return its new state.
@@ -253,13 +263,14 @@ class ResponseReader:
             return []
         events = [_EVENTS.decode(text) for text in await waiting_frames(session)]
         asked: list[Event] = [
-            self._demand(event, kept) if isinstance(event, ev.PaymentRequired) else event
-            for event in events
-            if getattr(event, "response_id", None) == kept.id
+            event for event in events if getattr(event, "response_id", None) == kept.id
         ]
         if not asked:
-            asked += await database.run(delegated_questions, session.chat_id, kept.id)
-        return asked
+            asked += await database.run(demands_below, session, kept.id)
+        return [
+            self._demand(event, kept) if isinstance(event, ev.PaymentRequired) else event
+            for event in asked
+        ]
 
     def _session_of(self, kept: KeptResponse) -> OpenSession | None:
         """Return the session of a response; reading does not extend an ephemeral session's life."""
@@ -272,14 +283,21 @@ class ResponseReader:
         return selectors.find_session(kept.session_id, principal)
 
     def _demand(self, event: ev.PaymentRequired, kept: KeptResponse) -> ev.PaymentRequired:
-        """Add to a demand, as `extra.x402`, the x402 offers that a token can meet."""
+        """Add to a demand, as `extra.x402`, the x402 offers that a token can meet.
+
+        Delegated work is paid to the agent that does it.
+        """
         needed = event.requirements
+        response_id = event.response_id or kept.id
+        agent, about = kept.agent, kept.agent_description
+        if response_id != kept.id:
+            agent, about = str((needed.extra or {}).get("agent", "")), ""
         body = x402.requirements(
             Money.parse(needed.amount, needed.currency),
             resource_url=self._address,
-            description=kept.agent_description or f"An answer of {kept.agent}",
-            agent=kept.agent,
-            response_id=kept.id,
+            description=about or f"An answer of {agent}",
+            agent=agent,
+            response_id=response_id,
         )
         accepts = [offer for offer in body["accepts"] if offer["scheme"] == "token"]
         offers = {"x402Version": body["x402Version"], "accepts": accepts}

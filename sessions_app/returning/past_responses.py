@@ -237,7 +237,7 @@ def _in_state(rows: QuerySet[Any], which: ResponseFilter) -> QuerySet[Any]:
 
 
 def _asking_below(rows: QuerySet[Any]) -> list[str]:
-    """Return the responses whose delegated work asks a person for a decision in their chats.
+    """Return the responses whose delegated work asks for a decision or a payment in their chats.
 
     Few rows ask at the same time, and chains of delegations are short.
     """
@@ -248,7 +248,13 @@ def _asking_below(rows: QuerySet[Any]) -> list[str]:
         finished_at__isnull=True,
         response__finished_at__isnull=True,
     )
-    workers = questions.values_list("response_id", flat=True).distinct()
+    unpaid = PaymentRequest.objects.filter(
+        asked_in__in=chats, decided_at__isnull=True, response__finished_at__isnull=True
+    )
+    workers = {
+        *questions.values_list("response_id", flat=True),
+        *unpaid.values_list("response_id", flat=True),
+    }
     return [above.response_id for worker in workers for above in calls_above(worker)]
 
 

@@ -47,9 +47,12 @@ def with_state(webhooks: QuerySet[Any]) -> QuerySet[Any]:
         asked_in=OuterRef("response__chat"), status=ToolCallState.ASKING, finished_at=None
     )
     unpaid = PaymentRequest.objects.filter(response=OuterRef("response"), decided_at=None)
+    unpaid_below = PaymentRequest.objects.filter(
+        asked_in=OuterRef("response__chat"), decided_at=None
+    )
     found: QuerySet[Any] = webhooks.annotate(
         call=Coalesce(_newest(calls), _newest(below, "asked_in")),
-        payment=_newest(unpaid),
+        payment=Coalesce(_newest(unpaid), _newest(unpaid_below, "asked_in")),
         state=Case(
             When(response__finished_at__isnull=False, then=F("response__status")),
             When(payment__isnull=False, then=_named("payment:", "payment")),

@@ -14,6 +14,8 @@ import pytest
 from payments_app.tokens import issuance
 from sessions_app.models import Response
 from tests.client import wait_until
+from tests.gateway_app.a2a.calls import call, send
+from tests.gateway_app.ag_ui.runs import run, run_input, text_of
 from tests.sessions_app.billing.paid_agents import clean, earned, rich, usd, wallet
 from tests.sessions_app.response.approval.questions import TOOLS, asker
 from tests.sessions_app.turn.delegation import doer, to
@@ -92,7 +94,7 @@ def test_a_client_that_cannot_pay_for_delegated_work_is_refused_with_402(
     assert answer.status_code == httpx.codes.PAYMENT_REQUIRED, answer.text
     body, boss, work = answer.json(), requested("boss"), requested("paid")
     assert body["response_id"] == boss.pk
-    assert body["payment"] == {
+    assert body["demand"] == {
         "agent": "paid",
         "amount": "0.25",
         "currency": "USD",
@@ -115,7 +117,7 @@ def test_a_stream_that_cannot_pay_for_delegated_work_ends_with_a_refusal(
     assert "payment_required" in answer.text
     last = data_frames(answer)[-1]
     assert (last["response_id"], last["charged"]) == (requested("boss").pk, NOTHING)
-    assert last["payment"]["agent"] == "paid"
+    assert last["demand"]["agent"] == "paid"
     wait_until(ended)
     assert clean()
 
@@ -125,8 +127,8 @@ def test_a_stream_that_cannot_pay_for_delegated_work_ends_with_a_refusal(
 def test_what_was_delivered_before_a_demand_is_charged_and_in_the_refusal(
     web: httpx.Client, alice: Person, paid: Agent, path: str, *, stream: bool
 ) -> None:
-    call = {"call": "delegate", "arguments": {"agent": "paid", "task": order(say="done")}}
-    said = _bodies(order(say="I ask another one.", **call))[path]
+    work = {"call": "delegate", "arguments": {"agent": "paid", "task": order(say="done")}}
+    said = _bodies(order(say="I ask another one.", **work))[path]
     answer = web.post(
         f"/agents/boss/{path}", json={**said, "stream": stream}, headers=token_for(alice, "boss")
     )
@@ -197,3 +199,69 @@ def test_rest_shows_the_approval_that_delegated_work_needs(
     path = f"/api/v1/responses/{answer['responses'][0]['id']}/payment"
     stranger = web.post(path, json={}, headers=bob.headers)
     assert stranger.status_code == httpx.codes.NOT_FOUND
+
+
+# --- Protocols whose clients pay in a later request ---
+
+
+def payer_token(person: Person) -> str:
+    """Return a token of a person that pays any agent."""
+    made = issuance.issue(key="any", user_id=person.user.pk, amount=usd("1"), expires_in=600)
+    return made.token
+
+
+def test_a_task_whose_delegated_work_needs_a_payment_requires_input_and_takes_it(
+    web: httpx.Client, alice: Person, paid: Agent
+) -> None:
+    rich(alice)
+    web.put("/api/payments/approvals/boss", json={"up_to": "1"}, headers=alice.headers)
+    task = send(web, "boss", TASK, who=alice)
+    assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    message = task["status"]["message"]
+    assert message["metadata"]["x402.payment.status"] == "payment-required"
+    assert message["parts"][0]["text"] == "Work passed on to paid costs up to $0.25."
+    (offer,) = message["metadata"]["x402.payment.required"]["accepts"]
+    assert offer["scheme"] == "token"
+    listed = call(web, "boss", "ListTasks", {"status": "TASK_STATE_INPUT_REQUIRED"}, who=alice)
+    assert [one["id"] for one in listed["result"]["tasks"]] == [task["id"]]
+    payload = {"x402Version": 2, "payload": {"token": payer_token(alice)}, "accepted": offer}
+    metadata = {"x402.payment.status": "payment-submitted", "x402.payment.payload": payload}
+    done = send(web, "boss", "Paid", who=alice, taskId=task["id"], metadata=metadata)
+    assert done["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert done["artifacts"][0]["parts"][0]["text"] == "received: done"
+    wait_until(clean)
+    assert earned(paid) == "0.25"
+
+
+def test_a_task_whose_client_declines_to_pay_goes_on_without_the_work(
+    web: httpx.Client, alice: Person, paid: Agent
+) -> None:
+    rich(alice)
+    web.put("/api/payments/approvals/boss", json={"up_to": "1"}, headers=alice.headers)
+    task = send(web, "boss", TASK, who=alice)
+    declined = {"x402.payment.status": "payment-rejected"}
+    done = send(web, "boss", "No", who=alice, taskId=task["id"], metadata=declined)
+    assert done["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert done["artifacts"][0]["parts"][0]["text"] == "failed: paid was stopped."
+    wait_until(clean)
+    assert earned(paid) == "0"
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_a_payment_for_delegated_work_interrupts_the_run(
+    web: httpx.Client, alice: Person, paid: Agent, *, pays: bool
+) -> None:
+    rich(alice)
+    web.put("/api/payments/approvals/boss", json={"up_to": "1"}, headers=alice.headers)
+    first = run(web, "boss", run_input(TASK), alice)
+    (interrupt,) = first[-1]["outcome"]["interrupts"]
+    assert interrupt["reason"] == "payment_required"
+    assert interrupt["message"] == "Work passed on to paid costs up to $0.25."
+    answer = {"interruptId": interrupt["id"], "status": "resolved" if pays else "cancelled"}
+    if pays:
+        answer["payload"] = {"token": payer_token(alice)}
+    events = run(web, "boss", run_input("", run="r2", resume=[answer]), alice)
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert text_of(events) == ("received: done" if pays else "failed: paid was stopped.")
+    wait_until(clean)
+    assert earned(paid) == ("0.25" if pays else "0")

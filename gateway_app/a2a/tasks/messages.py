@@ -93,12 +93,14 @@ def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
     """
     demands = [event for event in asked if isinstance(event, ev.PaymentRequired)]
     if demands:
+        # Delegated work that waits for a payment is paid, or stopped, instead of the task.
+        unpaid = demands[0].response_id or task_id
         if payments.is_rejected(sent.metadata):
-            return [uamp.ResponseCancel(response_id=task_id)]
+            return [uamp.ResponseCancel(response_id=unpaid)]
         payment = payments.submitted(sent.metadata)
         if payment is None:
             _refuse(f"The task needs a payment: send `{payments.PAYLOAD}` in the metadata.")
-        return [uamp.PaymentSubmit(response_id=task_id, payment=payment)]
+        return [uamp.PaymentSubmit(response_id=unpaid, payment=payment)]
     calls = {
         event.call_id: event
         for event in asked

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import uamp
 from gateway_app.a2a.tasks import payments
 from gateway_app.a2a.tasks.task import TaskMessage, TaskPart, TaskStatus
+from gateway_app.shapes.charged_errors import charges_of
 from uamp import events as ev
 from uamp.amounts import shown_amount
 
@@ -33,11 +34,12 @@ def status_of(stored: StoredResponse, *, refusal: ev.PaymentError | None = None)
         error = stored.error or uamp.ErrorDetail(code="internal_error", message="It failed.")
         state = "rejected" if stored.is_rejected else "failed"
         parts = [TaskPart(text=error.message)]
-        metadata = {"uamp_error": {"code": error.code}, **payments.failed(error.code)}
+        about = {"code": error.code, **charges_of(error)}
+        metadata = {"uamp_error": about, **payments.failed(error.code)}
     elif stored.asked and not stored.has_ended:
         state = "input-required"
         for event in stored.asked:
-            parts += _asking(event)
+            parts += _asking(event, stored.id)
             metadata.update(payments.demanded(event, refusal))
     elif stored.status == "completed" and stored.payments:
         metadata = payments.completed(stored.payments)
@@ -57,7 +59,7 @@ def timestamp(stored: StoredResponse) -> str:
     return stored.changed_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _asking(event: Event) -> Iterator[TaskPart]:
+def _asking(event: Event, task_id: str) -> Iterator[TaskPart]:
     """Yield a question as a sentence for people and as data for programs."""
     match event:
         case ev.ToolCall():
@@ -67,7 +69,10 @@ def _asking(event: Event) -> Iterator[TaskPart]:
         case ev.PaymentRequired():
             needed = event.requirements
             costs = shown_amount(needed.amount, needed.currency)
-            yield TaskPart(text=f"This answer costs up to {costs}.")
+            what = "This answer"
+            if event.response_id != task_id:
+                what = f"Work passed on to {(needed.extra or {}).get('agent', 'another agent')}"
+            yield TaskPart(text=f"{what} costs up to {costs}.")
     shown = uamp.to_dict(event)
     yield TaskPart(data={name: shown[name] for name in shown if name not in _FRAME})
 
