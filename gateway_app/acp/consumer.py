@@ -16,7 +16,7 @@ import msgspec
 
 import uamp
 from gateway_app.acp import methods, read, write
-from gateway_app.acp.prompts import ENDS, Prompt
+from gateway_app.acp.prompts import DEMANDS, ENDS, Prompt
 from gateway_app.doors.socket import ForeignDialect, SocketApplication
 from gateway_app.shapes.lost_sessions import lost_session
 from uamp import RemoteProtocolError
@@ -149,7 +149,7 @@ class AcpDialect(ForeignDialect):
             prompt.answer_to(_id_of(message))
             self._prompts[session_id] = prompt
             try:
-                await self.send(methods.payment_of(session_id, prompt.response_id, params.token))
+                await self.send(methods.payment_of(session_id, prompt.unpaid_id, params.token))
             except RemoteProtocolError:
                 # The response still waits for a valid token.
                 self._unpaid[session_id] = self._prompts.pop(session_id)
@@ -247,6 +247,9 @@ class AcpDialect(ForeignDialect):
                 # The first events may arrive before `_begin` knows the id.
                 prompt.response_id = response_id
                 return prompt
+        if isinstance(event, DEMANDS) and self.is_private(session_id):
+            # Delegated work asks in the chat of the prompt that it is done for.
+            return self._prompts.get(session_id) or self._unpaid.get(session_id)
         begins = isinstance(event, (ev.ResponseCreated, *ENDS))
         if begins and response_id not in self._followed and self.is_private(session_id):
             link = self.link_of(session_id)

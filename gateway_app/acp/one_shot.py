@@ -25,9 +25,10 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from gateway_app.acp.read import Rpc, RpcId
+    from uamp.events import Event
 
 EVENT_STREAM: Final = "text/event-stream"
 PROMPTS: Final = frozenset({"session/prompt", "prompt/submit", "chat/submit"})
@@ -84,8 +85,13 @@ def _takes_stream(request: HttpRequest) -> bool:
 
 async def _answer_prompt(request: HttpRequest, message: Rpc, request_id: RpcId) -> HttpResponseBase:
     """Answer a prompt, in a session or as a whole conversation."""
+    # Only a prompt of a session can be returned to.
+    is_kept = message.method == "session/prompt"
     exchange = await Exchange.of(
-        request, methods.TRANSPORT, demand_body=partial(_demand, request_id), leaving="continue"
+        request,
+        methods.TRANSPORT,
+        demand_body=partial(_demand, request_id),
+        leaving="continue" if is_kept else "cancel",
     )
     streams = _takes_stream(request)
     try:
@@ -143,12 +149,12 @@ async def _begin_prompt(
 ) -> None:
     session_id = params.session_id
     posted = await PostedEvents.of(request, methods.TRANSPORT)
-    waiting = await posted.waiting(session_id)
-    unpaid = next((e.response_id for e in waiting if isinstance(e, ev.PaymentRequired)), None)
-    if params.token is not None and unpaid is not None:
-        for event in await exchange.join(unpaid):
+    unpaid = await posted.unpaid(session_id)
+    if params.token is not None and unpaid:
+        response_id, answer_id = next(iter(unpaid.items()))
+        for event in await exchange.join(answer_id):
             prompt.expect_payment(event)
-        await exchange.send(methods.payment_of(session_id, unpaid, params.token))
+        await exchange.send(methods.payment_of(session_id, response_id, params.token))
         return
     inputs = read.inputs_of(params.prompt, session_id)
     if params.token is not None:
@@ -178,19 +184,31 @@ async def _messages(exchange: Exchange, prompt: Prompt) -> AsyncIterator[dict[st
         yield write.notification("prompt/started", {"requestId": str(prompt.request_id)})
     try:
         async for events in exchange.events():
-            for event in events:
-                for message in prompt.feed(event):
-                    yield message
+            for message in _fed(prompt, events):
+                yield message
             if not events:
                 yield None
     except RemoteProtocolError as error:
         for message in prompt.fail(error):
             yield message
-    waits = RemoteProtocolError(
-        ErrorCode.FORBIDDEN, "A person has to allow a call first. The answer then continues."
-    )
-    for message in prompt.fail(waits):
-        yield message
+    if not prompt.is_answered:
+        for message in prompt.fail(await _blocked(exchange)):
+            yield message
+
+
+def _fed(prompt: Prompt, events: Sequence[Event]) -> Iterator[dict[str, Any]]:
+    """Yield the messages for events; an answer without a session cannot be paid later."""
+    for event in events:
+        if not (prompt.is_submitted and isinstance(event, ev.PaymentRequired)):
+            yield from prompt.feed(event)
+
+
+async def _blocked(exchange: Exchange) -> RemoteProtocolError:
+    """Return the refusal of a prompt whose answer waits for someone, with what it has cost."""
+    error = await exchange.give_up()
+    if error.code == ErrorCode.FORBIDDEN:
+        error.message = "A person has to allow a call first. The answer then continues."
+    return error
 
 
 async def _frames(exchange: Exchange, prompt: Prompt) -> AsyncIterator[bytes]:

@@ -20,14 +20,13 @@ async def begin_prompt(posted: PostedEvents, connection_id: str, message: Rpc) -
     """
     params = methods.params_of(message, read.PromptParams)
     session_id = params.session_id
-    waiting = await posted.waiting(session_id)
-    unpaid = {e.response_id for e in waiting if isinstance(e, ev.PaymentRequired)}
+    unpaid = await posted.unpaid(session_id)
     if params.token is not None and unpaid:
-        response_id = str(next(iter(unpaid)))
-        await posted.answered_by(connection_id, response_id)
+        response_id, answer_id = next(iter(unpaid.items()))
+        await posted.answered_by(connection_id, answer_id)
         await posted.send(methods.payment_of(session_id, response_id, params.token))
         return
-    if set(await posted.live_responses(session_id)) - unpaid:
+    if set(await posted.live_responses(session_id)) - set(unpaid.values()):
         raise read.RpcError(read.INVALID_REQUEST, "A prompt of this session is being answered.")
     inputs = read.inputs_of(params.prompt, session_id)
     response_id = await methods.begin(

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from uamp.events import Event
 
 ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
+DEMANDS: Final = (
+    ev.ToolApprovalRequired,
+    ev.PaymentRequired,
+    ev.PaymentAccepted,
+    ev.PaymentError,
+)
+"""Events of demands, which delegated work makes too."""
 
 
 class Prompt:
@@ -27,7 +34,7 @@ class Prompt:
     answer. `is_submitted` marks a prompt of webagents' dialect (`prompt/submit`); with `is_whole`,
     for a client that accepts no updates, the result carries the text as `content`. `is_answered` is
     set with the answer, and `is_unpaid` if that is a demand for payment, for which the response
-    waits.
+    `unpaid_id` waits: this one, or work that it delegated.
     """
 
     def __init__(
@@ -49,6 +56,7 @@ class Prompt:
         self._link = link
         self._writer: write.PromptWriter | None = None
         self.response_id = response_id
+        self.unpaid_id = ""
         # The demand for payment, until a payment is accepted.
         self._demand: dict[str, Any] | None = None
 
@@ -90,9 +98,13 @@ class Prompt:
     def expect_payment(self, event: Event) -> None:
         """Record the demand that the response waits to be paid."""
         if isinstance(event, ev.PaymentRequired):
+            self.unpaid_id = event.response_id or self.response_id
             required = msgspec.to_builtins(event.requirements)
             self._demand = {"accepts": required["schemes"]}
             self._demand |= {name: required[name] for name in ("amount", "currency")}
+            if agent := (event.requirements.extra or {}).get("agent"):
+                self._demand["agent"] = agent
+            self._demand["response_id"] = self.response_id or self.unpaid_id
 
     def fail(self, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
         """Yield the refusal of the request, if there is one."""

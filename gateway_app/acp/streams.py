@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from gateway_app.acp import read, write
 from gateway_app.acp.prompts import ENDS, Prompt
+from gateway_app.doors.demands import answer_of
 from gateway_app.http import KEEP_ALIVE, data_frame
 from gateway_app.shapes.lost_sessions import lost_session
 from uamp import ErrorCode, RemoteProtocolError
@@ -67,7 +68,7 @@ class AcpStream:
     async def _messages(self, event: Event) -> list[dict[str, Any]]:
         if (lost := lost_session(event)) is not None:
             return await self._left(lost)
-        response_id = getattr(event, "response_id", None)
+        response_id = await answer_of(event)
         if not response_id or response_id in self._ended:
             return []
         prompt = self._prompts.get(response_id)

@@ -40,6 +40,14 @@ async def is_of_work_below(event: Event, response_id: str) -> bool:
     return await database.run(delegated_calls.works_for, event.response_id, response_id)
 
 
+async def answer_of(event: Event) -> str:
+    """Return the requested answer that an event is about, though delegated work may send it."""
+    response_id: str = getattr(event, "response_id", None) or ""
+    if not response_id or not isinstance(event, _BELOW):
+        return response_id
+    return await database.run(delegated_calls.requested_answer, response_id)
+
+
 def refusal_of(event: Event, response_id: str) -> RemoteProtocolError | None:
     """Return the error for a demand that a client cannot meet in the protocol that it uses.
 

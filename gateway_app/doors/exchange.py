@@ -258,8 +258,8 @@ class Exchange:
         """Return the demands of delegated work, unless the response has demands of its own."""
         if self.has_ended or self.asked or not self.response_id:
             return []
-        attached = attached_session(self._connection, self.session_id)
-        asking = await database.run(demands_below, attached.session, self.response_id)
+        session = attached_session(self._connection, self.session_id).session
+        asking = await database.run(demands_below, session, self.response_id)
         for event in asking:
             self.asked.note(event)
         return [*asking]
@@ -372,13 +372,12 @@ class Exchange:
         await self._followed.take(cancel)
 
     async def give_up(self) -> RemoteProtocolError:
-        """Return the refusal of demands that the client cannot meet; the answer is cancelled.
+        """Return the refusal of demands that the client cannot meet, and cancel the answer.
 
-        An answer that may continue without this client is not: a person pays or approves later.
+        One that may continue without this client waits: a person pays or approves later.
         """
-        demand = next(iter(self.asked.values()), None)
+        error = await refusal(next(iter(self.asked.values()), None), self.response_id)
         self.asked.clear()
-        error = await refusal(demand, self.response_id)
         if self._leaving == "cancel":
             await self.cancel()
         charged = await charged_details(self.response_id, has_stopped=self.has_ended)

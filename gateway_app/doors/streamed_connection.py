@@ -19,6 +19,7 @@ from chat_app.log import history as chat_history
 from gateway_app.doors.agents.agent_tools import tools_of
 from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.content_links import content_link
+from gateway_app.doors.demands import answer_of, charged_failure
 from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database, http_connections, selectors
 from sessions_app.access.protocol_rights import check_scope
@@ -224,10 +225,15 @@ class PostedEvents:
                     details={"payment_error": failed.code},
                 )
 
-    async def waiting(self, session_id: str) -> list[Event]:
-        """Return the pending questions to a session's client: permissions and payments."""
+    async def unpaid(self, session_id: str) -> dict[str, str]:
+        """Return the responses for which a session's client has to pay, oldest first.
+
+        Each maps to the requested answer: a response may be work that this delegated.
+        """
         session = await self._session(session_id)
-        return [SERVER_EVENTS.decode(text) for text in await waiting_frames(session)]
+        waiting = [SERVER_EVENTS.decode(text) for text in await waiting_frames(session)]
+        demands = [event for event in waiting if isinstance(event, ev.PaymentRequired)]
+        return {event.response_id or "": await answer_of(event) for event in demands}
 
     async def check_session(self, session_id: str) -> None:
         """Raise RemoteProtocolError unknown_session if the caller has no such session."""
@@ -297,9 +303,16 @@ class EventStream:
         return _link_in(self._request, self._http.connection, chat_id)(url)
 
     async def events(self) -> AsyncIterator[Event | None]:
-        """Yield the server's events, and None after a POST of the client or a period of silence."""
+        """Yield the server's events, and None after a POST of the client or a period of silence.
+
+        The failure of a response has what it has cost.
+        """
         async for outgoing in with_heartbeat(self._http.connection.outgoing):
-            yield SERVER_EVENTS.decode(outgoing.text) if outgoing and outgoing.text else None
+            if outgoing is None or not outgoing.text:
+                yield None
+                continue
+            event = SERVER_EVENTS.decode(outgoing.text)
+            yield await charged_failure(event, getattr(event, "response_id", None) or "")
 
     async def owed(self) -> list[OwedAnswer] | None:
         """Return the answers that the stream owes; None if the connection was closed."""

@@ -87,6 +87,12 @@ def progress_of_call(progress: ev.Progress, call: CallAbove, agent: str) -> ev.P
     )
 
 
+def requested_answer(response_id: str) -> str:
+    """Return the answer of the original request that a response works for, or itself."""
+    above = calls_above(response_id)
+    return above[-1].response_id if above else response_id
+
+
 def root_chat(response_id: str) -> str:
     """Return the chat of the original request that a response works for."""
     above = calls_above(response_id)
