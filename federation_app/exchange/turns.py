@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import uamp
 from sessions_app import database
-from sessions_app.billing.requests import waiting_payments
+from sessions_app.billing.demands import demands_below, payable
 from sessions_app.connection.defaults import Defaults
 from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS, FollowedResponse, received
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from uamp.events import Event
 
 TRANSPORT: Final = "envelope"
+_ENDS: Final = (ev.ResponseDone, ev.ResponseError, ev.ResponseCancelled)
 
 
 class PeerTurn:
@@ -98,27 +99,32 @@ class PeerTurn:
     async def events(self) -> AsyncIterator[Sequence[Event]]:
         """Yield the response's events as they arrive together; an empty list after silence.
 
-        Ends with the response, or when the response cannot continue without help. Raises
+        Ends with the response, or when the response cannot continue without help; the demands of
+        work that it delegated are then the last ones. Raises
         RemoteProtocolError for an error of the session.
         """
         self._http.end_when_idle()
-        queue = self._connection.outgoing
+        queue, has_ended = self._connection.outgoing, False
         while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
             found: list[Event] = []
             for sent in batch:
                 event = received(sent)
                 if getattr(event, "response_id", None) == self.response_id:
                     found.append(event)
+                    has_ended = has_ended or isinstance(event, _ENDS)
             if found or not batch:
                 yield found
             self._followed.check()
+        if self._session is None or has_ended:
+            return
+        if below := await database.run(demands_below, self._session, self.response_id):
+            yield below
 
     async def waits_for_payment(self) -> bool:
         """Return whether the joined response waits for a payment, in whichever process it runs."""
         if self._session is None:
             return False
-        waiting = await database.run(waiting_payments, self._session)
-        return any(row.response_id == self.response_id for row in waiting)
+        return bool(await database.run(payable, self._session, self.response_id))
 
     async def cancel(self) -> None:
         """Cancel the response, unless it has ended."""
@@ -130,14 +136,16 @@ class PeerTurn:
                 raise
 
     async def pay(self, payment: ev.Payment) -> None:
-        """Pay for the response, which waits for it.
+        """Pay for the response or for work that it delegated, which waits for it.
 
         Raises RemoteProtocolError payment_not_due if it does not wait, and payment_required for a
         payment that is refused, in which case it keeps waiting.
         """
-        submit = ev.PaymentSubmit(
-            session_id=self.session_id, response_id=self.response_id, payment=payment
-        )
+        unpaid = self.response_id
+        if self._session is not None:
+            waiting = await database.run(payable, self._session, self.response_id)
+            unpaid = waiting[0].response_id if waiting else unpaid
+        submit = ev.PaymentSubmit(session_id=self.session_id, response_id=unpaid, payment=payment)
         await self._take(submit)
         for sent in self._connection.outgoing.take_replies():
             event = SERVER_EVENTS.decode(sent.text)

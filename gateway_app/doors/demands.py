@@ -65,11 +65,16 @@ def refusal_of(event: Event, response_id: str) -> RemoteProtocolError | None:
                 f"The answer costs {costs} more than was paid for it."
                 if is_own
                 else f"{agent}, to which the agent passed work on, asks for {costs}.",
-                details={"demand": {**demand, "response_id": event.response_id}},
+                details={
+                    "response_id": response_id,
+                    "demand": {**demand, "response_id": event.response_id},
+                },
             )
         case ev.ToolApprovalRequired():
             return RemoteProtocolError(
-                ErrorCode.FORBIDDEN, f"A person has to allow the call of {event.name} first."
+                ErrorCode.FORBIDDEN,
+                f"A person has to allow the call of {event.name} first.",
+                details={"response_id": response_id},
             )
     return None
 

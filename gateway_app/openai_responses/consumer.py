@@ -142,11 +142,13 @@ class ResponsesDialect(ForeignDialect):
                 tools=running.tools,
             )
             yield from running.writer.begin()
-        if running.writer.response_id != response_id:
+        is_own = running.writer.response_id == response_id
+        if not is_own and not self.is_private(running.session_id):
             return
-        error = refusal_of(event, response_id)
+        # In a private chat, the demands of other responses are those of delegated work.
+        error = refusal_of(event, running.writer.response_id)
         try:
-            yield from running.writer.feed(event)
+            yield from running.writer.feed(event) if is_own else ()
         except TextReplacedError:
             error = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         if error is not None:

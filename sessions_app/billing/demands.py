@@ -43,10 +43,19 @@ def demands_below(
     """
     payments = [
         required(row, row.response.agent.name)
-        for row in requests.waiting_payments(session)
-        if row.response_id != response_id and works_for(row.response_id, response_id)
+        for row in payable(session, response_id)
+        if row.response_id != response_id
     ]
     return [*delegated_questions(session.chat_id, response_id), *payments]
+
+
+def payable(session: OpenSession, response_id: str) -> list[PaymentRequest]:
+    """Return the payments for a response or its delegated work that a session may make."""
+    return [
+        row
+        for row in requests.waiting_payments(session)
+        if row.response_id == response_id or works_for(row.response_id, response_id)
+    ]
 
 
 def open_payments(response_id: str) -> list[PaymentRequest]:

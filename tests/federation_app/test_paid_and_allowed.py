@@ -26,6 +26,7 @@ from tests.sessions_app.billing.paid_agents import (
     usd,
     wallet,
 )
+from tests.sessions_app.turn.delegation import doer, to
 from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
@@ -181,3 +182,21 @@ def test_an_answer_that_a_person_would_have_to_allow_ends_without_its_tool(
     response_id = EnvelopeStream.objects.get().response_id
     wait_until(lambda: Response.objects.get(pk=response_id).status == "cancelled")
     assert not journal.exists()
+
+
+def test_a_peer_pays_for_the_work_that_its_answer_delegated(
+    federated: ServerAddress, alice: Person, seller: Agent
+) -> None:
+    seller.options = {"script": "doer"}
+    seller.save()
+    doer("boss", "seller")
+    did, peer = f"{SERVER}:agents:boss", add_peer("payer.example", user=rich(alice).user)
+    task = to("seller", order(say="done"))
+    with Records(federated.ws) as records:
+        records.send(peer.envelope(content=task, to=[did], stream_id="str-1"))
+        demand = demand_of(records.receive(), did)
+        assert (demand["amount"], demand["extra"]["agent"]) == ("0.25", "seller")
+        records.send(paid_by(peer, [did], scheme="token", token=token_of(alice)))
+        assert text_of(records.until("done", "error")) == "received: done"
+    wait_until(lambda: earned(seller) == "0.25")
+    assert clean()

@@ -1,6 +1,6 @@
 """A demand of delegated work is one of the requested answer, and a refusal says what was charged.
 
-An agent that costs a tenth passes work on to one that costs a quarter, which its payer has not approved.
+An agent that costs a tenth passes work on to one that costs a quarter, which is not approved.
 """
 
 from __future__ import annotations

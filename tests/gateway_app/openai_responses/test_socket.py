@@ -17,6 +17,8 @@ from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, t
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from tests.sessions_app.response.approval.questions import TOOLS, asker, task
+from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.team_tools import order
 from upp.providers.scripted import Step, Text
 
 if TYPE_CHECKING:
@@ -191,3 +193,18 @@ def test_a_socket_may_answer_in_a_chat(demo: ServerAddress, alice: Person, bob: 
     wrong = type(alice)(alice.user, "uak_00000000_wrong")
     with pytest.raises(InvalidStatus, match="HTTP 40"), responses(demo, wrong):
         pass
+
+
+def test_an_answer_whose_delegated_work_has_to_be_paid_ends_with_an_error(
+    demo: ServerAddress, alice: Person
+) -> None:
+    doer("boss", "paid")
+    doer("paid", pricing={"per_answer": "0.25"})
+    rich(alice)
+    with responses(demo, alice) as client:
+        last = client.ask(input=to("paid", order(say="done")), model="boss")
+        assert (last["type"], last["code"]) == ("error", "payment_required")
+        work = Response.objects.get(agent__name="paid")
+        assert last["demand"]["response_id"] == work.pk
+        assert last["response_id"] == Response.objects.get(agent__name="boss").pk
+        assert text_of(client.ask(input="Again")["response"]) == "Again"
