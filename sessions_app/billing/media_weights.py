@@ -39,12 +39,22 @@ class Rates:
 
 
 USUAL: Final = Rates(second=32, page=1_500, tile=258, most_of_picture=MEDIUM_TOKENS)
-MOST: Final = Rates(second=50, page=4_600, tile=800, most_of_picture=16_384)
-MOST_OF_VENDORS: Final = {
+# Llama models count up to 6,404 for a picture of one tile, other servers less.
+_MOST: Final = Rates(second=50, page=4_600, tile=6_404, most_of_picture=16_384)
+# 2,833 for a picture and 5,667 for each tile of 512 pixels. A page is sent as a picture, too.
+_MOST_OF_4O_MINI: Final = Rates(second=50, page=30_200, tile=25_501, most_of_picture=48_169)
+_MOST_OF_VENDORS: Final = {
     "anthropic": Rates(second=50, page=4_600, tile=800, most_of_picture=4_800),
     "google": Rates(second=32, page=3_000, tile=258),
     "openai_realtime": Rates(second=20, page=4_600, tile=800, most_of_picture=16_384),
 }
+
+
+def most_of(spec: AgentSpec) -> Rates:
+    """Return the most that an agent's model may count."""
+    if "4o-mini" in spec.model and spec.provider == "openai_compat":
+        return _MOST_OF_4O_MINI
+    return _MOST_OF_VENDORS.get(spec.provider, _MOST)
 
 
 def ids_of(item: uamp.ContentItem) -> list[str]:

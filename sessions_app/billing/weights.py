@@ -22,10 +22,9 @@ from agents_app.runtime.offered_tools import offered
 from agents_app.runtime.prompt_texts import first_texts, kept_texts, later_texts
 from sessions_app.billing.media_weights import (
     MEDIUM_TOKENS,
-    MOST,
-    MOST_OF_VENDORS,
     USUAL,
     ids_of,
+    most_of,
     shown_tokens,
     sound_tokens_read,
 )
@@ -92,7 +91,7 @@ def step_usage(
 
     `extents` holds the extents of the request's media by id.
     """
-    read = _MediaReading(spec, extents or {}, MOST_OF_VENDORS.get(spec.provider, MOST))
+    read = _MediaReading(spec, extents or {}, most_of(spec))
     writes = max(
         1,
         output_bound(
@@ -125,7 +124,7 @@ def usual_input(
 
 def media_tokens(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
     """Return the most tokens that a model counts for the sounds, pictures and PDFs of a request."""
-    rates = MOST_OF_VENDORS.get(spec.provider, MOST)
+    rates = most_of(spec)
     return sum(
         sound_tokens_read(spec, item, extents, rates)
         if isinstance(item, uamp.AudioContent)
