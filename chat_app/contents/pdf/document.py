@@ -9,8 +9,8 @@ from chat_app.contents.pdf.objects import (
     Dictionary,
     Keys,
     ObjectText,
+    PdfString,
     Reference,
-    Text,
     Unreadable,
     text_of_file,
 )
@@ -54,7 +54,7 @@ class PdfDocument:
         """Return the size of a string or of several, wherever they are, also as a stream."""
         if depth > _RESOLVED:
             raise Unreadable
-        if isinstance(value, Text):
+        if isinstance(value, PdfString):
             return value.size
         if isinstance(value, list):
             return sum(self.size_of_text(one, depth + 1) for one in value)

@@ -59,7 +59,7 @@ class Reference(NamedTuple):
     number: int
 
 
-class Text(NamedTuple):
+class PdfString(NamedTuple):
     """A string, of which only the size in bytes matters."""
 
     size: int
@@ -78,7 +78,7 @@ class Dictionary:
         return [value for key, value in self.entries if key in keys]
 
 
-Value = Name | Reference | Text | Dictionary | list["Value"] | int | None
+Value = Name | Reference | PdfString | Dictionary | list["Value"] | int | None
 """Other values do not matter: they are None."""
 
 
@@ -179,7 +179,7 @@ class ObjectText:
             entries.append((key, value))
         return Dictionary(entries), position + 2
 
-    def _string(self, position: int) -> tuple[Text, int]:
+    def _string(self, position: int) -> tuple[PdfString, int]:
         begin, depth = position, 1
         while depth:
             part = _PART_OF_STRING.match(self.data, position)
@@ -188,13 +188,13 @@ class ObjectText:
                 raise Unreadable
             depth += 1 if part[1] == b"(" else -1
             position = part.end()
-        return Text(position - 1 - begin), position
+        return PdfString(position - 1 - begin), position
 
 
 def _simple(kind: bytes) -> Value:
     """Return the value of a token that stands alone: a hexadecimal string, a number, or another."""
     if kind.startswith(b"<"):
-        return Text(len(kind) // 2)
+        return PdfString(len(kind) // 2)
     return int(kind) if _INTEGER.fullmatch(kind) else None
 
 
