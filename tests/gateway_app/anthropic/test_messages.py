@@ -205,7 +205,8 @@ def test_a_failure_is_an_error_in_either_form(web: httpx.Client) -> None:
     assert whole.status_code == 502
     assert whole.json()["error"]["type"] == "api_error"
     assert whole.json()["request_id"] == whole.headers["X-Request-ID"]
-    assert frames[-1] == {"type": "error", "error": whole.json()["error"]}
+    assert (frames[-1]["type"], frames[-1]["error"]) == ("error", whole.json()["error"])
+    assert (frames[-1]["charged"], whole.json()["charged"]) == ([], [])
 
 
 @pytest.mark.parametrize(
