@@ -9,38 +9,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from payments_app import selectors as ledger_rows
+from payments_app.money import Money
+from sessions_app import selectors
 from sessions_app.models import Response
+from sessions_app.tools.delegated_calls import requested_answer
 
 if TYPE_CHECKING:
-    from payments_app.money import Money
     from sessions_app.billing.payers import Purchase
-
-_ABOVE = "session__parent_call__response_id"
 
 
 def lock_question(purchase: Purchase) -> str:
-    """Lock the first answer of a purchase's question until the transaction ends; return its id.
+    """Lock the requested answer of a purchase until the transaction ends; return its id.
 
     So concurrent answers count each other. "" for an answer that no agent asked for.
     """
-    first = purchase.asked_by
-    while above := Response.objects.filter(pk=first).values_list(_ABOVE, flat=True).first():
-        first = above
-    if not first:
+    if not purchase.asked_by:
         return ""
-    list(Response.objects.select_for_update(no_key=True).filter(pk=first).values_list("pk"))
-    return first
+    requested = requested_answer(purchase.asked_by)
+    list(Response.objects.select_for_update(no_key=True).filter(pk=requested).values_list("pk"))
+    return requested
 
 
-def taken_beside(first: str, purchase: Purchase, response_id: str) -> Money:
+def taken_beside(requested: str, purchase: Purchase, response_id: str) -> Money:
     """Return what an agent took, or holds, for other answers of the question; nothing for ""."""
-    answers, level = [first], [first] if first else []
-    while level:
-        below = Response.objects.filter(**{f"{_ABOVE}__in": level})
-        level = list(below.values_list("pk", flat=True))
-        answers += level
-    return ledger_rows.taken_for(
-        [one for one in answers if one != response_id],
-        agent_id=purchase.agent_id,
-        asset=purchase.asset,
-    )
+    if not requested:
+        return Money.zero(purchase.asset)
+    work = selectors.work_for([requested]).get(requested, [])
+    answers = {requested, *(row.pk for row in work)} - {response_id}
+    return ledger_rows.taken_for(answers, agent_id=purchase.agent_id, asset=purchase.asset)
