@@ -19,12 +19,12 @@ from payments_app.ledger.accounts import fee_code, lock_with_fees
 from payments_app.ledger.outcomes import (
     About,
     AboutFields,
+    AnswerRuns,
     CaptureOutcome,
     IdempotencyConflict,
     LedgerError,
     OwnMoney,
     Split,
-    StillRunning,
 )
 from payments_app.ledger.own_money import refuse_own
 from payments_app.ledger.plans import Capture, Held, Plan, planned
@@ -82,7 +82,7 @@ def void(*, key: str, hold_id: str, scope: str = "", by: int | None = None) -> C
     """Release what is left of a hold and its extensions; `by` is the operator who decided it.
 
     An operator cancels an answer that runs, which pays for what was delivered and releases the
-    rest. Raises OwnMoney, StillRunning, UnknownHold, HoldNotActive, IdempotencyConflict.
+    rest. Raises OwnMoney, AnswerRuns, UnknownHold, HoldNotActive, IdempotencyConflict.
     """
     if by is not None:
         _check_decides(hold_id, by)
@@ -90,7 +90,7 @@ def void(*, key: str, hold_id: str, scope: str = "", by: int | None = None) -> C
 
 
 def _check_decides(hold_id: str, by: int) -> None:
-    """Raise OwnMoney or StillRunning if an operator may not void a hold."""
+    """Raise OwnMoney or AnswerRuns if an operator may not void a hold."""
     hold = Hold.objects.filter(pk=hold_id).first()
     if hold is None:
         return
@@ -98,7 +98,7 @@ def _check_decides(hold_id: str, by: int) -> None:
     if hold.asker_id == by:
         raise OwnMoney("It pays for an answer that you asked for: another operator has to decide.")
     if hold.response_id and any(runs(hold.response_id) for runs in _running):
-        raise StillRunning("The answer still runs. Cancel it: what it did not use is released.")
+        raise AnswerRuns("The answer still runs. Cancel it: what it did not use is released.")
 
 
 def _one(asked: Capture) -> CaptureOutcome:

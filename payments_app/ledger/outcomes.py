@@ -96,7 +96,7 @@ class OwnMoney(LedgerError):
     """Operators may not decide about their own money."""
 
 
-class StillRunning(LedgerError):
+class AnswerRuns(LedgerError):
     """The work that the hold pays for has not ended."""
 
 

@@ -259,7 +259,7 @@ class HttpExchange:
             )
         self.connection.protocol.attach(session.wire_id)
         self.connection.attach(session, cursor=session.last_seq)
-        # So that it ends with the credential, like a connection that opens its session.
+        # It ends with its credential, like a connection that opens a session.
         self._process.followers.add(self.connection)
         if self.connection.defaults.payment_token:
             await take_payment_token(session, self.connection.defaults.payment_token)
@@ -267,7 +267,6 @@ class HttpExchange:
     async def follow_chat(self, session_id: str) -> None:
         """Follow the chat of a session, to receive changes by its other members and agents."""
         chat_id = attached_session(self.connection, session_id).session.chat_id
-        self._process.followers.add(self.connection)
         await self.connection.join_chat(chat_id)
 
     async def join_known(self, session_id: str) -> None:
@@ -295,7 +294,6 @@ class HttpExchange:
         live = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
         elsewhere = set(live).difference(self._process.runs)
         if elsewhere:
-            self._process.followers.add(connection)
             await connection.join_chat(attached.session.chat_id)
         for run in list(self._process.runs.values()):
             if run.context.session_id == attached.session.id:
@@ -323,7 +321,6 @@ class HttpExchange:
         self._watching.add(self._process.spawn(following, name="elsewhere"))
 
     async def _follow_elsewhere(self, attached: AttachedSession, begun: set[str]) -> None:
-        self._process.followers.add(self.connection)
         await self.connection.join_chat(attached.session.chat_id)
         for text in await accepted_frames(attached.session, begun):
             # The local run has sent this to the client.

@@ -279,7 +279,7 @@ def test_an_operator_does_not_void_what_an_answer_still_runs_on(dial: Dial, alic
     rich(alice)
     client, call = _half_done(dial, alice)
     root = factories.superuser()
-    with pytest.raises(ledger.StillRunning):
+    with pytest.raises(ledger.AnswerRuns):
         ledger.void(key="void", hold_id=Hold.objects.get().pk, by=root.pk)
     client.send("tool.result", call_id=call["call_id"], result="{}")
     assert client.until(*TERMINAL)[-1]["type"] == "response.done"
