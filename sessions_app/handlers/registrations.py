@@ -27,6 +27,7 @@ from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
 from sessions_app.handlers.tokens import verified
 from sessions_app.process import registry
+from sessions_app.process.followers import counted_as
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -99,6 +100,11 @@ def _check_may_register(connection: ClientConnection, principal: Principal) -> N
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
             "An agent can only be registered over a WebSocket, which delivers its turns.",
+        )
+    followers = registry.current().followers
+    if counted_as(connection) != principal.counted_as and not followers.has_room_for(principal):
+        raise RemoteProtocolError(
+            ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
         )
     if registry.current().draining:
         raise RemoteProtocolError(

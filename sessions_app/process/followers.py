@@ -29,6 +29,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def counted_as(connection: ClientConnection) -> str:
+    """Return the name under which a connection counts: a daemon's is its owner's.
+
+    A daemon may show its token only when it registers its agents, after it has connected.
+    """
+    link = connection.agent_socket
+    owners = {owner.counted_as for owner in link.principals()} if link is not None else set()
+    return min(owners, default=connection.principal.counted_as)
+
+
 class Followers:
     """The sockets and streams that follow chats, and the sessions that they hold.
 
@@ -55,13 +65,10 @@ class Followers:
 
     def has_room_for(self, principal: Principal) -> bool:
         """Return whether a principal may open another connection in this process."""
+        most = settings.UAMP_CONNECTIONS_PER_USER
         if principal.is_visitor:
             most = settings.UAMP_CONNECTIONS_PER_ADDRESS
-            others = (f.principal for f in self if f.principal.is_visitor)
-        else:
-            most = settings.UAMP_CONNECTIONS_PER_USER
-            others = (f.principal for f in self)
-        return sum(other.counted_as == principal.counted_as for other in others) < most
+        return sum(counted_as(other) == principal.counted_as for other in self) < most
 
     def admit(self, connection: ClientConnection) -> None:
         """Start checking a connection; raises RemoteProtocolError rate_limited without room."""

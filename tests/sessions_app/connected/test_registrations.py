@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+from websockets.exceptions import InvalidStatus
+
 from agents_app.models import Agent, AgentConnection, ProcessLease
 from agents_app.rest.rights import Rights
 from sessions_app.access import keys
@@ -56,6 +59,24 @@ def test_a_key_for_several_agents_registers_them(dial: Dial, alice: Person) -> N
     for name in names:
         daemon.register(name, key)
     assert daemon.refused("third", key) == "forbidden"
+
+
+def test_daemons_count_as_their_owners_connections_not_as_visitors(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    """A daemon shows its token when it registers, after it has connected without one."""
+    settings.UAMP_CONNECTIONS_PER_ADDRESS = 2
+    settings.UAMP_CONNECTIONS_PER_USER = 3
+    token = token_for(alice, "helper")
+    daemons = [Daemon(dial()) for _ in range(2)]
+    with pytest.raises(InvalidStatus):
+        dial()
+    for daemon in daemons:
+        daemon.register("helper", token)
+    third = Daemon(dial())
+    third.register("helper", token)
+    assert Daemon(dial()).refused("helper", token) == "rate_limited"
+    assert AgentConnection.objects.count() == 3
 
 
 def test_a_name_that_is_not_its_own_is_refused(dial: Dial, alice: Person, bob: Person) -> None:
