@@ -101,8 +101,8 @@ def _about_answers(agent: Agent, count: int) -> str:
     if agent.options.get("starts_over") is False:
         return f"{running} Each {ends}"
     return (
-        f"{running} One that has begun {ends} One of which nothing was sent yet moves to another"
-        " daemon of the agent, or ends as offline if there is none."
+        f"{running} One that has begun {ends} One that has not begun moves to another daemon of the"
+        " agent, or ends as offline if there is none."
     )
 
 

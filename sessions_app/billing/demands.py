@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerCharges:
-    """What was charged for an answer and its delegated work, by currency; nothing is left out.
+    """What was charged for an answer and its delegated work, by currency, down to the last call.
 
     `is_final` is whether all of it has ended.
     """

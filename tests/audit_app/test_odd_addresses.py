@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 SHORT_RUN: Final = bool(os.environ.get("SHORT_RUN"))
-SHARE: Final = 3 if SHORT_RUN else 1
+SHARE: Final = 12 if SHORT_RUN else 1
 """A short run takes one in so many of the addresses of a list, another one for each list."""
 HUGE = "9" * 30
 ODD = ("%00", HUGE)

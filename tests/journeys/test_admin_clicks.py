@@ -65,6 +65,9 @@ async def test_an_operator_cancels_a_tool_call_and_an_auditor_finds_who_did(
     async with browser(chromium) as running:
         asker = await sign_in(await running.new_context(), product, "alice")
         await write(asker, "I am here")
+        # The call is made in the session that the message opened.
+        await expect(asker.locator(".message.is-pending")).to_have_count(0)
+        await expect(asker.get_by_test_id("message").last).to_contain_text("I am here")
         call = product.run(HELD_CALL).strip()
         desk = await at_work(product, running, "Operator")
         await desk.start()

@@ -120,8 +120,9 @@ async def test_a_mention_stands_out_and_is_read_with_its_text(
         chat_id = new_chat(product, "Mentions")
         alice = await sign_in(await running.new_context(), product, "alice", chat_id)
         bob = await sign_in(await running.new_context(), product, "bob", chat_id)
-        # A message from before his socket was open would be shown, but not read aloud.
-        await expect(alice.locator(".chat-title")).to_contain_text("2 online")
+        # A message from before his session was open would be shown, but not read aloud.
+        await write(bob, "I am here")
+        await expect(last(alice)).to_contain_text("I am here")
         await write(alice, "**Hi** @bob and @alice")
         await expect(last(bob).locator(".mention.is-me")).to_have_text("@bob")
         await expect(last(bob)).to_have_class(re.compile("is-for-me"))

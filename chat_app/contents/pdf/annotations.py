@@ -50,7 +50,7 @@ class Annotations:
         return drawn + self._of_field(about, 0)
 
     def _appearance(self, value: Value, depth: int) -> int:
-        """Return the longest text of any appearance, of which a reader shows one."""
+        """Return the size of the longest appearance: a reader shows only one of them."""
         if depth > _DEPTH:
             raise Unreadable
         if isinstance(value, Dictionary):
