@@ -189,8 +189,8 @@ def names_used_in(path: Path) -> dict[str, set[str]]:
                 modules[name.asname or name.name].add(name.name)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes.append((node.value.id, node.attr))
-    for name, attribute in attributes:
-        for module in modules.get(name, ()):
+    for owner, attribute in attributes:
+        for module in modules.get(owner, set()):
             used[module].add(attribute)
     return used
 

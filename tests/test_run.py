@@ -69,6 +69,7 @@ def test_what_failed_in_a_worker_is_written_down_with_its_reason(tmp_path: Path)
     assert setup.endswith("::test_not_set_up (setup): LookupError: nothing")
 
 
+@pytest.mark.long
 def test_a_skip_in_a_worker_fails_a_run_that_requires_services(tmp_path: Path) -> None:
     skipped = tmp_path / "skipped"
     done = run_in_worker(tmp_path, SKIPPED, SKIPPED_FILE=str(skipped), REQUIRE_SERVICES="1")
@@ -232,6 +233,7 @@ def test_a_test_that_hangs_ends_in_time_and_is_named(
     assert [line for line in lines if line not in output] == [], output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "tier", "status", "lines"),
     [
@@ -239,11 +241,9 @@ def test_a_test_that_hangs_ends_in_time_and_is_named(
             FAILS_ONCE, "short", 0, ["Unstable: ", "test_fails_once (call): "], id="by chance"
         ),
         pytest.param(
-            *(FAILS_ALWAYS, "short", 1, ["Again, alone: 1", "=== Failed ==="]),
-            id="always",
-            marks=pytest.mark.long,
+            *(FAILS_ALWAYS, "short", 1, ["Again, alone: 1", "=== Failed ==="]), id="always"
         ),
-        pytest.param(FAILS_ONCE, "all", 1, ["=== Failed ==="], id="all", marks=pytest.mark.long),
+        pytest.param(FAILS_ONCE, "all", 1, ["=== Failed ==="], id="all"),
     ],
 )
 def test_failures_of_the_short_run_are_repeated_alone_and_listed(
@@ -312,6 +312,12 @@ def test_a_sampled_test_has_each_parameter_once(
 ) -> None:
     assert name
     assert tiers.is_sampled(request.node) is (letter == "aba"[number])
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_a_sampled_test_may_have_a_limit(request: pytest.FixtureRequest, number: int) -> None:
+    request.node.add_marker(pytest.mark.sampled(3))
+    assert tiers.is_sampled(request.node) is (number in {0, 3, 5})
 
 
 @pytest.mark.parametrize(

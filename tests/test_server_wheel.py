@@ -142,6 +142,7 @@ def is_ready(web: httpx.Client) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_one_command_leads_to_a_chat_a_tool_and_an_end(program: Path, tmp_path: Path) -> None:
     with running(program, tmp_path, "try") as (web, process):
         data = tmp_path / ".local" / "share" / "uamp-server"

@@ -49,6 +49,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("project", LIBRARIES)
 def test_a_wheel_holds_its_packages_their_types_and_the_licence(
     wheels: dict[str, Path], project: str
@@ -72,6 +73,7 @@ def test_a_wheel_holds_its_packages_their_types_and_the_licence(
     assert (metadata >= VENDORS) is (project != "packaging/uamp")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("projects", "here"),
     [

@@ -6,10 +6,11 @@ A test is marked `long` if it
 * kills, fills or repeats until a fault would appear by chance;
 * repeats for many places (screens, points of a stream, commands) what a few of them show;
 * costs more than five seconds of CPU for what another test shows of the same code;
+* shows a detail of a page (focus, width, a refusal, a second tab) beside the journey of that page;
 * sends audio between browsers, which arrives too late on a busy machine.
 
 Of a test marked `sampled`, which has several `parametrize`, `make test` runs as many combinations
-as show each parameter once.
+as show each parameter once; of one marked `sampled(3)`, three of these, evenly spread.
 
 On PostgreSQL, `make test` runs the tests marked `postgres` and those in the folders below, where
 rows are locked, SQL is specific to each database, or several writers compete. The others run there
@@ -61,10 +62,14 @@ def has_nothing_for(
 
 
 def is_sampled(item: pytest.Function) -> bool:
-    """Return whether a combination of parameters is one of those that show each of them once."""
+    """Return whether a combination of parameters is one of those that `make test` runs."""
     places = [_place(item, mark) for mark in item.iter_markers("parametrize")]
-    index, _ = max(places, key=lambda place: place[1])
-    return all(place == index % size for place, size in places)
+    index, size = max(places, key=lambda place: place[1])
+    if any(place != index % other for place, other in places):
+        return False
+    mark = item.get_closest_marker("sampled")
+    most = mark.args[0] if mark and mark.args else size
+    return bool(index * most // size != (index - 1) * most // size)
 
 
 def _place(item: pytest.Function, mark: pytest.Mark) -> tuple[int, int]:

@@ -136,6 +136,7 @@ def test_a_process_that_died_has_a_successor_at_once() -> None:
     assert markdown.render("**next**") == "<p><strong>next</strong></p>"
 
 
+@pytest.mark.long
 def test_others_are_answered_while_texts_are_rendered(
     web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

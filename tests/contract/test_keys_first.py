@@ -217,6 +217,7 @@ def test_the_openapi_document_is_not_sent_again_unchanged(web: httpx.Client) -> 
     assert changed.content == first.content
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("method", [*rpc.METHODS, "NoSuchMethod"])
 def test_every_method_of_json_rpc(web: httpx.Client, method: str) -> None:
     wrong: list[Any] = [{}, [], {"message": 7}, "x"]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import ServerAddress
 
-EXAMPLES: Final = 3 if os.environ.get("SHORT_RUN") else 7
+EXAMPLES: Final = 2 if os.environ.get("SHORT_RUN") else 7
 """Requests of each operation: on a busy machine they are as many, and take longer."""
 CHECKS = [
     not_a_server_error,

@@ -192,6 +192,7 @@ def to_the_end(client: UampClient) -> list[Frame]:
         frames += client.until(*TERMINAL, "payment.required")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sender", ["payer", "visitor"])
 def test_a_socket(dial: Dial, payer: Person, sender: str) -> None:
     def show(place: Place, value: Any) -> None:
@@ -214,6 +215,7 @@ def test_a_socket(dial: Dial, payer: Person, sender: str) -> None:
     assert run_examples(show).seen
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
 @pytest.mark.parametrize("sent", ["paid", "unpaid"])
 def test_a_batch(web: httpx.Client, payer: Person, path: str, sent: str) -> None:

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.any_database
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["daemon_matrix", "kill_matrix", "noticed_deaths"])
 def test_a_program_says_how_to_use_it(name: str) -> None:
     done = subprocess.run(  # noqa: S603 our own interpreter

@@ -71,6 +71,7 @@ def asked(dial: Dial, who: Person, agent: str, text: str = "hello there") -> lis
     return client.answer(text)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_of_a_peer_streams_to_the_members_of_a_chat(
     far: Callable[..., Agent], dial: Dial, alice: Person, bob: Person, protocol: str
@@ -90,6 +91,7 @@ def test_an_answer_of_a_peer_streams_to_the_members_of_a_chat(
     assert ReceivedEnvelope.objects.filter(intent="ask").count() == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_cancelling_an_answer_cancels_it_at_the_peer(
     far: Callable[..., Agent], dial: Dial, alice: Person, protocol: str
@@ -162,6 +164,7 @@ def test_an_agent_of_another_server_answers(sage: ForeignServer, dial: Dial, ali
     assert ask["ext"] == {"uamp-hops": 1}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "answer",
     [

@@ -97,6 +97,7 @@ HUBS: dict[str, tuple[Callable[[Sent], list[bytes]], list[str], tuple[int, int]]
 }  # fmt: skip
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("hub", sorted(HUBS))
 def test_a_bad_hub_changes_nothing_but_what_arrives(
     hub: str, federated: ServerAddress, peer: ForeignPeer

@@ -29,6 +29,7 @@ BETWEEN = 6
 """So many deltas come between two cuts."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_is_whole_and_single_after_its_connections_were_cut(
     own_peer: Peer,

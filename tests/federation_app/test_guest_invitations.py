@@ -50,6 +50,7 @@ def test_an_invitation_is_accepted_once_and_by_the_invited_person(
     assert Participant.objects.filter(user__username=GUEST["name"]).count() == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     [

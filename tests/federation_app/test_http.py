@@ -125,6 +125,7 @@ def test_a_stream_is_read_with_a_token_that_its_peer_signed(
         assert refused.status_code == status, headers
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("proxies", "certificates", "status"),
     [

@@ -74,6 +74,7 @@ def test_a_client_that_leaves_a_stream_is_sent_nothing_more(
     ask_and_leave()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("every", "moves_every"), [(7, 0), (10**6, 40), (11, 40)])
 def test_a_stream_survives_lost_datagrams_and_a_moved_address(
     hypercorn: httpx.Client, tmp_path: Path, every: int, moves_every: int

@@ -134,6 +134,7 @@ def here(hub: PublishedHub) -> dict[str, Callable[[Peer], object]]:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("event", ["suspended", "revoked", "expired", "unlisted"])
 def test_what_ends_the_trust_in_a_hub_ends_that_in_its_children(
     event: str, hub: PublishedHub, here: dict[str, Callable[[Peer], object]]
@@ -201,6 +202,7 @@ def lies(hub: PublishedHub) -> dict[str, Callable[[], object]]:
     }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("lie", sorted(lies(PublishedHub())))
 def test_a_hub_that_lies_is_not_added_and_not_read_again(lie: str, hub: PublishedHub) -> None:
     before = len(hub.hub.keys)
@@ -244,6 +246,7 @@ def test_an_older_list_of_a_hub_is_not_taken_for_the_current_one(hub: PublishedH
         assert code_of(one) == "4.01"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "lie", ["digest", "place", "signature", "name", "document", "missing", "itself"]
 )
@@ -308,6 +311,7 @@ def rotations(name: Name, hub: PublishedHub) -> dict[str, Callable[[], object]]:
     }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("who", ["hub", "child"])
 @pytest.mark.parametrize("change", sorted(rotations(Name(ONE), PublishedHub())))
 def test_a_new_key_counts_with_the_word_of_an_old_one_alone(

@@ -146,6 +146,7 @@ def fetched(web: httpx.Client, file: str, params: dict[str, str], headers: dict[
     return httpx.get(url, params=params, headers=headers, trust_env=False).status_code
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_home_that_lies_about_a_file_gets_none_of_it_stored(
     lie: str,
@@ -165,6 +166,7 @@ def test_a_home_that_lies_about_a_file_gets_none_of_it_stored(
     assert not Content.objects.exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_guest_whose_server_lies_about_a_file_is_refused(
     lie: str,

@@ -88,6 +88,7 @@ def listed(web: httpx.Client) -> set[str]:
     return {key["id"].partition("#")[2] for key in document["verificationMethod"]}
 
 
+@pytest.mark.long
 def test_a_server_that_pinned_the_old_key_follows_without_an_operator(
     other: OtherServer, web: httpx.Client
 ) -> None:

@@ -91,6 +91,7 @@ def headers(alice: Person, agent: Agent, who: str) -> dict[str, str]:
     return alice.headers
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("who", ["person", "visitor"])
 @pytest.mark.parametrize(("path", "turn"), DIALECTS.values(), ids=DIALECTS)
 def test_a_result_continues_an_answer_at_its_price(
@@ -145,6 +146,7 @@ def _other_tool(body: dict[str, Any]) -> None:
     tool.get("function", tool)["description"] = "Say the news."
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("who", ["person", "visitor"])
 @pytest.mark.parametrize("dialect", ["completions", "responses", "anthropic"])
 def test_a_result_with_another_conversation_is_an_answer_of_its_own(

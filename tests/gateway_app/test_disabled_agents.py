@@ -176,6 +176,7 @@ def test_the_code_and_the_reason_come_over_every_transport(
     assert not Message.objects.exists()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_an_agent_that_was_made_private_does_not_answer_in_a_chat_that_shows_it(
     demo: ServerAddress, web: httpx.Client, alice: Person, name: str

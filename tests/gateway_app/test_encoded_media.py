@@ -196,6 +196,7 @@ def refused_garbage(send: Send) -> None:
     assert (Response.objects.count(), Content.objects.count()) == (before, 0)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", HTTP)
 def test_every_spelling_of_a_medium_over_http(web: httpx.Client, alice: Person, way: str) -> None:
     send = partial(HTTP[way], web, alice)
@@ -224,6 +225,7 @@ UAMP: Final[dict[str, Callable[[str], list[dict[str, Any]]]]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", UAMP)
 def test_every_spelling_of_a_medium_in_uamp(dial: Dial, alice: Person, way: str) -> None:
     client = dial(alice)

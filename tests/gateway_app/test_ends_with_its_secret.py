@@ -160,6 +160,7 @@ def test_it_ends_with_the_secret_that_made_it(
     assert not opens(web, demo, kept)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("make", "opens"), THINGS)
 def test_it_works_for_as_long_as_the_secret_is_kept(
     demo: ServerAddress, web: httpx.Client, made: keys.NewSecret, make: Make, opens: Opens
@@ -201,6 +202,7 @@ def _owner_deactivated(key: ApiKey) -> None:
     User.objects.filter(pk=key.user.pk).update(is_active=False)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", [_at_once, _twice, _revoked, _expired, _owner_deactivated])
 def test_a_token_that_was_passed_on_ends_with_the_key_of_who_did(
     web: httpx.Client,

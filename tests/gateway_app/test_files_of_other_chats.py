@@ -193,6 +193,7 @@ def test_a_key_takes_no_file_out_of_a_chat_that_it_is_not_for(
     assert not is_shown(file, here)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DOORS)
 def test_a_key_for_one_chat_takes_a_new_file_into_it(
     web: httpx.Client, dial: Dial, alice: Person, name: str
@@ -203,6 +204,7 @@ def test_a_key_for_one_chat_takes_a_new_file_into_it(
     assert is_shown(file, here)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OF_OTHERS)
 def test_a_whole_key_takes_a_file_of_another_chat(
     web: httpx.Client, dial: Dial, alice: Person, bob: Person, name: str

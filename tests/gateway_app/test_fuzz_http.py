@@ -264,6 +264,7 @@ VALID: dict[str, tuple[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("edge", VALID)
 def test_odd_bodies(web: httpx.Client, alice: Person, settings: Settings, edge: str) -> None:
     no_hurry(settings)

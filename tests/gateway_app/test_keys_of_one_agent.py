@@ -53,6 +53,7 @@ def answered_by() -> set[str]:
     return set(Response.objects.values_list("agent__name", flat=True))
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("where", ["alone", "in a chat"])
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_another_agent_is_not_there_over_any_transport(
@@ -68,6 +69,7 @@ def test_another_agent_is_not_there_over_any_transport(
     assert not Message.objects.exists()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", ["@helper hello", "@echo @helper hello"])
 @pytest.mark.parametrize("door", ["UAMP", "batch", "REST", "REST by name", "queue"])
 def test_a_message_that_would_ask_another_agent_is_refused(

@@ -60,6 +60,7 @@ REQUESTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", REQUESTS)
 def test_a_client_that_reads_nothing_holds_nothing_up(
     demo: ServerAddress, web: httpx.Client, alice: Person, path: str

@@ -53,6 +53,7 @@ def _contents(kind: str) -> list[Any]:
     return [*BLANK, [], *parts, [{"type": kind, "text": ""}] * 3]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("content", [*_contents("text"), None])
 def test_completions(web: httpx.Client, alice: Person, content: Any) -> None:
     for messages in (
@@ -75,6 +76,7 @@ INPUTS: Final = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("given", INPUTS)
 def test_responses(web: httpx.Client, alice: Person, given: Any) -> None:
     for more in ({}, {"stream": True}, {"background": True}, {"instructions": "Be brief."}):

@@ -204,6 +204,7 @@ def test_any_seed_of_64_bits_reaches_the_model(
     assert model.last["seed"] == seed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [uamp.MAX_TOKENS + 1, 2**31 - 1, 2**32, 2**53, 2**63 - 1])
 def test_a_limit_of_tokens_beyond_any_answer_is_the_agents_own(
     web: httpx.Client, alice: Person, model: ModelServer, limit: int
@@ -228,6 +229,7 @@ def test_a_limit_of_tokens_that_is_none_is_refused(
     assert not Response.objects.exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("length", [0, 1, 1001, 2**31 - 1, 2**53 - 1])
 def test_any_length_of_a_history_is_taken(web: httpx.Client, alice: Person, length: int) -> None:
     for method, message in (("SendMessage", text_message), ("message/send", old_message)):

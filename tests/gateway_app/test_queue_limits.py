@@ -116,6 +116,7 @@ def narrow(alice: Person, chat: Chat, limit: str) -> Person:
     return key_of(alice, **limits)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_key_does_not_start_what_was_queued_with_more_rights(
@@ -129,6 +130,7 @@ def test_a_key_does_not_start_what_was_queued_with_more_rights(
     assert (row.status, row.waits, said(chat)) == ("queued", True, False)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("limit", [*LIMITS, "scopes"])
 def test_a_key_starts_what_was_queued_with_its_own_rights(
@@ -156,6 +158,7 @@ def test_a_key_queues_no_file_of_a_chat_that_it_is_not_for(
     assert not is_shown(file, chat)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("owner", ["own", "of another member"])
 @pytest.mark.parametrize("of_chats", [True, False])
 def test_a_file_is_shown_by_a_queued_message_if_its_key_may_read_it_then(

@@ -181,6 +181,7 @@ def opened(place: Place, sender: str) -> list[int]:
     return [place.web.get(url.replace("&amp;", "&")).status_code for url in found]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("client", [a_visitor, a_stranger, a_removed_member, a_key_of_another_chat])
 def test_no_protocol_signs_what_its_client_may_not_read(
     demo: ServerAddress,
@@ -195,6 +196,7 @@ def test_no_protocol_signs_what_its_client_may_not_read(
     assert read == {}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sender", sorted(SENDERS.keys() - {"Completions"}))
 def test_a_member_is_shown_addresses_that_work(
     demo: ServerAddress, web: httpx.Client, alice: Person, shown: tuple[Chat, str], sender: str

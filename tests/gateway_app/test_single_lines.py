@@ -140,6 +140,7 @@ def strings_of(value: Any) -> Iterator[str]:
             yield from strings_of(member)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 def test_no_separator_of_a_text_ends_a_line(
     web: httpx.Client, alice: Person, door: Callable[[str], Request]

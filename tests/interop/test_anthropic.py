@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.timeout(900), pytest.mark.any_database]
 
 
+@pytest.mark.long
 def test_anthropic(run_client: Run, deployment: Deployment) -> None:
     seen = run_client("anthropic", "anthropic_client.py", deployment.account.token)
 

@@ -255,6 +255,7 @@ async def settled(page: Page) -> list[int]:
     return known
 
 
+@pytest.mark.long
 async def test_a_message_keeps_the_focus_where_a_line_comes_before_it(
     product: Product, chromium: Browser
 ) -> None:
@@ -273,6 +274,7 @@ async def test_a_message_keeps_the_focus_where_a_line_comes_before_it(
         await expect(button).to_be_focused()
 
 
+@pytest.mark.long
 async def test_a_long_chat_is_small_on_the_page_at_every_place(
     product: Product, chromium: Browser
 ) -> None:

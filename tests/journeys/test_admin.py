@@ -347,6 +347,7 @@ async def test_a_developer_tries_an_agent_before_saving_it(
         assert await desk.page.evaluate(TOO_WIDE) == 0
 
 
+@pytest.mark.long
 async def test_no_page_of_a_row_is_wider_than_a_phone(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         asker = await sign_in(await running.new_context(), product, "alice")

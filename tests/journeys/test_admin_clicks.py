@@ -37,6 +37,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
+@pytest.mark.long
 async def test_finance_adjusts_a_balance_and_sees_the_charges_of_each_day(
     product: Product, chromium: Browser
 ) -> None:
@@ -108,6 +109,7 @@ async def test_support_finds_why_an_answer_failed_in_a_chat(
         assert desk.is_done_within(3)
 
 
+@pytest.mark.long
 async def test_a_developer_makes_an_agent_that_was_tried(
     product: Product, chromium: Browser
 ) -> None:

@@ -56,6 +56,7 @@ async def test_texts_of_input_methods_and_of_emoji_arrive_whole(
         no_complaints(alice)
 
 
+@pytest.mark.long
 async def test_two_tabs_that_edit_one_message_lose_neither_text(
     product: Product, chromium: Browser
 ) -> None:
@@ -110,6 +111,7 @@ async def test_one_who_is_removed_while_writing_sees_it_and_sends_nothing(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_a_file_is_attached_again_after_the_connection_was_lost(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -133,6 +135,7 @@ async def test_a_file_is_attached_again_after_the_connection_was_lost(
         no_complaints(alice)
 
 
+@pytest.mark.long
 async def test_a_page_that_lost_the_connection_loads_formulas_again(
     product: Product, chromium: Browser
 ) -> None:
@@ -152,6 +155,7 @@ async def test_a_page_that_lost_the_connection_loads_formulas_again(
         no_complaints(alice)
 
 
+@pytest.mark.long
 async def test_a_clock_that_is_wrong_by_a_day_changes_no_order(
     product: Product, chromium: Browser
 ) -> None:

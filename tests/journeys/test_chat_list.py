@@ -85,6 +85,7 @@ async def test_a_removed_person_learns_of_it_and_is_back_when_added(
         no_complaints(bob)
 
 
+@pytest.mark.long
 async def test_who_leaves_a_chat_is_brought_home(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         chat_id = new_chat(product, "Leaving")
@@ -99,6 +100,7 @@ async def test_who_leaves_a_chat_is_brought_home(product: Product, chromium: Bro
         no_complaints(bob)
 
 
+@pytest.mark.long
 async def test_the_start_page_opens_the_last_chat_again(
     product: Product, chromium: Browser
 ) -> None:

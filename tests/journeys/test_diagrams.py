@@ -87,6 +87,7 @@ async def test_code_is_shown_as_a_diagram_and_as_code_again(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_what_cannot_be_drawn_stays_code_and_says_why(
     product: Product, chromium: Browser
 ) -> None:
@@ -124,6 +125,7 @@ async def test_a_hostile_diagram_runs_nothing_and_calls_no_one(
         assert [frame.url for frame in page.frames if "evil" in frame.url] == []
 
 
+@pytest.mark.long
 async def test_the_frame_of_a_diagram_reaches_nothing(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")

@@ -49,6 +49,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
+@pytest.mark.long
 async def test_text_keeps_its_lines_under_the_pointer(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         chat_id = new_chat(product, "Lines", agents=("echo",))
@@ -134,6 +135,7 @@ async def test_a_mention_stands_out_and_is_read_with_its_text(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_the_question_about_notifications_moves_nothing_and_comes_with_a_message(
     product: Product, chromium: Browser
 ) -> None:
@@ -325,6 +327,7 @@ async def test_a_deleted_message_can_be_kept(product: Product, chromium: Browser
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.long)])
 async def test_nothing_moves_while_the_money_page_fills(
     product: Product, chromium: Browser, width: int

@@ -139,6 +139,7 @@ async def test_files_of_the_bundle_are_packed_and_kept_for_good(
                 assert answer.headers["cache-control"] == "max-age=315360000, public, immutable"
 
 
+@pytest.mark.long
 async def test_rows_are_drawn_once_the_history_is_there(
     product: Product, chromium: Browser
 ) -> None:
@@ -168,6 +169,7 @@ async def test_rows_are_drawn_once_the_history_is_there(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_something_stands_in_the_place_of_the_chat_until_its_scripts_are_there(
     product: Product, chromium: Browser
 ) -> None:
@@ -215,6 +217,7 @@ async def test_a_use_before_its_part_is_there_comes_to_it(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_a_part_that_was_not_reached_is_loaded_by_the_next_use(
     product: Product, chromium: Browser
 ) -> None:

@@ -97,6 +97,7 @@ async def test_a_person_forks_a_chat_and_finds_the_way_back(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_a_fork_that_is_refused_says_why_and_the_next_try_makes_one_chat(
     product: Product, chromium: Browser
 ) -> None:

@@ -55,6 +55,7 @@ def cached(folder: Path) -> bytes:
     return b"".join(one.read_bytes() for one in files if one.is_file())
 
 
+@pytest.mark.long
 async def test_the_cache_has_no_chat_and_after_a_sign_out_no_file(
     product: Product, tmp_path: Path
 ) -> None:

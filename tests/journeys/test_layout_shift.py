@@ -89,6 +89,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
+@pytest.mark.long
 async def test_nothing_moves_while_an_answer_grows_and_ends(
     product: Product, chromium: Browser
 ) -> None:

@@ -186,6 +186,7 @@ def test_an_answer_that_was_cancelled_meanwhile_is_stopped_there(
     wait_until(lambda: near.run(TASKS).strip() == "0")
 
 
+@pytest.mark.long
 def test_what_was_paid_there_is_counted_once(near: Product, far: Product) -> None:
     add_agent(near, far, "uamp", "dear", "paid")
     with near.api("admin") as admin:

@@ -120,6 +120,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_what_is_sent_while_a_chat_is_loaded_goes_once_it_is(
     product: Product, chromium: Browser
 ) -> None:
@@ -145,6 +146,7 @@ async def test_what_is_sent_while_a_chat_is_loaded_goes_once_it_is(
         no_complaints(alice)
 
 
+@pytest.mark.long
 async def test_members_see_an_agent_that_is_switched_off_and_on(
     product: Product, chromium: Browser
 ) -> None:

@@ -113,6 +113,7 @@ async def test_a_refund_in_the_admin_shows_in_the_chat(
         await expect(page.get_by_test_id("balance")).to_have_text("$10.00")
 
 
+@pytest.mark.long
 async def test_two_tabs_send_at_once_on_money_for_one(
     deployment: Product, chromium: Browser
 ) -> None:
@@ -150,6 +151,7 @@ async def test_two_tabs_send_at_once_on_money_for_one(
         no_complaints(*tabs)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("lost", ["the answer", "the payment"])
 async def test_a_payment_that_met_a_lost_connection_is_taken_once(
     deployment: Product, chromium: Browser, lost: str

@@ -105,6 +105,7 @@ async def test_the_money_page_shows_what_there_is_and_sets_limits_and_makes_toke
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_no_token_makes_the_money_page_wider_than_a_phone(
     product: Product, chromium: Browser
 ) -> None:
@@ -134,6 +135,7 @@ async def test_no_token_makes_the_money_page_wider_than_a_phone(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
     product: Product, chromium: Browser
 ) -> None:

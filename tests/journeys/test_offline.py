@@ -140,6 +140,7 @@ async def test_the_chats_can_be_installed(product: Product, chromium: Browser) -
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_a_page_that_is_not_kept_says_that_there_is_no_connection(
     product: Product, chromium: Browser
 ) -> None:
@@ -213,6 +214,7 @@ async def test_what_is_written_without_a_connection_is_sent_once_after_a_reload(
         no_complaints(page)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("has_worker", [True, False], ids=["worker", "header"])
 async def test_a_sign_out_leaves_nothing_on_the_device(
     product: Product, chromium: Browser, *, has_worker: bool
@@ -240,6 +242,7 @@ async def test_a_sign_out_leaves_nothing_on_the_device(
             await until(page, IS_NOT_STORED, word)
 
 
+@pytest.mark.long
 async def test_a_sign_out_without_a_connection_deletes_what_the_device_keeps(
     product: Product, chromium: Browser
 ) -> None:
@@ -290,6 +293,7 @@ async def test_the_next_person_finds_nothing_of_the_one_before(
         assert "secret" not in await page.content()
 
 
+@pytest.mark.long
 async def test_a_change_of_person_without_the_login_page_deletes_too(
     product: Product, chromium: Browser
 ) -> None:
@@ -329,6 +333,7 @@ def next_release(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_the_page_of_the_next_release_takes_the_place_of_the_one_before(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ async def test_what_a_closed_tab_left_is_sent_once_by_the_next(
         assert stored == ["Written before the tab was closed"]
 
 
+@pytest.mark.long
 async def test_what_was_unfolded_before_it_was_sent_stays_so(
     product: Product, chromium: Browser
 ) -> None:
@@ -79,6 +80,7 @@ async def test_what_was_unfolded_before_it_was_sent_stays_so(
         await expect(sent.get_by_test_id("show-all")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_who_signs_out_is_asked_about_what_was_not_sent(
     product: Product, chromium: Browser
 ) -> None:

@@ -121,6 +121,7 @@ async def test_the_command_that_the_page_prints_puts_an_agent_into_the_chat(
         no_complaints(chat)
 
 
+@pytest.mark.long
 async def test_a_name_of_another_agent_is_refused(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as engine:
         context = await engine.new_context()
@@ -151,6 +152,7 @@ async def answer(exchange: Exchange) -> None:
     await exchange.finish()
 
 
+@pytest.mark.long
 async def test_the_agent_of_the_guide_answers_as_it_stands(
     product: Product, chromium: Browser, python: Path, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ async def test_delegated_work_is_paid_where_it_was_asked_for(
         no_complaints(page, other)
 
 
+@pytest.mark.long
 async def test_delegated_work_is_refused_and_the_card_goes(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:

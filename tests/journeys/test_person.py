@@ -132,6 +132,7 @@ async def test_a_profile_has_a_name_and_a_picture_that_others_see(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_who_reads_in_private_shows_no_marker(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -262,6 +263,7 @@ async def test_a_muted_chat_is_grey_and_counts_its_mentions_alone(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_a_new_chat_appears_in_every_tab_and_counts_its_mentions_alike(
     product: Product, chromium: Browser
 ) -> None:
@@ -295,6 +297,7 @@ async def test_a_new_chat_appears_in_every_tab_and_counts_its_mentions_alike(
         no_complaints(*tabs, bob)
 
 
+@pytest.mark.long
 async def test_a_chat_has_a_picture_that_stays_and_falls_back(
     product: Product, chromium: Browser
 ) -> None:

@@ -123,6 +123,7 @@ async def chosen(page: Page) -> str | None:
     return text and text.strip()
 
 
+@pytest.mark.long
 async def test_a_message_is_shown_in_each_protocol_by_keyboard(
     product: Product, chromium: Browser
 ) -> None:

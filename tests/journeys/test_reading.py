@@ -113,6 +113,7 @@ async def test_the_page_follows_an_answer_and_scrolls_nowhere_else(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_a_question_stays_in_sight_for_who_reads_its_answer_from_there(
     product: Product, chromium: Browser
 ) -> None:
@@ -165,6 +166,7 @@ async def test_each_block_is_written_in_its_own_direction(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_a_page_from_right_to_left_fits_a_phone(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         context = await running.new_context(viewport={"width": 390, "height": 780})
@@ -184,6 +186,7 @@ async def test_a_page_from_right_to_left_fits_a_phone(product: Product, chromium
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
     product: Product, chromium: Browser
 ) -> None:
@@ -227,6 +230,7 @@ async def test_a_question_whose_answer_failed_can_be_asked_again(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -243,6 +247,7 @@ async def test_a_tool_that_was_stopped_is_not_said_to_be_done(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
@@ -264,6 +269,7 @@ async def test_the_focus_goes_where_the_work_goes_on(product: Product, chromium:
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_operators_find_the_admin(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await (await running.new_context()).new_page()
@@ -290,6 +296,7 @@ def play_to(product: Product, samples: bytes) -> None:
     assert not any(frame["type"].endswith("error") for frame in frames), frames
 
 
+@pytest.mark.long
 async def test_sound_plays(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")

@@ -193,6 +193,7 @@ async def test_pictures_and_files_are_looked_at_in_the_page(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> None:
     pasted = "\n\n".join(f"line {number} " + "x" * 80 for number in range(1_000))
     async with browser(chromium) as running:
@@ -232,6 +233,7 @@ async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> N
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_a_text_too_long_for_a_message_is_attached_whole(
     product: Product, chromium: Browser
 ) -> None:

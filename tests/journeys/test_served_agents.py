@@ -140,6 +140,7 @@ def test_a_refused_token_ends_the_daemon(cluster: Cluster, tmp_path: Path, token
         assert "Create a new token" in daemon.log
 
 
+@pytest.mark.long
 def test_the_name_of_another_agent_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     token = connect_token(cluster, "own-name")
     with serve(cluster, tmp_path, ["echo"], token=token) as daemon:

@@ -253,6 +253,7 @@ async def test_people_chat_where_the_network_lets_no_websocket_through(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_two_people_see_of_each_message_whether_it_was_read(
     deployment: Product, chromium: Browser
 ) -> None:
@@ -272,6 +273,7 @@ async def test_two_people_see_of_each_message_whether_it_was_read(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_rest(
     deployment: Product, chromium: Browser
 ) -> None:

@@ -144,6 +144,7 @@ async def test_the_badge_shows_what_became_of_an_answer(
         no_complaints(page, other, third)
 
 
+@pytest.mark.long
 async def test_a_receipt_is_downloaded_and_shows_a_price_that_was_changed(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:

@@ -138,6 +138,7 @@ async def test_two_people_and_an_agent_talk_in_a_thread(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_replies_count_and_notify_without_another_read_of_the_chat(
     chromium: Browser, product: Product
 ) -> None:
@@ -174,6 +175,7 @@ async def test_replies_count_and_notify_without_another_read_of_the_chat(
         no_complaints(tab, bob)
 
 
+@pytest.mark.long
 async def test_the_threads_of_a_person_are_listed_by_keyboard(
     chromium: Browser, product: Product
 ) -> None:

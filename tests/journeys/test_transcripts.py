@@ -47,6 +47,7 @@ def product(
         yield running
 
 
+@pytest.mark.long
 async def test_a_sound_has_a_transcript_that_a_worker_asked_for(
     product: Product, chromium: Browser, server: TranscriptionServer
 ) -> None:

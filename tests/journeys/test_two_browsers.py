@@ -127,6 +127,7 @@ def live_answers(page: Page) -> Locator:
     return page.locator('[data-testid="live-response"][data-status="running"]')
 
 
+@pytest.mark.long
 async def test_a_member_does_not_stop_the_answers_of_others_unasked(
     deployment: Product, chromium: Browser
 ) -> None:
@@ -197,6 +198,7 @@ async def test_people_talk_without_an_agent(deployment: Product, chromium: Brows
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_what_comes_in_does_not_move_the_focus(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), product, "alice")
@@ -286,6 +288,7 @@ async def test_what_is_written_to_a_stopping_server_is_sent_again(
             no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_a_restart_of_the_server_ends_the_answer_honestly(
     tmp_path: Path, chromium: Browser
 ) -> None:

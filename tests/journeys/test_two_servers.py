@@ -138,6 +138,7 @@ def ask(server: Neighbour, text: str) -> tuple[list[Frame], list[Frame]]:
         return frames, reader.until("response.done", "response.error")
 
 
+@pytest.mark.long
 def test_agents_of_two_servers_answer_in_each_others_chats(
     neighbours: list[Neighbour],
 ) -> None:

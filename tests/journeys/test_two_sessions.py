@@ -10,6 +10,7 @@ from tests.live_server import Dial, Person, quick_agent
 pytestmark = pytest.mark.any_database
 
 
+@pytest.mark.long
 def test_two_sessions_on_one_socket_as_printed(
     dial: Dial, alice: Person, bob: Person, settings: Settings
 ) -> None:

@@ -32,6 +32,7 @@ def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.Co
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "environment",
     [

@@ -122,6 +122,7 @@ def test_user_refuses_what_cannot_be_an_account(
 # --- up ---
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.any_database
 @pytest.mark.parametrize("name", ["up", "web"])
 def test_a_taken_port_is_refused_before_anything_is_prepared(name: str, tmp_path: Path) -> None:
@@ -211,6 +212,7 @@ def test_two_that_migrate_at_once_both_end_well(vendor: str, tmp_path: Path) -> 
     assert sum("Waiting for another process" in output for output in outputs) == 1, outputs
 
 
+@pytest.mark.long
 @pytest.mark.any_database
 def test_a_database_of_a_newer_version_is_refused(data_dir: Path) -> None:
     with closing(sqlite3.connect(data_dir / "db.sqlite3")) as rows, rows:
@@ -253,6 +255,7 @@ def _is_ready(port: int) -> bool:
 # --- worker ---
 
 
+@pytest.mark.long
 @pytest.mark.any_database
 def test_worker_runs_named_queues_until_it_is_terminated(data_dir: Path) -> None:
     with Program(

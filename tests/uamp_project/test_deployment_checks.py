@@ -11,6 +11,7 @@ from tests.uamp_project.settings.test_settings_page import page_rows
 from uamp_project import deployment_checks
 
 
+@pytest.mark.long
 def test_everything_that_is_missing_is_listed_at_once(tmp_path: Path) -> None:
     done = manage(
         *("check", "--deploy"),

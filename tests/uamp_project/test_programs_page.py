@@ -178,6 +178,7 @@ def copies(folder: Path) -> dict[str, Any]:
     return {one["id"]: one for one in found}
 
 
+@pytest.mark.long
 def test_the_second_run_of_the_archiver_copies_what_changed_and_leaves_the_same(
     data_dir: Path, tmp_path: Path
 ) -> None:

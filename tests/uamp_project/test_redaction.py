@@ -108,6 +108,7 @@ def show_credentials(port: int) -> None:
                     continue
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("server", ["documented", "embedded"])
 def test_no_server_writes_a_credential_into_its_log(
     server: str, data_dir: Path, tmp_path: Path

@@ -63,6 +63,7 @@ def test_it_greets_serves_and_takes_its_workers_along_when_it_ends(
     assert "Traceback" not in serving.output.read_text()
 
 
+@pytest.mark.long
 def test_ctrl_c_in_a_terminal_leaves_no_traceback_of_a_child(
     serving: Serving, data_dir: Path
 ) -> None:
@@ -85,6 +86,7 @@ def test_ctrl_c_in_a_terminal_leaves_no_traceback_of_a_child(
     assert "Traceback" not in serving.output.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.redis
 def test_it_serves_with_redis_as_well(data_dir: Path, redis_url: str) -> None:
     serving = Serving(data_dir, REDIS_URL=redis_url, REDIS_PREFIX=f"test-{uuid.uuid4().hex}")
@@ -155,6 +157,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_is_left(data_dir: Path) -> Non
     assert not (data_dir / "run" / "layer.sock").exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "command", [("serve", "--port", "0", "--no-worker"), ("demo", "--json"), ("audit_ledger",)]
 )
@@ -167,6 +170,7 @@ def test_a_database_without_tables_is_refused(command: tuple[str, ...], tmp_path
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["serve", "demo", "audit_ledger"])
 def test_each_command_says_what_it_does(command: str, tmp_path: Path) -> None:
     done = manage(command, "--help", data_dir=tmp_path, PORT="abc")

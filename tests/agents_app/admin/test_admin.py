@@ -84,6 +84,7 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
     assert agent.name in found.content.decode()
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("values", "field", "said"),
     [
@@ -238,6 +239,7 @@ def test_a_remote_agent_keeps_its_key_encrypted_and_unseen(admin_client: Client)
     assert agent.secret == ""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("values", "field", "said"),
     [
@@ -260,6 +262,7 @@ def test_a_remote_agent_that_could_not_answer_is_refused(
     assert not Agent.objects.exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("protocol", sorted(ENVELOPES))
 def test_only_those_who_may_change_peers_make_and_change_agents_of_peers(protocol: str) -> None:
     user = factories.user("dev", is_staff=True)

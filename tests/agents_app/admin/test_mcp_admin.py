@@ -120,6 +120,7 @@ def test_the_action_asks_again(admin_client: Client, journal: Path) -> None:
     assert len(ToolSource.objects.get(name="demo").tools) == 12
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("values", "field", "said"),
     [

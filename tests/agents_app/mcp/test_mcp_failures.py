@@ -126,6 +126,7 @@ def test_a_program_ends_with_its_session_and_so_does_what_it_started(
     wait_until(lambda: not any(map(is_alive, pids)))
 
 
+@pytest.mark.long
 def test_a_line_without_an_end_is_not_kept(journal: Path, settings: Settings) -> None:
     settings.UAMP_MCP_RESULT_BYTES = 1_000_000
     reported = failed_call(journal, "endless")

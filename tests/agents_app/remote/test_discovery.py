@@ -65,6 +65,7 @@ def test_a_card_and_a_list_of_models_are_read() -> None:
     assert {way.model for way in api.ways} == {"a", "b"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "card",
     [

@@ -101,6 +101,7 @@ async def outcome(spec: AgentSpec) -> tuple[str, str]:
     return text_of(shown), ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", ANSWERS)
 async def test_a_server_that_dies_at_any_byte_ends_the_answer_once(protocol: str) -> None:
     data = STREAM_HEAD

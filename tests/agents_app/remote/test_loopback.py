@@ -69,6 +69,7 @@ def test_an_answer_streams_to_the_members_of_a_chat(
     assert said(reader.until("response.done")) == said(frames)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_of_a_remote_agent_is_paid(
     demo: ServerAddress, dial: Dial, alice: Person, bob: Person, protocol: str
@@ -86,6 +87,7 @@ def test_an_answer_of_a_remote_agent_is_paid(
     assert clean()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_cancelling_the_answer_cancels_it_over_there(
     demo: ServerAddress, dial: Dial, alice: Person, bob: Person, protocol: str
@@ -129,6 +131,7 @@ def test_the_header_of_hops_is_read(header: str | None, servers: int) -> None:
     assert read_hops(header) == servers
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_refused_key_and_a_missing_agent_are_typed_errors(
     demo: ServerAddress, dial: Dial, alice: Person, bob: Person, protocol: str
@@ -158,6 +161,7 @@ def test_a_refused_key_and_a_missing_agent_are_typed_errors(
     assert list(Agent.objects.filter(kind="remote").values_list("failures", flat=True)) == [1, 1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", WITH_TOOLS)
 def test_a_tool_of_the_client_is_called_from_over_there(
     demo: ServerAddress, dial: Dial, alice: Person, bob: Person, protocol: str
@@ -172,6 +176,7 @@ def test_a_tool_of_the_client_is_called_from_over_there(
     assert "4 degrees" in said(client.until("response.done"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", [*WITH_TOOLS, "acp"])
 def test_thoughts_are_thoughts(
     demo: ServerAddress, dial: Dial, alice: Person, bob: Person, protocol: str

@@ -74,6 +74,7 @@ def test_an_answer_is_paid_on_both_servers(
     assert clean()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("amount", "options"),
     [
@@ -147,6 +148,7 @@ def test_a_stated_cost_is_read(cost: object, currency: object, expected: str) ->
 TRUSTED = {"trusts_cost": True}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("options", "submitted", "cost", "spent"),
     [

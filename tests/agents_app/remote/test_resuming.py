@@ -84,6 +84,7 @@ def relayed(address: str, cuts: int) -> Iterator[Relay]:
         join_threads([thread])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cuts", [1, uamp_socket.RESUMES])
 def test_the_session_is_resumed_and_the_answer_is_whole(
     demo: ServerAddress, dial: Dial, alice: Person, bob: Person, cuts: int

@@ -38,6 +38,7 @@ def budget(web: httpx.Client, who: Person) -> dict[str, str]:
     return {name: found[name] for name in ("left", "held", "spent")}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_over_http_is_paid_on_both_servers(
     demo: ServerAddress,
@@ -183,6 +184,7 @@ async def test_the_token_is_bought_for_the_demand_and_sent_with_the_same_request
 SOLD = ("201 Created", b'{"token": "pt_secret"}')
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("shop", "code", "paths", "spent"),
     [

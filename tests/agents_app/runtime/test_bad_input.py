@@ -303,6 +303,7 @@ def long_call(tmp_path: Path, name: str) -> tuple[str, dict[str, Any]]:
     return cases[name]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("celery_worker_thread")
 @pytest.mark.parametrize(
     ("name", "said"),

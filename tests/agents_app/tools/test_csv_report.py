@@ -82,6 +82,7 @@ def test_a_cancelled_call_writes_nothing(stage: str) -> None:
     assert context.written == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("data", "shows"),
     [
@@ -106,6 +107,7 @@ def test_the_chart_follows_from_the_columns(data: bytes, shows: str) -> None:
     picture(context)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("data", "shows"),
     [
@@ -208,6 +210,7 @@ def test_rows_of_another_length_are_reported() -> None:
     assert "has 1 row and 2 columns. Rows with too few or too many values: 1." in said
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("encoding", "name", "text"),
     [
@@ -245,6 +248,7 @@ def test_an_encoding_that_nothing_says_is_found_and_named(
     assert f"It was read as {name}" in said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [

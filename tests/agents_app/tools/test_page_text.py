@@ -119,6 +119,7 @@ HOSTILE = [
 # fmt: on
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_page_takes_long(piece: str) -> None:
     source = piece * (500_000 // len(piece))

@@ -58,6 +58,7 @@ def test_what_is_no_schema_is_reported(schema: dict[str, Any]) -> None:
         misfit(schema, {"a": "b"}, asker="a")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
@@ -142,6 +143,7 @@ def test_results_are_checked_as_long_as_that_takes_no_time(
     assert call("slow_result", journal, settings).result.endswith('a!"}')
 
 
+@pytest.mark.long
 async def test_the_slow_checks_of_one_asker_do_not_keep_others_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

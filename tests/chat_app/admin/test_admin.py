@@ -41,6 +41,7 @@ def test_every_model_of_the_chat_domain_is_in_the_admin() -> None:
     assert set(MODELS) <= registered
 
 
+@pytest.mark.long
 def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
     client = signed_in(factories.superuser())
     # With two rows every filter that is ever shown is shown.

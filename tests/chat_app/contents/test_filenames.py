@@ -113,6 +113,7 @@ def test_a_name_without_an_ending_is_cut_too() -> None:
     assert len(clean_filename("e" + "\u0332" * 300).encode()) == FILENAME_BYTES
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", KEPT)
 def test_a_name_goes_in_and_out_over_rest(name: str, settings: Settings, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_odd_text_counts_as_the_most_pages(name: str) -> None:
     assert pages(ODD[name]) == 1_000
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "data",
     [

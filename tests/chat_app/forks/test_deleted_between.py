@@ -93,6 +93,7 @@ def by_erasure(message: Message, alice: User) -> None:
     delete_messages_of(alice.pk, chat_id=message.chat_id)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("gone", [[0], [0, 1]])
 @pytest.mark.parametrize(
     ("says", "deletes"),
@@ -128,6 +129,7 @@ def test_a_deletion_reaches_what_was_copied_through_a_chat_that_is_gone(
     assert [text in texts(chat) for chat in left] == [False] * len(left)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("gone", [[0], [0, 1]])
 @pytest.mark.parametrize("says", WORDS)
 @pytest.mark.parametrize("does", [share, invite])

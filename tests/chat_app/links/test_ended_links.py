@@ -134,6 +134,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("make", "place", "lose", "regain"), CASES)
 def test_a_link_does_not_come_back_with_its_maker(
     scene: Scene,

@@ -88,6 +88,7 @@ def peak_of(chat: Chat) -> int:
     return peak
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("change", [nothing, change_all, remove_all])
 def test_memory_does_not_grow_with_the_messages(
     ada: User, monkeypatch: pytest.MonkeyPatch, change: Callable[[Chat], None]

@@ -62,6 +62,7 @@ def withdraw_key() -> None:
     owner_keys.withdraw(next(key["kid"] for key in keys() if key["uamp_owner"] == notes.TREE))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("change", "kind", "is_refused"),
     [

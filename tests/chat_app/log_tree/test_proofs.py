@@ -86,6 +86,7 @@ def test_one_message_is_proved_without_the_others(
     assert client.get(f"/api/v1/messages/{before.pk}/proof").status_code == 404
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -159,6 +159,7 @@ def test_an_unreachable_witness_is_asked_again(ada: User, settings: Settings) ->
     assert len(submission.submissions_due()) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("witness")
 @pytest.mark.parametrize(
     "answer",

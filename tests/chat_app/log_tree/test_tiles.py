@@ -74,6 +74,7 @@ def test_a_tile_is_the_beginning_of_the_next_one_of_its_place(client: Client) ->
     assert hashlib.sha256(whole).digest() != hashlib.sha256(tile(client, "0/001")).digest()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "path",
     [

@@ -74,6 +74,7 @@ def test_a_person_says_who_they_are_and_others_see_it() -> None:
     assert Profile.objects.get(pk=ada.pk).name_key is None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "body",
     [

@@ -62,6 +62,7 @@ def test_settings_are_kept_and_one_change_does_not_undo_another() -> None:
     assert Client().get(PATH).status_code in {401, 403}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "body",
     [

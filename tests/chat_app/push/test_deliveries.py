@@ -203,6 +203,7 @@ def test_an_address_that_is_gone_is_forgotten(
     assert not PushSubscription.objects.exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_service_that_is_busy_is_asked_again_so_many_times(
     ada: User, grace: User, push_service: PushService, browser: PushBrowser, status: int

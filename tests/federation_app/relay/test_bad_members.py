@@ -44,6 +44,7 @@ ANSWERS: dict[str, tuple[Answer, int, str]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("answer", sorted(ANSWERS))
 def test_the_refusal_of_a_member_is_that_of_the_relay_and_leaves_nothing(
     answer: str, http: httpx.Client, sender: ForeignPeer, member: MemberServer
@@ -118,6 +119,7 @@ STREAMS: dict[str, tuple[Answer, int, bytes]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("answer", sorted(STREAMS))
 def test_the_stream_of_a_member_is_passed_on_as_far_as_it_goes(
     answer: str, http: httpx.Client, sender: ForeignPeer, member: MemberServer

@@ -66,6 +66,7 @@ def test_the_bytes_of_an_envelope_are_passed_on_and_its_stream_comes_back(
         assert outcome(post(http, own)) == (404, "4.04")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "intent",
     [
@@ -105,6 +106,7 @@ WRONG: dict[str, tuple[int, str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("wrong", [*sorted(WRONG), "altered"])
 def test_what_may_not_be_passed_on_is_refused(
     wrong: str, http: httpx.Client, sender: ForeignPeer, member: MemberServer

@@ -14,6 +14,7 @@ JSON = {"Content-Type": "application/json"}
 VALID = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("content", "code"),
     [
@@ -100,6 +101,7 @@ def test_a_version_that_is_not_that_of_the_method_is_refused(
         assert "result" in answer
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "message",
     [

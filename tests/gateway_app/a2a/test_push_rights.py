@@ -79,6 +79,7 @@ def task(web: httpx.Client, alice: Person) -> str:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_a_receiver_needs_the_scope_of_webhooks(
     web: httpx.Client, alice: Person, task: str, method: Method

@@ -209,6 +209,7 @@ def test_a_failure_is_an_error_in_either_form(web: httpx.Client) -> None:
     assert (frames[-1]["charged"], whole.json()["charged"]) == ([], [])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("more", "place"),
     [

@@ -37,6 +37,7 @@ def test_few_requests_left_are_sent_and_none_is_refused(
     client.say("Hello again")
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("event", "code", "param"),
     [

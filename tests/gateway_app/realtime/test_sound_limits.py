@@ -140,6 +140,7 @@ def test_a_vendor_that_counts_anything_ends_its_answer(
     client.say("The socket stays")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("frame", "code", "param"),
     [

@@ -175,6 +175,7 @@ async def opens(page: Page, shown: Locator, *keys: str, walked: bool = True) -> 
     assert await before.evaluate(HAS_FOCUS), keys
 
 
+@pytest.mark.long
 async def test_every_dialog_is_opened_walked_through_and_closed_by_keys(
     deployment: Product, chromium: Browser, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ async def test_files_are_attached_in_every_way_and_refused_in_words(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_pages_and_drawings_that_are_uploaded_run_nothing(
     deployment: Product, chromium: Browser, tmp_path: Path
 ) -> None:

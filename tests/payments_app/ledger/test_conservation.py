@@ -28,6 +28,7 @@ def test_money_is_conserved() -> None:
     run_state_machine_as_test(Conservation, settings=CALM)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name",
     # Three show that the machine finds faults; each of the others takes as long.

@@ -111,6 +111,7 @@ def test_a_payment_that_a_person_sent_is_not_another_ones_before_it_is_credited(
     assert str(done.available) == PRICE
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("credited", [False, True], ids=["submitted", "credited"])
 @pytest.mark.parametrize("thief", ["another address", "a person", "another form", "a token"])
 def test_a_visitors_payment_is_not_another_ones_before_it_was_taken(

@@ -142,6 +142,7 @@ def test_a_replaced_secret_that_is_still_valid_does_not_replace_the_new_one(
     assert web.get("/api/v1/chats", headers=second.headers).status_code == 200
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -52,6 +52,7 @@ def say_in_a_batch(web: httpx.Client, who: Person) -> httpx.Response:
     return web.post("/uamp", json=[new_event("ping")], headers=who.headers)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("setting", "call", "code"),
     [

@@ -149,6 +149,7 @@ def delete_the_person(_: Connections) -> None:
 EVERYTHING = {"first", "second", "key"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("act", "ended"),
     [

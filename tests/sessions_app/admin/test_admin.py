@@ -120,6 +120,7 @@ def test_every_model_of_sessions_is_in_the_admin() -> None:
     assert set(MODELS) <= registered
 
 
+@pytest.mark.long
 def test_a_list_of_20_takes_as_many_queries_as_a_list_of_2() -> None:
     client = signed_in(factories.superuser())
     for number in range(2):

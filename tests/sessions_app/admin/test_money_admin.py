@@ -183,6 +183,7 @@ def test_the_dashboard_says_who_and_what_was_charged_most() -> None:
     assert '<th scope="row">uamp</th><td>2</td>' in tables
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("role", "sees"), [("plain", False), ("Support", False), ("Finance", True), ("superuser", True)]
 )

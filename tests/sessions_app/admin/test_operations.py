@@ -84,6 +84,7 @@ def sent(client: Client, url: str, **wanted: str) -> Any:
     return client.post(url, {"seen": seen, **wanted})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_needs_a_reason_and_is_done_and_recorded_once(name: str) -> None:
     model, role, _, act = OPERATIONS[name]

@@ -134,6 +134,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(("more", "theirs", "gets"), CASES)
 @pytest.mark.parametrize("take", TAKES)
 def test_a_secret_is_given_to_who_may_do_and_see_as_much(
@@ -152,6 +153,7 @@ def test_a_secret_is_given_to_who_may_do_and_see_as_much(
         assert not AuditRecord.objects.filter(action__startswith="key.").exists()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("take", TAKES)
 def test_only_a_superuser_gets_a_secret_of_a_superuser(take: Take) -> None:
     boss = root("boss")

@@ -77,6 +77,7 @@ def rows_of_a_file() -> list[Model]:
     return [content, use, upload, Transcript.objects.create(content=content)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("role", ["Support", "Finance", "Operator", "Developer"])
 def test_names_of_files_are_contents(role: str) -> None:
     rows, client = rows_of_a_file(), staff(role)
@@ -92,6 +93,7 @@ def test_who_may_view_contents_sees_the_names_of_files() -> None:
     assert NAME in pages(client, upload)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("role", ["Support", "Finance", "Operator", "Developer"])
 def test_what_a_linked_page_says_is_content(role: str) -> None:
     said = {"site": NAME, "title": NAME, "description": NAME}
@@ -102,6 +104,7 @@ def test_what_a_linked_page_says_is_content(role: str) -> None:
     assert NAME in pages(browser(factories.superuser()), card)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("url", URLS)
 def test_a_secret_in_the_url_of_a_webhook_is_never_shown(url: str) -> None:
     hook = Webhook.objects.create(chat=factories.chat(factories.user()), name="ci", url=url)

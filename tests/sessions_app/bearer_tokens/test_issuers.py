@@ -137,6 +137,7 @@ BAD: dict[str, Callable[[], str]] = {
 }
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.filterwarnings("ignore:The RSA key is 1024 bits")
 @pytest.mark.parametrize("name", list(BAD))
 def test_a_token_that_breaks_one_rule_is_refused(issuer: IssuerServer, name: str) -> None:

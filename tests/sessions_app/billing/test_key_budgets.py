@@ -210,6 +210,7 @@ DOORS: Final[dict[str, Callable[[Asking, UampClient], list[str]]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_budget_bounds_what_is_requested_with_the_key(
     dial: Dial,

@@ -257,6 +257,7 @@ DEFECTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_a_defect_of_a_daemon_ends_its_answer_alone(dial: Dial, alice: Person, defect: str) -> None:
     daemon = connected(dial, alice)

@@ -56,6 +56,7 @@ def on_the_wire(turn: Frame) -> bytes:
     return b"".join(frame.serialize(mask=True) for frame in frames)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("cut", range(CUTS + 1))
 def test_a_daemon_that_dies_at_any_byte_ends_its_answer_once(
     dial: Dial, alice: Person, cut: int

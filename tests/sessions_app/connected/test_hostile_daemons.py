@@ -162,6 +162,7 @@ def test_the_limit_of_agents_holds_for_tokens_that_are_made_at_once(
     assert Agent.objects.filter(kind="connected").count() == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("event", ["response.delta", "capabilities", "response.done"])
 def test_a_flood_of_events_of_no_turn_is_refused(
     dial: Dial, alice: Person, bob: Person, event: str

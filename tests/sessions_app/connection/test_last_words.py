@@ -49,6 +49,7 @@ def end_of(asker: UampClient, how: str) -> list[Frame]:
     return [*frames, *asker.until(*TERMINAL)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ENDS)
 def test_all_see_the_text_that_is_stored(
     layer: str, dial: Dial, alice: Person, bob: Person, how: str
@@ -72,6 +73,7 @@ def test_all_see_the_text_that_is_stored(
             client.settle()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ENDS)
 def test_a_stream_shows_the_text_that_is_stored(
     layer: str, dial: Dial, web: httpx.Client, alice: Person, bob: Person, how: str

@@ -78,6 +78,7 @@ class Turn:
 ENOUGH_CUTS = 13
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_story_with_many_cuts_is_the_stored_one(
     dial: Dial, alice: Person, web: httpx.Client, seed: int

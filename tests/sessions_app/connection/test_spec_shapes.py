@@ -76,6 +76,7 @@ def test_options_of_the_vendor_reach_it_and_no_others_do(dial: Dial, alice: Pers
         assert "stop" not in model.last
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "openai",
     [

@@ -66,6 +66,7 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     again.until("response.delta")
 
 
+@pytest.mark.long
 def test_an_answer_whose_process_was_killed_while_it_was_made_again_stays(
     killable: Server,
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
     assert killable.query("SELECT status, result FROM sessions_app_toolcall") == [("done", "22")]
 
 
+@pytest.mark.long
 def test_a_response_that_went_on_elsewhere_asks_its_client_again(killable: Server) -> None:
     killable.settings = "tests.sessions_app.response.step_settings"
     killable.start()
@@ -137,6 +139,7 @@ def test_a_response_that_went_on_elsewhere_asks_its_client_again(killable: Serve
         assert output_text(again.until("response.done")[-1]) == "Both are answered."
 
 
+@pytest.mark.long
 def test_a_call_that_was_not_flushed_is_reported_with_its_result(killable: Server) -> None:
     tool = {"type": "function", "function": {"name": "search"}}
     killable.start()
@@ -203,6 +206,7 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
     wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "change",
     [
@@ -233,6 +237,7 @@ def test_a_response_that_cannot_go_on_ends_with_its_text(
     wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
 
 
+@pytest.mark.long
 def test_what_does_not_finish_in_time_is_ended_by_the_next_process(killable: Server) -> None:
     killable.start()
     client = killable.dial()

@@ -46,6 +46,7 @@ async def report(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step
         yield Text(TEXT[start : start + step])
 
 
+@pytest.mark.long
 def test_a_long_answer_is_signed_stored_and_verified(
     dial: Dial,
     web: httpx.Client,

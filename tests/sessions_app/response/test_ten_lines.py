@@ -65,6 +65,7 @@ def is_verified(command: list[str], message: dict[str, Any], keys: dict[str, Any
     return done.returncode == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_short_program_verifies_an_answer(
     dial: Dial,

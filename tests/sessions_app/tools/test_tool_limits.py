@@ -123,6 +123,7 @@ def test_hanging_tools_are_killed_at_their_deadline_and_their_slots_are_free(
     assert worker.run("repeat", {"text": "x", "times": 2}).result == "xx"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.any_database
 @pytest.mark.parametrize("how", HANGS)
 def test_a_hanging_tool_is_killed_when_its_response_is_cancelled(
@@ -136,6 +137,7 @@ def test_a_hanging_tool_is_killed_when_its_response_is_cancelled(
     assert patient.run("repeat", {"text": "x", "times": 2}).result == "xx"
 
 
+@pytest.mark.long
 def test_what_a_killed_tool_did_is_unknown_when_it_has_effects(
     worker: Worker, tmp_path: Path
 ) -> None:
@@ -191,6 +193,7 @@ def test_programs_that_a_tool_leaves_behind_end_with_its_call(tmp_path: Path) ->
         wait_for_end_of(process_of(journal))
 
 
+@pytest.mark.long
 @pytest.mark.any_database
 @pytest.mark.parametrize("how", ["sleep", "c"])
 def test_no_process_outlives_a_worker_that_is_killed(
@@ -257,6 +260,7 @@ def test_items_with_characters_that_no_database_takes_are_kept() -> None:
     assert ended(call).content_items == [{"type": "text", "text": "a\N{REPLACEMENT CHARACTER}b?"}]
 
 
+@pytest.mark.long
 def test_calls_from_several_threads_of_a_tool_do_not_mix(tmp_path: Path) -> None:
     call = queued_call("threads", {"count": 8})
     run_tool_call(pk=call.pk)

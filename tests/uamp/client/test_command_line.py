@@ -106,6 +106,7 @@ def test_a_person_saves_a_key_asks_exports_and_verifies(
     assert installed.run("chats").returncode == 7  # nothing listens at the default address
 
 
+@pytest.mark.long
 def test_errors_say_what_to_do_and_have_their_exit_codes(
     demo: ServerAddress, alice: Person, installed: Installed
 ) -> None:
@@ -244,6 +245,7 @@ def test_shells_get_a_script_and_names(
         assert found.stdout == "plain,Shared\n"
 
 
+@pytest.mark.long
 def test_every_command_has_help(installed: Installed) -> None:
     listed = installed.run("--help").stdout.partition("Commands:")[2]
     commands = [line.split()[0] for line in listed.splitlines() if line.strip()]

@@ -78,6 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("transport", ["websocket", "sse"])
 def test_a_program_asks_through_cuts_and_shows_each_answer_once(
     demo: ServerAddress, alice: Person, folder: Path, transport: str

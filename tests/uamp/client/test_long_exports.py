@@ -45,6 +45,7 @@ def is_proven(lines: list[bytes], keys: list[dict[str, Any]]) -> bool:
     return is_signed and summary.log is not None and summary.log.is_proven
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_messages(tmp_path: Path) -> None:
     peaks: dict[str, list[int]] = {suffix: [] for suffix in SUFFIXES}
     for count in (SHORT, LONG):

@@ -77,6 +77,7 @@ def in_bash(installed: Installed, line: str) -> list[str]:
     return found.stdout.split()
 
 
+@pytest.mark.long
 def test_bash_loads_the_script_and_completes_commands_options_and_choices(
     installed: Installed,
 ) -> None:

@@ -66,6 +66,7 @@ def forged_part(forgery: dict[str, Any]) -> str:
     return next(iter(forgery))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "forgery",
     [
@@ -119,6 +120,7 @@ MALFORMED = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:12])
 def test_what_is_no_answer_of_an_authenticator_is_refused(text: str) -> None:
     ada = factories.user("ada")

@@ -21,7 +21,7 @@ import pytest
 
 from tests import databases, services
 from tests.buckets import make_bucket, s3_server
-from tests.journeys.product import Product
+from tests.journeys.product import Product, make_demo
 from tests.threads import join_threads
 from tests.uamp_project.serving import ROOT, environment
 
@@ -136,10 +136,12 @@ def back_up(folder: Path, url: str) -> BackedUp:
     """Use a server, and back it up while it answers."""
     data_dir, file = folder / "first", folder / "backup.tar"
     data_dir.mkdir()
-    if not url:
-        databases.copy_migrated(data_dir)
-    assert manage("migrate", "-v", "0", data_dir=data_dir, url=url).returncode == 0
-    demo = json.loads(manage("demo", "--json", data_dir=data_dir, url=url).stdout)
+    product = Product(data_dir, 0, {"DATABASE_URL": url} if url else {})
+    if url:
+        make_demo(product)
+    else:
+        product.prepare()
+    demo = json.loads((data_dir / "demo.json").read_text())
     key = next(one["api_key"] for one in demo["users"] if one["username"] == "alice")
     chat_id = demo["chats"][0]["id"]
     headers = {"Authorization": f"Bearer {key}"}
@@ -253,6 +255,7 @@ def test_files_of_a_bucket_are_backed_up_and_restored_to_a_bucket_or_a_disk(tmp_
     assert (third / "content" / name).read_bytes() == data
 
 
+@pytest.mark.long
 @pytest.mark.any_database
 def test_a_backup_that_is_not_whole_restores_nothing(tmp_path: Path) -> None:
     first = tmp_path / "first"
@@ -286,6 +289,7 @@ def test_a_backup_that_is_not_whole_restores_nothing(tmp_path: Path) -> None:
     assert "exists" in manage("backup", str(file), data_dir=first, url="").stderr
 
 
+@pytest.mark.long
 @pytest.mark.any_database
 def test_a_backup_that_cannot_be_written_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     """Blocks of a limit are 512 bytes, or 1024 in some shells; the database has about 2 MB."""

@@ -69,6 +69,7 @@ def test_a_reader_that_stops_holds_up_its_sender_not_the_memory(
         assert int(served.last("taken").split()[1]) > taken
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("server", ["daphne", "uvicorn"])
 def test_of_the_pings_of_a_reader_that_stops_the_latest_is_answered_when_it_reads(
     serve: Callable[..., Served], server: str
@@ -112,6 +113,7 @@ def test_a_response_waits_for_its_reader_and_ends_without_one(serve: Callable[..
         assert served.line("closed") == "closed http.disconnect"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("server", ["daphne", "uvicorn"])
 def test_a_client_that_floods_a_slow_application_is_held_up(
     serve: Callable[..., Served], server: str

@@ -167,6 +167,7 @@ def test_several_redis_servers_are_read_and_a_bad_one_is_refused(
     assert "s3cret" not in str(refused.value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("variables", "reported"),
     [

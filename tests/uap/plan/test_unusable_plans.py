@@ -12,6 +12,7 @@ from upp import ErrorCode, UPPError
 from upp.providers.scripted import Fail
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
