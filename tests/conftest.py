@@ -26,7 +26,6 @@ from pytest_django import DjangoDbBlocker
 
 from sessions_app.access import rates
 from sessions_app.billing import payers
-from sessions_app.database import close_connections
 from signing_app import owner_keys
 from tests import databases, fork_server, loaded_once, services, tiers
 from tests.distribution import in_shares
@@ -243,24 +242,33 @@ def django_db_setup(
 
 @pytest.fixture
 def database_threads(transactional_db: None) -> Iterator[None]:
-    """For code that writes on database threads: rows are committed, and threads end afterwards."""
+    """For code that writes on database threads: rows are committed, and the threads end their work.
+
+    They stay for the next test, because a new connection to SQLite reads the whole schema.
+    """
     yield
-    close_connections()
+    databases.wait_for_threads()
 
 
 # --- The server ---
 
 
-# The periodic jobs that clean up after earlier processes.
+# The periodic jobs that look for what earlier processes left.
 TIDYING = frozenset(
     {
         "count the last hours",
         "delete old rows",
         "find missed webhooks",
+        "grow the tree of log heads",
+        "index messages",
+        "mail unread messages",
         "probe remote agents",
+        "renew and sweep calls",
         "renew presence",
+        "send notifications",
         "send webhooks",
         "sign the heads of logs",
+        "start queued turns",
         "sweep responses",
         "sweep the ledger",
         "touch sessions",

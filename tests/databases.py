@@ -6,29 +6,34 @@ with the run's name, and every worker copies it. Without workers, that database 
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
+from django.conf import settings
 from django.db import connection, connections, transaction
 from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase
 
-from sessions_app.database import close_connections
+from sessions_app.database import close_connections, executor
 from tests.run_folder import copy_of, locked
 from tests.settings import RUN_FOLDER, RUN_NAME, WORKER
 
 # Created by the migrations and the same for every test.
 KEPT = {"django_content_type", "auth_permission", "auth_group", "auth_group_permissions"}
 MANY_ROWS = 500
+# How long the work of a test may keep its database threads busy after its end.
+IDLE_SECONDS = 60.0
 # The PostgreSQL database that is copied for product instances.
 PREPARED = f"uamp_prepared_{RUN_NAME}"
 _held: list[sqlite3.Connection] = []
 TRIGGERS_OF_SQLITE = (
-    "SELECT tbl_name, name, sql FROM sqlite_master"
-    " WHERE type = 'trigger' AND sql LIKE '% BEFORE DELETE %'"
+    "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '% BEFORE DELETE %'"
 )
+# While this table has a row, the triggers of SQLite let rows be deleted.
+EMPTYING = "tests_emptying"
 TRIGGERS_OF_POSTGRESQL = (
     "SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE NOT tgisinternal"
 )
@@ -50,6 +55,7 @@ def make_database() -> None:
             copy = creation.get_test_db_clone_settings(WORKER)
             connection.settings_dict.update(copy)
     if connection.vendor == "sqlite":
+        _let_triggers_be_passed()
         _keep_open(connection.settings_dict["NAME"])
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -57,6 +63,20 @@ def make_database() -> None:
             name = connection.ops.quote_name(connection.settings_dict["NAME"])
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit TO off")
         connections.close_all()
+
+
+def _let_triggers_be_passed() -> None:
+    """Give the triggers that prevent deletion a condition: SQLite cannot disable one.
+
+    Dropping and creating them in each test would make every connection read the schema again.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {EMPTYING} (id INTEGER)")
+        cursor.execute(TRIGGERS_OF_SQLITE)
+        for name, sql in cursor.fetchall():
+            condition = f" WHEN NOT EXISTS (SELECT 1 FROM {EMPTYING}) BEGIN "  # noqa: S608 our table
+            cursor.execute(f"DROP TRIGGER {name}")
+            cursor.execute(sql.replace(" BEGIN ", condition, 1))
 
 
 def _keep_open(name: str) -> None:
@@ -125,6 +145,15 @@ def leave_database() -> None:
         connection.close_pool()  # type: ignore[attr-defined]
 
 
+def wait_for_threads() -> None:
+    """Wait until the database threads have done what was submitted to them."""
+    # Only when all of them wait here has the last one finished its work.
+    barrier = threading.Barrier(settings.DB_THREADS)
+    waiting = [executor().submit(barrier.wait, IDLE_SECONDS) for _ in range(settings.DB_THREADS)]
+    for future in waiting:
+        future.result(IDLE_SECONDS)
+
+
 def drop_databases() -> None:
     """Drop the run's PostgreSQL databases; called by the process that started the run.
 
@@ -151,6 +180,10 @@ def empty_database_after_tests() -> None:
     second or more on PostgreSQL. The ledger's triggers reject it as well.
     """
     TransactionTestCase._fixture_teardown = lambda _: empty_database()  # type: ignore[attr-defined]
+    # A new connection to SQLite reads the whole schema.
+    TransactionTestCase._should_reload_connections = (  # type: ignore[attr-defined]
+        lambda _: connection.vendor != "sqlite"
+    )
 
 
 def empty_database() -> None:
@@ -200,9 +233,7 @@ def vacuum(tables: Sequence[str] = ()) -> None:
 def _without_triggers(cursor: CursorWrapper, tables: set[str]) -> tuple[list[str], list[str]]:
     """Return the statements that disable and restore the triggers that prevent deletion."""
     if connection.vendor == "sqlite":
-        cursor.execute(TRIGGERS_OF_SQLITE)
-        triggers = [(name, sql) for table, name, sql in cursor.fetchall() if table in tables]
-        return [f"DROP TRIGGER {name}" for name, _ in triggers], [sql for _, sql in triggers]
+        return [f"INSERT INTO {EMPTYING} VALUES (1)"], [f"DELETE FROM {EMPTYING}"]  # noqa: S608 our table
     cursor.execute(TRIGGERS_OF_POSTGRESQL)
     triggers = [(table, name) for table, name in cursor.fetchall() if table in tables]
     return (

@@ -155,7 +155,7 @@ class AgentSocket:
         """End a registration and its answers, because its principal may no longer act."""
         self.unregister(daemon.session_id)
         for answer in list(daemon.answers.values()):
-            answer.lose()
+            answer.lose(cancel=True)
 
     def lose_all(self) -> None:
         """Handle the closing of the socket."""

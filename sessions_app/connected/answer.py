@@ -66,8 +66,13 @@ class QueuedAnswer:
         self.has_ended = isinstance(event, ENDS)
         self._woken.set()
 
-    def lose(self) -> None:
-        """Record that the daemon sends nothing more; earlier events can still be read."""
+    def lose(self, *, cancel: bool = False) -> None:
+        """Record that the daemon sends nothing more; earlier events can still be read.
+
+        `cancel` sends `response.cancel` to a daemon whose socket stays open.
+        """
+        if cancel and not (self.has_ended or self._is_lost or self._is_closed):
+            self._cancel()
         self._is_lost = True
         self._woken.set()
 
@@ -115,5 +120,8 @@ class QueuedAnswer:
         self._is_closed = True
         self._events.clear()
         if cancel and not self.has_ended and not self._is_lost:
-            self.send(ev.ResponseCancel(response_id=self._response_id))
+            self._cancel()
         self._on_close(self)
+
+    def _cancel(self) -> None:
+        self.send(ev.ResponseCancel(response_id=self._response_id))

@@ -114,7 +114,10 @@ async def until(page: Page, holds: str, argument: str = "") -> None:
     waiting = f"""async (argument) => {{
       while (!(await ({holds})(argument))) await new Promise((go) => setTimeout(go, 100));
     }}"""
-    await asyncio.wait_for(page.evaluate(waiting, argument), WAIT_SECONDS)
+    try:
+        await asyncio.wait_for(page.evaluate(waiting, argument), WAIT_SECONDS)
+    except TimeoutError:
+        raise AssertionError(f"{argument!r}: {await stored(page)}"[:4_000]) from None
 
 
 async def stored(page: Page) -> str:

@@ -152,6 +152,27 @@ def test_the_other_agents_of_a_socket_stay(dial: Dial, alice: Person) -> None:
     wait_for_daemons("helper", 1)
 
 
+def test_a_daemon_whose_socket_stays_stops_the_answers_of_its_agent(
+    dial: Dial, alice: Person
+) -> None:
+    daemon, created = connected(dial, alice, "helper", "other")
+    client = asked(dial, alice)
+    turn = daemon.turn()
+    daemon.say(turn, "half")
+    client.until("response.delta")
+    disconnect(operator(), AgentConnection.objects.get(agent__name="helper"))
+    ended(daemon, created["helper"])
+    stopped = daemon.socket.expect("response.cancel")
+    assert stopped["session_id"] == turn["session_id"]
+    # What it had sent before it knew is ignored.
+    daemon.say(turn, "more")
+    daemon.end(turn)
+    end = client.until(*TERMINAL)[-1]
+    assert end["error"]["code"] == "interrupted"
+    assert daemon.socket.settle() == []
+    assert Response.objects.get().text == "half"
+
+
 def test_the_form_of_a_daemon_that_has_gone_does_nothing(dial: Dial, alice: Person) -> None:
     connected(dial, alice, "helper")
     row, client = AgentConnection.objects.get(), operator()
