@@ -202,6 +202,7 @@ def run_suite(
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "lines"),
     [
@@ -214,13 +215,11 @@ def run_suite(
             STOPS_ITSELF,
             ["hangs and is killed: ", "test_is_stopped", "crashed while running"],
             id="stopped",
-            marks=pytest.mark.long,
         ),
         pytest.param(
             SWALLOWS_ITS_TIMEOUT,
             ["Timeout (0:00:03)!", "in test_hangs", "crashed while running"],
             id="call",
-            marks=pytest.mark.long,
         ),
     ],
 )

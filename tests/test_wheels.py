@@ -107,6 +107,7 @@ def test_an_installed_library_needs_only_what_it_says(
     assert done.stdout.split() == sorted(here)
 
 
+@pytest.mark.long
 def test_the_client_names_its_extra_where_it_is_not_installed(
     wheels: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_the_client_names_its_extra_where_it_is_not_installed(
         assert "pip install 'uamp-server-uamp[client]'" in ended.stderr
 
 
+@pytest.mark.long
 def test_the_daemon_runs_from_a_wheel_and_names_its_extra_without_it(
     wheels: dict[str, Path], tmp_path: Path
 ) -> None:

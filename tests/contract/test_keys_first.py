@@ -144,6 +144,7 @@ def _no_limits(settings: Settings) -> None:
 
 
 # One body that is not parsed and one that does not validate: the others are refused in between.
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "body",
     [

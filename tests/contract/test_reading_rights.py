@@ -91,6 +91,7 @@ def test_the_owner_is_shown_the_text(web: httpx.Client, stage: Stage) -> None:
     assert len(answers(web, stage, stage.people["owner"])) > 20
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lose", [all_but_reading, of_another_chat, removed])
 def test_who_may_not_read_is_shown_no_text(
     web: httpx.Client, stage: Stage, lose: Callable[[Person], Person]

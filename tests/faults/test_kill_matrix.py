@@ -17,19 +17,13 @@ def test_a_plan_is_the_same_again() -> None:
     assert make_plan(POINTS, SEED) != make_plan(POINTS, SEED + 1)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(
-    ("database", "points"),
-    [
-        ("sqlite", 1),
-        pytest.param("sqlite", POINTS, marks=pytest.mark.long),
-        pytest.param("postgres", POINTS, marks=[pytest.mark.long, pytest.mark.redis]),
-    ],
-)
-def test_killed_processes_leave_one_end_and_no_doubled_effect(database: str, points: int) -> None:
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.redis)])
+def test_killed_processes_leave_one_end_and_no_doubled_effect(database: str) -> None:
     try:
-        outcomes = run_matrix(database, points=points, seed=SEED, copy_migrated=copy_migrated)
+        outcomes = run_matrix(database, points=POINTS, seed=SEED, copy_migrated=copy_migrated)
     except NoServices as missing:
         pytest.skip(str(missing))
-    assert [outcome.wrong for outcome in outcomes] == [[]] * points
+    assert [outcome.wrong for outcome in outcomes] == [[]] * POINTS
     assert all(outcome.killed for outcome in outcomes)

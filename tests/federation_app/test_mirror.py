@@ -49,6 +49,7 @@ def mirror(alice: Person, bob: Person) -> Chat:
     return Chat.objects.get(pk=chat_id)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("type_", "members"),
     [

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("has_account", [False, True], ids=["visitor", "account"])
 @pytest.mark.parametrize("lose", [registry.revoke, registry.suspend])
 def test_the_answer_to_a_peer_ends_with_its_trust(

@@ -130,6 +130,7 @@ def test_a_stream_that_cannot_pay_for_delegated_work_ends_with_a_refusal(
     assert clean()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("path", DIALECTS)
 def test_what_was_delivered_before_a_demand_is_charged_and_in_the_refusal(

@@ -358,6 +358,7 @@ def test_only_those_who_may_use_it_are_answered_where_it_is_private(
     assert "helper" in json.dumps(members)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["always", "without a message", "again", "session"])
 def test_an_agent_made_private_is_asked_by_no_other_way(
     web: httpx.Client, dial: Dial, alice: Person, kind: str

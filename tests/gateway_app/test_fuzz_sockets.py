@@ -196,6 +196,7 @@ def test_odd_frames_to_an_agent_that_speaks(
     assert web.get("/readyz").status_code == httpx.codes.OK
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sender", ["person", "visitor"])
 @pytest.mark.parametrize("protocol", LAST)
 def test_odd_frames(

@@ -85,6 +85,7 @@ def test_responses(web: httpx.Client, alice: Person, given: Any) -> None:
     nothing_ran()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("content", [*BLANK, [], [{"type": "text", "text": ""}]])
 def test_ag_ui(web: httpx.Client, alice: Person, content: Any) -> None:
     user = {"id": "m1", "role": "user", "content": content}
@@ -97,6 +98,7 @@ def test_ag_ui(web: httpx.Client, alice: Person, content: Any) -> None:
     assert not ChatEvent.objects.exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", BLANK)
 def test_a2a(web: httpx.Client, alice: Person, text: str) -> None:
     messages = {"SendMessage": text_message(text), "message/send": old_message(text)}

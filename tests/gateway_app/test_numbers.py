@@ -196,6 +196,7 @@ def test_a_number_beyond_a_double_is_refused(
 # --- Limits ---
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [2**31, 2**32, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63)])
 def test_any_seed_of_64_bits_reaches_the_model(
     web: httpx.Client, alice: Person, model: ModelServer, seed: int
@@ -219,6 +220,7 @@ def test_a_limit_of_tokens_beyond_any_answer_is_the_agents_own(
         assert model.last.get("max_tokens") == own
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "9", True, 2**63])
 def test_a_limit_of_tokens_that_is_none_is_refused(
     web: httpx.Client, alice: Person, limit: Any
@@ -276,6 +278,7 @@ def test_long_ids_of_calls_are_taken(
     assert model.last["messages"][-1]["tool_call_id"] == call_id
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("version", [-1, 2**53, 2**63, 10**40, 1.5, "1", True])
 def test_the_version_of_a_state_has_bounds(web: httpx.Client, alice: Person, version: Any) -> None:
     body = run_input("Hi", state={"a": 1}, forwardedProps={"stateVersion": version})

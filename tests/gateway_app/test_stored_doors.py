@@ -159,6 +159,7 @@ def test_the_whole_key_enters_by_every_door(stored: Stored) -> None:
     assert wrong == {}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lose", READERS)
 def test_who_may_not_read_is_shown_nothing_by_any_door(
     stored: Stored, alice: Person, lose: Callable[[Person], Person]

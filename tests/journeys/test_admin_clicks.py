@@ -91,6 +91,7 @@ async def test_an_operator_cancels_a_tool_call_and_an_auditor_finds_who_did(
         assert auditor.is_done_within(3)
 
 
+@pytest.mark.long
 async def test_support_finds_why_an_answer_failed_in_a_chat(
     product: Product, chromium: Browser
 ) -> None:

@@ -260,6 +260,7 @@ async def test_people_call_each_other_over_two_processes(
             await call_and_end(alice, bob, bob_again, carol)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["early", "lost"])
 async def test_a_signal_that_is_early_or_lost_does_not_keep_two_apart(

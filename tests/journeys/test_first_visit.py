@@ -120,6 +120,7 @@ async def test_a_first_visit_takes_few_requests_and_moves_nothing(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_files_of_the_bundle_are_packed_and_kept_for_good(
     product: Product, chromium: Browser
 ) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.journeys.product import Product
 
+pytestmark = pytest.mark.long
+
 PATHS = {"uamp": "/agents/{}", "a2a": "/agents/{}/a2a", "a2a_03": "/agents/{}/a2a"}
 PRICE = "0.02"
 WORDS = " ".join(f"word{number}" for number in range(1, 201))
@@ -139,10 +141,10 @@ def end(near: Product, agent: str, resume: dict[str, object]) -> tuple[str, str]
     ("protocol", "number"),
     [
         ("uamp", signal.SIGKILL),
-        pytest.param("a2a", signal.SIGKILL, marks=pytest.mark.long),
-        pytest.param("a2a_03", signal.SIGKILL, marks=pytest.mark.long),
-        pytest.param("uamp", signal.SIGTERM, marks=pytest.mark.long),
-        pytest.param("a2a", signal.SIGTERM, marks=pytest.mark.long),
+        ("a2a", signal.SIGKILL),
+        ("a2a_03", signal.SIGKILL),
+        ("uamp", signal.SIGTERM),
+        ("a2a", signal.SIGTERM),
     ],
 )
 def test_an_answer_goes_on_where_it_is(
@@ -160,7 +162,6 @@ def test_an_answer_goes_on_where_it_is(
     assert near.run(TASKS).strip() == "0"
 
 
-@pytest.mark.long
 def test_an_answer_that_ended_in_the_meantime_is_read(near: Product, far: Product) -> None:
     add_agent(near, far, "uamp", "slow", "late")
     asked = len(answers(far, "slow"))
@@ -171,7 +172,7 @@ def test_an_answer_that_ended_in_the_meantime_is_read(near: Product, far: Produc
     assert end(near, "late", resume) == ("response.done", WORDS)
 
 
-@pytest.mark.parametrize("protocol", ["uamp", pytest.param("a2a", marks=pytest.mark.long)])
+@pytest.mark.parametrize("protocol", ["uamp", "a2a"])
 def test_an_answer_that_was_cancelled_meanwhile_is_stopped_there(
     near: Product, far: Product, protocol: str
 ) -> None:
@@ -186,7 +187,6 @@ def test_an_answer_that_was_cancelled_meanwhile_is_stopped_there(
     wait_until(lambda: near.run(TASKS).strip() == "0")
 
 
-@pytest.mark.long
 def test_what_was_paid_there_is_counted_once(near: Product, far: Product) -> None:
     add_agent(near, far, "uamp", "dear", "paid")
     with near.api("admin") as admin:

@@ -37,6 +37,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
+@pytest.mark.long
 async def test_an_agent_that_is_not_in_the_chat_is_added_where_it_is_mentioned(
     product: Product, chromium: Browser
 ) -> None:

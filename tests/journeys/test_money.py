@@ -151,6 +151,7 @@ async def test_two_tabs_send_at_once_on_money_for_one(
         no_complaints(*tabs)
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("lost", ["the answer", "the payment"])
 async def test_a_payment_that_met_a_lost_connection_is_taken_once(

@@ -126,6 +126,7 @@ async def stored(page: Page) -> str:
     return text
 
 
+@pytest.mark.long
 async def test_the_chats_can_be_installed(product: Product, chromium: Browser) -> None:
     async with a_device(chromium, product) as device:
         page = await sign_in(device.context, device.server, "alice")

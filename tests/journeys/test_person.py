@@ -225,6 +225,7 @@ async def says_to(speaker: Page, listener: Page, text: str) -> None:
     await expect(listener.locator(".chat-preview").first).to_contain_text(text)
 
 
+@pytest.mark.long
 async def test_a_muted_chat_is_grey_and_counts_its_mentions_alone(
     product: Product, chromium: Browser
 ) -> None:

@@ -206,6 +206,7 @@ async def test_an_answer_that_was_not_paid_stays_where_it_was_asked_for(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_a_question_whose_answer_failed_can_be_asked_again(
     product: Product, chromium: Browser
 ) -> None:

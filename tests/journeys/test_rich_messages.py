@@ -101,6 +101,7 @@ async def test_the_browser_draws_a_text_as_the_server_does(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_all_members_see_what_an_agent_keeps_for_the_chat(
     product: Product, chromium: Browser
 ) -> None:

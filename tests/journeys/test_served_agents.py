@@ -76,6 +76,7 @@ def test_two_agents_on_one_socket_answer_who_asks_on_the_other_process(
                 assert frames[-1]["response"]["usage"]["output_tokens"] == 4
 
 
+@pytest.mark.long
 def test_a_daemon_is_back_when_its_server_was_killed(cluster: Cluster, tmp_path: Path) -> None:
     with serve(cluster, tmp_path, ["again"]) as daemon:
         daemon.wait_for("@again is connected")

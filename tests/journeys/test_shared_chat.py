@@ -174,6 +174,7 @@ async def follow_sockets(
     return sockets, made
 
 
+@pytest.mark.long
 async def test_an_answer_outlives_three_lost_connections(
     deployment: Product, chromium: Browser
 ) -> None:

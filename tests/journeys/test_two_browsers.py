@@ -178,6 +178,7 @@ async def test_a_member_does_not_stop_the_answers_of_others_unasked(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_people_talk_without_an_agent(deployment: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), deployment, "alice")

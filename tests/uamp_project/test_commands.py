@@ -358,6 +358,7 @@ def literals(module: Path) -> Iterator[str]:
             yield str(node.value)
 
 
+@pytest.mark.long
 def test_nothing_that_is_printed_names_a_program_that_an_installation_lacks() -> None:
     rooms = ("uamp_project", *(path.name for path in ROOT.glob("*_app")))
     found = {

@@ -131,6 +131,7 @@ def test_a_key_is_tried_and_stored_for_its_vendor(monkeypatch: pytest.MonkeyPatc
         assert key_for(agent.secret, model_place("anthropic", None)) == "sesame-open"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("values", "field", "error"),
     [

@@ -145,6 +145,7 @@ def test_a_second_server_on_the_same_data_is_refused(serving: Serving, data_dir:
     assert httpx.get(f"http://127.0.0.1:{serving.port}/healthz").status_code == 200
 
 
+@pytest.mark.long
 def test_a_port_that_is_taken_is_said_and_nothing_is_left(data_dir: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -338,6 +338,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("options", "reason"), REFUSED)
 def test_an_address_that_is_never_asked_is_refused_at_its_input(
     admin_client: Client, options: dict[str, str], reason: str, settings: Settings
@@ -363,6 +364,7 @@ def test_an_allowed_address_is_accepted(admin_client: Client, settings: Settings
     assert Agent.objects.exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("values", "lack"),
     [

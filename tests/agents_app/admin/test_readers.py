@@ -36,6 +36,7 @@ def _saved(client: Client, agent: Agent, **values: Any) -> dict[str, list[str]]:
     return {} if answer.status_code == 302 else dict(answer.context["adminform"].form.errors)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("field", "values"),
     [

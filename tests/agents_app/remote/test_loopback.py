@@ -53,6 +53,7 @@ def types(frames: list[Frame]) -> list[str]:
     return list(dict.fromkeys(frame["type"] for frame in frames))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_answer_streams_to_the_members_of_a_chat(
     demo: ServerAddress, dial: Dial, alice: Person, bob: Person, protocol: str

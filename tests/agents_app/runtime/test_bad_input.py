@@ -249,6 +249,7 @@ def test_a_plan_whose_steps_wait_for_each_other_is_refused(
 # --- Tools ---
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("arguments", ['{"how": ', "[]", '"x"', "NaN", '{"how": 7}', "{" * 5000])
 def test_malformed_arguments_are_answered_and_the_model_goes_on(dial: Dial, arguments: str) -> None:
     with provider(calls_once("misbehave", arguments)) as wire:
@@ -266,6 +267,7 @@ def test_a_tool_that_does_not_exist_is_answered_and_the_model_goes_on(dial: Dial
         assert len(wire.exchanges) == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("how", "said"),
     [

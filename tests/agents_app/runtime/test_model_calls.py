@@ -166,6 +166,7 @@ def test_a_result_may_hold_what_no_row_takes(dial: Dial) -> None:
     assert [item["text"] for item in items] == ["a\N{REPLACEMENT CHARACTER}b?"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("celery_worker_thread")
 @pytest.mark.parametrize("name", ["count", "count_slowly", "weather", "delegate", "present"])
 def test_only_some_of_too_many_calls_are_run(

@@ -167,6 +167,7 @@ def claim_a_response(chat: Chat) -> None:
     rows.update(response_id="resp_forged")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("change", "kind"),
     [

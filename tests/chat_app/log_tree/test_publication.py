@@ -43,6 +43,7 @@ def test_a_witness_cosigns_the_checkpoint(client: Client, chats: list[Chat], ada
     assert kinds == ["cosignature_changed"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("change", "status"),
     [
@@ -65,6 +66,7 @@ def test_no_other_line_is_published(
     assert text_of(client, "checkpoint") == note
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "path",
     [

@@ -77,6 +77,7 @@ def test_a_stranger_cannot_read_a_message_by_its_id() -> None:
 # --- Messages and events ---
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("query", "seqs", "has_more"),
     [

@@ -63,6 +63,7 @@ def test_the_refusal_of_a_member_is_that_of_the_relay_and_leaves_nothing(
     assert [body for _, _, body in member.received] == [json.dumps(envelope).encode()] * 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("headers", "body", "location"),
     [

@@ -40,6 +40,7 @@ CIRCLES: dict[str, tuple[int, str]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("which", sorted(CIRCLES))
 def test_an_envelope_passes_a_bounded_number_of_servers(
     which: str, http: httpx.Client, sender: ForeignPeer, member: MemberServer

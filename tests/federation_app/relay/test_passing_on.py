@@ -121,6 +121,7 @@ def test_what_may_not_be_passed_on_is_refused(
     assert not ReceivedEnvelope.objects.exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("off", ["sender", "receiver", "suspended", "revoked", "hub"])
 def test_nothing_is_passed_on_unless_it_is_switched_on_for_both(
     off: str, http: httpx.Client, sender: ForeignPeer, member: MemberServer

@@ -76,6 +76,7 @@ def test_a_slash_at_the_end_is_no_redirect(web: httpx.Client, path: str) -> None
     assert web.get(path).status_code == 405
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("version", "method", "is_refused"),
     [
@@ -130,6 +131,7 @@ def test_a_message_that_is_none_is_refused(web: httpx.Client, message: dict[str,
     assert not Response.objects.exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "params",
     [

@@ -218,6 +218,7 @@ def test_receivers_over_rest(
     assert web.get(path, headers=bob.headers).status_code == 404
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "wrong",
     [

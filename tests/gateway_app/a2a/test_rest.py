@@ -77,6 +77,7 @@ def test_the_older_rest_has_the_json_of_its_buffers(web: httpx.Client, alice: Pe
     assert frames_of(stream)[-1]["statusUpdate"]["final"] is True
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status", "reason"),
     [

@@ -103,6 +103,7 @@ def test_a_failed_answer_is_a_failed_task(web: httpx.Client, alice: Person) -> N
     assert data["code"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "body",
     [

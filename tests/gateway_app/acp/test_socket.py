@@ -107,6 +107,7 @@ def request(method: str, version: str = "2.0", **params: Any) -> str:
     return json.dumps({"jsonrpc": version, "id": 1, "method": method, "params": params})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("frame", "code"),
     [

@@ -254,6 +254,7 @@ def test_a_connection_is_its_callers_and_ends(
     client.connection = ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -349,6 +350,7 @@ def test_a_connection_that_is_not_used_is_deleted(acp: Open, alice: Person) -> N
     client.connection = ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "narrow",
     [{"chats": True}, {"agents": True}, {"scopes": ("chats:read",)}, {"protocols": ["acp"]}],

@@ -122,6 +122,7 @@ def test_what_a_thread_waits_for_is_an_interrupt_of_the_run_that_returns(
     assert [one["role"] for one in the(events, "MESSAGES_SNAPSHOT")["messages"]] == ["user"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("who", ["bob", "visitor", "other thread", "other agent"])
 def test_a_thread_is_its_own_persons(
     web: httpx.Client, alice: Person, bob: Person, who: str

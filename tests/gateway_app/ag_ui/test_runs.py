@@ -173,6 +173,7 @@ def test_a_page_that_leaves_stops_the_answer(demo: ServerAddress, alice: Person)
     wait_until(lambda: Response.objects.get().status == "cancelled")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("changes", "code"),
     [

@@ -148,6 +148,7 @@ def test_a_failure_is_an_error_in_either_form(web: httpx.Client) -> None:
     assert text_of(chunks).startswith("This answer to")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("prefix", ["/agents/echo", ""])
 @pytest.mark.parametrize("path", ["/chat/completions", "/v1/chat/completions/"])
 def test_every_path_answers_with_and_without_a_slash(

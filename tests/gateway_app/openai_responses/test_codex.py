@@ -222,6 +222,7 @@ def test_odd_arguments_of_a_custom_tool_are_shown_whole(arguments: str, shown: s
     assert custom_input(arguments) == shown
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("tools", "param"),
     [

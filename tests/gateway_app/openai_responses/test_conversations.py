@@ -141,6 +141,7 @@ def test_what_a_conversation_does_not_take_is_refused(
     assert bobs("GET", f"{path}/items")["data"][0]["id"] == mine
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("who", ["mallory", "visitor", "reader", "other chats"])
 def test_a_conversation_is_for_those_who_are_in_it(
     web: httpx.Client, alice: Person, mallory: Person, who: str

@@ -81,6 +81,7 @@ def test_a_response_has_the_events_of_the_beta_in_their_order(
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("path", "headers", "subprotocols", "is_ga"),
     [

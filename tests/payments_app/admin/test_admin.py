@@ -156,6 +156,7 @@ def order(client: Client, model: str, pk: Any, **values: str) -> HttpResponse:
     return page  # type: ignore[no-any-return] # the client's own kind of response
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", OPERATIONS)
 def test_an_order_needs_its_own_permission(model: str, rows: dict[str, Any]) -> None:
     views = [f"view_{name}" for name in OPERATIONS]

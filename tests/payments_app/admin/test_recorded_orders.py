@@ -107,6 +107,7 @@ REFUSED: list[tuple[str, Callable[[], Any], dict[str, str]]] = [
 """Operations of the ledger, which knows the key."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("model", "row", "form", "action"), GRANTED)
 def test_what_is_granted_under_a_used_key_is_recorded(
     client: Client, model: str, row: Callable[[], Any], form: dict[str, str], action: str
@@ -133,6 +134,7 @@ def test_the_ledger_does_nothing_else_under_a_used_key(
     assert (list(AuditRecord.objects.values_list("pk")), Transfer.objects.count()) == before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("model", "row", "form"), REFUSED)
 def test_a_form_sent_twice_is_recorded_once(
     client: Client, model: str, row: Callable[[], Any], form: dict[str, str]

@@ -67,6 +67,7 @@ LOCKS: dict[str, tuple[tuple[str, ...], str, str, int]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", list(LOCKS))
 def test_a_settlement_pays_the_agent_of_its_lock(ada: Caller, smith: Caller, case: str) -> None:
     audience, agent, recipient, status = LOCKS[case]

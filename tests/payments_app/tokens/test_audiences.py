@@ -99,6 +99,7 @@ def agents() -> dict[str, Any]:
     return {name: (made[name].pk, Caller(owners[name])) for name in made}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", TOKENS)
 def test_an_agent_that_takes_the_name_is_not_paid(agents: dict[str, Any], case: str) -> None:
     token = TOKENS[case]()

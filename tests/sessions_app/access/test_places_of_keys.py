@@ -100,6 +100,7 @@ def test_the_address_of_the_server_is_the_one_that_the_client_wrote(settings: Se
         _ = Handshake.of(scope).base_url
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", [*HEADERS, *QUERIES])
 def test_discovery_takes_a_key_in_every_place(web: httpx.Client, alice: Person, place: str) -> None:
     good, bad = shown(place, alice.key), shown(place, "guessed")

@@ -264,6 +264,7 @@ def test_a_new_key_has_a_scope_a_budget_and_an_expiry() -> None:
     assert "2999-01-01 00:00:00 UTC" in shown
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

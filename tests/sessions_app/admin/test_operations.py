@@ -113,6 +113,7 @@ def test_an_operation_needs_a_reason_and_is_done_and_recorded_once(name: str) ->
     assert record.actor.username == role
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_who_only_looks_does_nothing(name: str) -> None:
     model, _, role, _ = OPERATIONS[name]

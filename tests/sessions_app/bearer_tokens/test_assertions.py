@@ -118,6 +118,7 @@ def test_subjects_of_an_issuer_are_people_of_their_own_for_every_agent(
     assert len({said["jti"] for said in programs.values()}) == 4
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("error", "assertion", "form"),
     [

@@ -60,6 +60,7 @@ def paid(demo: object) -> Agent:
     return priced("paid", per_answer="1")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "how", ["dearer", "cheaper", "added by another owner", "added by the payer"]
 )

@@ -33,6 +33,7 @@ LOOK: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ends", ["end", "wait"])
 @pytest.mark.parametrize(
     "written", ["x" * LONG, "漢" * (LONG // 4), ""], ids=["ascii", "chinese", "as it is counted"]

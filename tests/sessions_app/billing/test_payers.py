@@ -172,6 +172,7 @@ def helper(demo: object) -> Agent:
     return priced("helper", "tool-user", input_per_1k="1", output_per_1k="1")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ends", ["owner leaves", "owner stops", "pool stops", "sponsor stops"])
 def test_a_payer_who_stops_pays_what_is_held_and_who_asked_is_asked_for_the_rest(
     dial: Dial, web: httpx.Client, alice: Person, bob: Person, helper: Agent, ends: str
@@ -311,6 +312,7 @@ def test_a_sponsor_ends_it_at_once_and_so_does_another_owner(
     assert str(wallet(mallory).available) == "10"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "budgets",
     [

@@ -127,6 +127,7 @@ def test_a_tool_that_waits_to_be_paid_is_not(dial: Dial, alice: Person) -> None:
     assert not _begun.is_set()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("state", "charged"), [("queued", "1"), ("asking", "0"), ("running", "1.5"), ("failed", "1")]
 )

@@ -343,6 +343,7 @@ def test_an_unpaid_tool_does_not_run(dial: Dial, alice: Person, settings: Settin
     assert Chat.objects.count() == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", ["create", "update", "input", "header", "query"])
 def test_a_token_that_is_not_taken_is_named_when_money_is_due(
     dial: Dial, alice: Person, place: str
@@ -358,6 +359,7 @@ def test_a_token_that_is_not_taken_is_named_when_money_is_due(
     wait_until(lambda: earned(agent) == "0.25")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", ["create", "update", "input", "header", "query"])
 def test_a_token_pays_wherever_a_client_may_put_it(dial: Dial, alice: Person, place: str) -> None:
     agent = priced("paid", per_answer="0.25")

@@ -44,6 +44,7 @@ def talker(first: TokenUsage) -> object:
     return talks
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("counted", "prices", "least", "most"),
     [

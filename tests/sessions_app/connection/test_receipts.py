@@ -173,6 +173,7 @@ def test_a_pool_is_its_owners(web: httpx.Client, alice: Person, bob: Person) -> 
     assert str(wallet(bob).available) == "10"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("amount", "key", "status"),
     [

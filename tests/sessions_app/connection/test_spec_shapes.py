@@ -258,6 +258,7 @@ def test_a_client_that_goes_on_keeps_its_socket(dial: Dial, alice: Person) -> No
 # --- Payment tokens ---
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", ["create", "update", "input", "header", "query"])
 def test_a_foreign_payment_token_is_not_looked_at_while_nothing_is_due(
     dial: Dial, alice: Person, place: str

@@ -54,6 +54,7 @@ def unpaid(demo: object) -> None:
         priced(name, per_answer="1")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("free")
 @pytest.mark.parametrize(
     ("setting", "most", "code"),

@@ -118,6 +118,7 @@ def test_an_answer_ends_at_its_socket_and_nothing_new_begins(
     assert status(server) == ["completed"]
 
 
+@pytest.mark.sampled(1)
 @BOTH
 def test_an_answer_that_waits_to_be_paid_is_not_waited_for(
     server: Server, *, uvicorn: bool
@@ -145,6 +146,7 @@ def test_an_answer_that_waits_for_a_person_is_not_waited_for(
     assert status(server) == ["waiting"]
 
 
+@pytest.mark.sampled(1)
 @BOTH
 def test_a_second_ctrl_c_gives_the_answers_back_at_once(server: Server, *, uvicorn: bool) -> None:
     server.start(uvicorn=uvicorn)

@@ -62,6 +62,7 @@ def of_kind(kind: str, status: str) -> Response:
     return response
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kind", "status"),
     [

@@ -96,6 +96,7 @@ def test_what_the_server_did_besides_comes_back_with_the_history(
         assert "grams" not in str(model.last["messages"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("session", "response", "ends"),
     [

@@ -244,6 +244,7 @@ def test_a_plan_that_fails_at_a_tool_of_the_agent_is_charged_for_what_was_delive
     ended(agent, client.until(*TERMINAL), "provider_error", "1")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("row", "session", "code", "charged"),
     [

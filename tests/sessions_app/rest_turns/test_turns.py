@@ -88,6 +88,7 @@ def test_a_message_is_sent_once_and_seen_live(
     assert seqs == list(range(int(last.partition(":")[2]) + 1, seqs[-1] + 1))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", ["nonsense", ":5", "{epoch}", "{epoch}:abc", "{epoch}:-1"])
 def test_a_stream_after_an_invalid_place_says_that_it_cannot_resume(
     web: httpx.Client, alice: Person, place: str
@@ -201,6 +202,7 @@ def test_every_answer_has_its_limits_and_an_id(web: httpx.Client, alice: Person)
     assert "RateLimit-Remaining" in same.headers
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [

@@ -21,6 +21,7 @@ from tests.sessions_app.transports.turns import turn
 from tests.threads import join_threads
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "place",
     [
@@ -106,6 +107,7 @@ ORIGINS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_a_cookie_counts_with_our_own_origin_only(
     demo: ServerAddress, dial: Dial, alice: Person, web: httpx.Client, origin: str | None

@@ -98,6 +98,7 @@ PROBLEMS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("status", "code", "type_", "fields"), PROBLEMS)
 def test_an_error_is_a_problem_document(
     web: httpx.Client, status: int, code: str, type_: str, fields: dict[str, Any]

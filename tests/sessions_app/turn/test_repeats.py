@@ -248,6 +248,7 @@ def response_of(answer: httpx.Response) -> str:
     return str(done["response_id"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("where", ["header", "query", "session", "input"])
 def test_a_visitors_batch_that_is_sent_again_is_paid_once(
     web: httpx.Client, paid: Callable[..., str], where: str
@@ -307,6 +308,7 @@ async def gather(send: Callable[[httpx.AsyncClient], Any], base: str) -> list[ht
         return list(await asyncio.gather(*(send(client) for _ in range(4))))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
 @pytest.mark.parametrize("is_visitor", [True, False])
 def test_a_batch_that_is_sent_twice_at_once_has_its_answer_or_may_come_again(

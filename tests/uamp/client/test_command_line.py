@@ -139,6 +139,7 @@ def test_errors_say_what_to_do_and_have_their_exit_codes(
     assert clean()
 
 
+@pytest.mark.long
 def test_a_payment_up_to_the_limit_is_agreed_to(
     demo: ServerAddress, alice: Person, installed: Installed
 ) -> None:
@@ -233,6 +234,7 @@ def test_an_interactive_chat_asks_before_it_pays(
     assert clean()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_get_a_script_and_names(
     demo: ServerAddress, alice: Person, installed: Installed, shell: str

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import ServerAddress
 
+pytestmark = pytest.mark.long
+
 METRICS_TOKEN = secrets.token_hex(12)
 WORKER_PORT = free_port()
 # A client may write a credential where the log has its words.

@@ -26,6 +26,7 @@ def test_a_body_above_the_limit_is_refused(
     assert status == (b"HTTP/1.1 200 OK" if size == MIB else b"HTTP/1.1 413 Content Too Large")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("server", ["daphne", "uvicorn"])
 def test_what_is_no_request_is_refused_with_a_problem(
     serve: Callable[..., Served], server: str
@@ -57,6 +58,7 @@ def test_lines_that_end_with_lf_alone_are_no_headers(serve: Callable[..., Served
         assert refused_with(served, sent) == ("400 Bad Request", "malformed_request")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("server", ["daphne", "uvicorn"])
 def test_headers_that_are_too_large_are_refused_with_a_problem(
     serve: Callable[..., Served], server: str
@@ -92,6 +94,7 @@ TWO_WAYS = (
 """Headers that a proxy could read in another way than the server behind it."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("server", ["daphne", "uvicorn"])
 def test_the_body_of_a_form_is_left_to_the_application(
     serve: Callable[..., Served], server: str

@@ -189,6 +189,7 @@ def test_serve_says_it_in_one_line(
     assert reported in line
 
 
+@pytest.mark.long
 def test_the_address_of_a_server_has_its_port(tmp_path: Path) -> None:
     for variables, issuer in (
         ({"PORT": "8391"}, "http://localhost:8391"),

@@ -144,6 +144,7 @@ def test_groups_are_roles_from_sign_in_to_sign_in(
     assert {row.object_id for row in changes} == {str(user.pk)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("what", "claims"),
     [

@@ -129,6 +129,7 @@ def test_a_batch_ends_where_a_payer_has_to_top_up(
     assert frames[-1]["extra"] == {"action": "topup"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sessions", [1, 2])
 @pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
 def test_a_batch_whose_second_turn_is_not_paid_has_the_answer_of_the_first(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.live_server import Dial, Person
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("payment", "said", "balance"),
     [
@@ -64,6 +65,7 @@ def test_a_payment_that_comes_twice_is_taken_once(dial: Dial, alice: Person) -> 
     assert (str(wallet(alice).available), earned(agent)) == ("9", "1")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("payment", "code"),
     [
