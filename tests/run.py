@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CORES: Final = os.cpu_count() or 1
-# Tests wait for processes and sockets more than they compute, so there are two workers per core. A
-# worker without tests takes over tests that another has not started.
-WORKERS: Final = min(2 * CORES, 8)
-# A journey keeps a core busy, with its own server, workers and browser.
-BROWSERS: Final = min(CORES, 8)
+# Tests wait for processes and sockets more than they compute, so there are two workers per core and
+# one more. A worker without tests takes over tests that another has not started.
+WORKERS: Final = min(2 * CORES + 1, 8)
+# A journey keeps a core busy, with its own server, workers and browser, except while it waits.
+BROWSERS: Final = min(CORES + 1, 8)
 # The most connections of a worker: its pool, and those opened by its tests.
 WORKER_CONNECTIONS: Final = 16 + 4
 # Tests without a database are not even collected for the second one.
@@ -74,6 +74,7 @@ class Suite:
     is_short: bool
     environment: dict[str, str] = field(default_factory=dict)
     has_passed: bool = True
+    began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         """Create the files that the runs append to."""
@@ -167,7 +168,8 @@ class Suite:
         ):
             if text := file.read_text():
                 print(f"\n=== {title} ===\n{text}")  # noqa: T201 as above
-        print("\nThe tests pass." if self.has_passed else "\nTHE TESTS DO NOT PASS.", flush=True)  # noqa: T201 as above
+        print(f"\nAll in all: {(time.monotonic() - self.began) / 60:.1f} minutes")  # noqa: T201 as above
+        print("The tests pass." if self.has_passed else "THE TESTS DO NOT PASS.", flush=True)  # noqa: T201 as above
 
 
 def database_workers(connections: int) -> int:

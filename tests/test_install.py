@@ -60,6 +60,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "bin" / "python"
 
 
+@pytest.mark.long
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("installer", ["pip", "uv"])
 def test_a_lock_is_installed_though_the_index_has_a_newer_release(

@@ -275,7 +275,6 @@ class ChatApp extends HTMLElement {
     } · ${siteName}`;
   }
 
-  /** The person at the foot of the list. */
   /** @param {Event} event the form of the sign-out */
   _signOut(event) {
     const { turns } = client.outbox;
@@ -302,6 +301,7 @@ class ChatApp extends HTMLElement {
     client.outbox.forget();
   }
 
+  /** Show the person at the foot of the list. */
   _showMe() {
     const foot = /** @type {HTMLElement} */ (this.querySelector(".sidebar-account"));
     foot.querySelector(".avatar")?.replaceWith(avatar(me.username, "user"));

@@ -26,7 +26,7 @@ print(create_chat(title="Broken chat", created_by_id=alice.pk, user_ids=[alice.p
     agents=[(Agent.objects.get(name="broken").pk, "always")]).pk)
 """
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
-@pytest.mark.long
 async def test_finance_adjusts_a_balance_and_sees_the_charges_of_each_day(
     product: Product, chromium: Browser
 ) -> None:
@@ -91,7 +90,6 @@ async def test_an_operator_cancels_a_tool_call_and_an_auditor_finds_who_did(
         assert auditor.is_done_within(3)
 
 
-@pytest.mark.long
 async def test_support_finds_why_an_answer_failed_in_a_chat(
     product: Product, chromium: Browser
 ) -> None:
@@ -110,7 +108,6 @@ async def test_support_finds_why_an_answer_failed_in_a_chat(
         assert desk.is_done_within(3)
 
 
-@pytest.mark.long
 async def test_a_developer_makes_an_agent_that_was_tried(
     product: Product, chromium: Browser
 ) -> None:

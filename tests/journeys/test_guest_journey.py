@@ -66,6 +66,7 @@ async def opened_members(page: Page) -> None:
         await button.click()
 
 
+@pytest.mark.long
 async def test_a_person_of_another_server_is_invited_accepts_and_writes(
     servers: Servers, chromium: Browser
 ) -> None:

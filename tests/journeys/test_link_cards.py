@@ -47,6 +47,7 @@ def product(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[Pr
         yield running
 
 
+@pytest.mark.long
 async def test_a_link_has_a_card_that_a_worker_read(
     product: Product, chromium: Browser, site: Site
 ) -> None:

@@ -220,6 +220,7 @@ async def test_a_low_balance_warns_and_an_empty_one_says_what_to_do(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no_word(
     deployment: Product, chromium: Browser
 ) -> None:

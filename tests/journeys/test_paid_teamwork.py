@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Browser
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 PRICE = """
 from agents_app.models import Agent
@@ -60,7 +60,6 @@ async def test_delegated_work_is_paid_where_it_was_asked_for(
         no_complaints(page, other)
 
 
-@pytest.mark.long
 async def test_delegated_work_is_refused_and_the_card_goes(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:

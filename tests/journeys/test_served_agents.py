@@ -134,7 +134,8 @@ def test_an_answer_that_is_cancelled_stops_at_the_daemon(cluster: Cluster, tmp_p
         assert output_text(other.until(*TERMINAL)[-1]) == "1 2 3 done"
 
 
-@pytest.mark.parametrize("token", ["uak_wrong", pytest.param("no-token", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("token", ["uak_wrong", "no-token"])
 def test_a_refused_token_ends_the_daemon(cluster: Cluster, tmp_path: Path, token: str) -> None:
     with serve(cluster, tmp_path, ["refused-one"], token=token) as daemon:
         assert daemon.process.wait(timeout=60) == 3

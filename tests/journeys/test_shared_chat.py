@@ -202,6 +202,7 @@ async def test_an_answer_outlives_three_lost_connections(
         no_complaints(alice, bob)
 
 
+@pytest.mark.long
 async def test_people_chat_where_the_network_lets_no_websocket_through(
     deployment: Product, chromium: Browser
 ) -> None:

@@ -263,6 +263,7 @@ async def test_a_person_who_is_signed_out_elsewhere_sees_one_message(
         no_complaints(page)
 
 
+@pytest.mark.long
 async def test_what_is_written_to_a_stopping_server_is_sent_again(
     tmp_path: Path, chromium: Browser
 ) -> None:
