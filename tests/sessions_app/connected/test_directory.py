@@ -14,6 +14,9 @@ from sessions_app.connected.directory import ConnectedAgents
 if TYPE_CHECKING:
     from agents_app.selectors import AgentSpec
 
+# The lookup runs on a database thread.
+pytestmark = pytest.mark.django_db
+
 SPEC = cast("AgentSpec", SimpleNamespace(id="agent_1", name="helper"))
 
 
