@@ -168,7 +168,7 @@ class Suite:
         ):
             if text := file.read_text():
                 print(f"\n=== {title} ===\n{text}")  # noqa: T201 as above
-        print(f"\nAll in all: {(time.monotonic() - self.began) / 60:.1f} minutes")  # noqa: T201 as above
+        print(f"\nTotal: {(time.monotonic() - self.began) / 60:.1f} minutes")  # noqa: T201 as above
         print("The tests pass." if self.has_passed else "THE TESTS DO NOT PASS.", flush=True)  # noqa: T201 as above
 
 

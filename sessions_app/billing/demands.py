@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerCharges:
-    """What was charged for an answer and its delegated work, by currency, down to the last call.
+    """The charges for an answer and for all work that it delegated, by currency.
 
     `is_final` is whether all of it has ended.
     """

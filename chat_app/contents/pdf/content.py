@@ -70,7 +70,7 @@ class _Shown(NamedTuple):
     is_open: bool = False
 
     def and_also(self, other: _Shown, times: int = 1) -> _Shown:
-        """Return this followed by `times` drawings of another."""
+        """Return this followed by another, drawn `times` times."""
         return self._replace(
             text=min(self.text + other.text * times, MOST_TEXT),
             paints=min(self.paints + other.paints * times, MOST_TEXT),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.django_db
 
 SHARE = 4 if os.environ.get("SHORT_RUN") else 1
-"""A short run requests one in so many of the admin's pages."""
+"""A short run requests every fourth page of the admin."""
 ADMIN = "/admin/"
 LIST = "/admin/mfa/authenticator/"
 
