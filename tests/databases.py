@@ -54,8 +54,8 @@ def make_database() -> None:
             creation.clone_test_db(WORKER, verbosity=0)
             copy = creation.get_test_db_clone_settings(WORKER)
             connection.settings_dict.update(copy)
+    let_triggers_be_passed()
     if connection.vendor == "sqlite":
-        _let_triggers_be_passed()
         _keep_open(connection.settings_dict["NAME"])
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -65,15 +65,18 @@ def make_database() -> None:
         connections.close_all()
 
 
-def _let_triggers_be_passed() -> None:
-    """Give the triggers that prevent deletion a condition: SQLite cannot disable one.
+def let_triggers_be_passed() -> None:
+    """Give the new triggers that prevent deletion a condition: SQLite cannot disable one.
 
     Dropping and creating them in each test would make every connection read the schema again.
     """
+    if connection.vendor != "sqlite":
+        return
     with connection.cursor() as cursor:
-        cursor.execute(f"CREATE TABLE {EMPTYING} (id INTEGER)")
+        cursor.execute(f"CREATE TABLE IF NOT EXISTS {EMPTYING} (id INTEGER)")
         cursor.execute(TRIGGERS_OF_SQLITE)
-        for name, sql in cursor.fetchall():
+        new = [(name, sql) for name, sql in cursor.fetchall() if EMPTYING not in sql]
+        for name, sql in new:
             condition = f" WHEN NOT EXISTS (SELECT 1 FROM {EMPTYING}) BEGIN "  # noqa: S608 our table
             cursor.execute(f"DROP TRIGGER {name}")
             cursor.execute(sql.replace(" BEGIN ", condition, 1))

@@ -60,6 +60,7 @@ def test_a_daemon_at_another_server_is_disconnected() -> None:
                 client.until("response.delta")
                 disconnect(group)
                 assert daemon.socket.expect("session.end")["reason"] == "ended by an operator"
+                daemon.socket.expect("response.cancel")
                 assert daemon.socket.close_code() == 1013
                 end = end_of(client)
                 assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
