@@ -79,6 +79,7 @@ def create_chat(
             chat=chat,
             agent_id=agent_id,
             trigger=trigger,
+            trigger_by_id=created_by_id,
             is_lent=is_owned(agent_id, created_by_id),
         )
         for agent_id, trigger in agents

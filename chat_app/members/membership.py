@@ -104,7 +104,8 @@ class AgentMember(msgspec.Struct, frozen=True):
     """An agent in a chat: when it answers, and which messages it sees.
 
     `is_quiet` says that the agents of the chat are currently silenced, `is_enabled` whether this
-    one is switched on, `is_usable` whether the asker may use it.
+    one is switched on, `is_usable` whether the asker may use it. `trigger_by` is who chose its
+    trigger; None if that is unknown.
     """
 
     agent_id: str
@@ -116,6 +117,7 @@ class AgentMember(msgspec.Struct, frozen=True):
     is_quiet: bool = False
     is_enabled: bool = True
     is_usable: bool = True
+    trigger_by: int | None = None
 
     def is_named(self, name: str) -> bool:
         """Return whether a name, ignoring case, or an id is this agent's."""
@@ -150,6 +152,7 @@ def agents_and_seq(chat_id: str, *, asker: int | None) -> tuple[list[AgentMember
             "chat__agents_quiet",
             "agent__is_enabled",
             "is_usable",
+            "trigger_by_id",
             "chat__last_seq",
         )
     )
@@ -164,6 +167,7 @@ def agents_and_seq(chat_id: str, *, asker: int | None) -> tuple[list[AgentMember
             bool(quiet),
             bool(is_enabled),
             bool(is_usable),
+            trigger_by,
         )
         for (
             agent_id,
@@ -175,6 +179,7 @@ def agents_and_seq(chat_id: str, *, asker: int | None) -> tuple[list[AgentMember
             quiet,
             is_enabled,
             is_usable,
+            trigger_by,
             _,
         ) in rows
     ]

@@ -119,8 +119,12 @@ def join(
     A current member stays unchanged, but an owner who adds their agent again lends it.
     """
     is_lent = agent_id is not None and is_owned(agent_id, by.pk)
+    chosen_by = None if agent_id is None else by
     participant, created = Participant.objects.get_or_create(
-        chat=chat, user=user, agent_id=agent_id, defaults={"trigger": trigger, "is_lent": is_lent}
+        chat=chat,
+        user=user,
+        agent_id=agent_id,
+        defaults={"trigger": trigger, "trigger_by": chosen_by, "is_lent": is_lent},
     )
     if not created and participant.left_at is None:
         if is_lent and not participant.is_lent:
@@ -129,7 +133,8 @@ def join(
         return participant
     participant.left_at = participant.left_freely = None
     participant.role = ParticipantRole(role)
-    participant.trigger, participant.is_lent = trigger, is_lent
+    participant.trigger, participant.trigger_by = trigger, chosen_by
+    participant.is_lent = is_lent
     participant.keywords = participant.context = participant.context_messages = None
     participant.budget = participant.budget_period = None
     participant.muted_at = participant.notifications = None

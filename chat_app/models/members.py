@@ -59,6 +59,15 @@ class Participant(models.Model):
     )
     # For an agent: the words of its `keyword` trigger; None means none.
     keywords = models.JSONField(null=True, blank=True)
+    # For an agent: who chose its trigger and keywords; None if that is unknown.
+    trigger_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+    )
     # For an agent: which messages it sees, and for `last` how many; None means the whole chat.
     context = models.CharField(max_length=10, choices=ContextScope, null=True, blank=True)  # noqa: DJ001 the column was added to a large table
     context_messages = models.PositiveSmallIntegerField(null=True, blank=True)

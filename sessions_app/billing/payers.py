@@ -74,6 +74,8 @@ class Purchase:
     credential: str = ""
     # The response of the agent that passed the work on; "" for what a client asked for.
     asked_by: str = ""
+    # Whether the asker did not ask for it (`targets.is_unprompted`).
+    unprompted: bool = False
     # The prices of the answer as JSON, which can be hashed; "" for those of the agent now.
     prices: str = ""
 
@@ -101,7 +103,7 @@ class AnswerPayment:
     first: HoldOutcome | None = None
 
 
-def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
+def purchase_of(session: OpenSession, spec: AgentSpec, *, unprompted: bool) -> Purchase:
     """Return the facts of an agent's answer to a session that determine its payment."""
     return Purchase(
         chat_id=session.asked_in,
@@ -112,6 +114,7 @@ def purchase_of(session: OpenSession, spec: AgentSpec) -> Purchase:
         token_id=session.payment_token_id,
         credential=session.principal.credential,
         asked_by="" if session.parent is None else session.parent.response_id,
+        unprompted=unprompted,
         prices=msgspec.json.encode(spec.pricing).decode(),
     )
 
@@ -131,14 +134,14 @@ def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
     for one, (rule, user) in payers.items():
         if rule == "pool":
             owners[one] = ("pool", one.chat_id, one.asset)
-        elif user is not None and (rule != "asker" or _allows(said[user, one.agent_id], one)):
+        elif user is not None and (rule != "asker" or _allows(said[user, one.agent_id], one, user)):
             owners[one] = ("user", str(user), one.asset)
     ids = account_ids(owners.values())
     payments = {}
     for one, (rule, user) in payers.items():
         source = (
             by_token(one.token_id, one.agent, one.agent_id)
-            if rule == "asker" and one.token_id
+            if rule == "asker" and one.token_id and not one.unprompted
             else None
         )
         if source is None and one in owners:
@@ -205,8 +208,10 @@ def _payer(
     return "asker", one.asker_id
 
 
-def _allows(said: approvals.Standing, one: Purchase) -> bool:
-    return said.up_to is not None and said.up_to.asset == one.asset
+def _allows(said: approvals.Standing, one: Purchase, user_id: int) -> bool:
+    """Return whether a person's approval covers an answer: only those that they ask for."""
+    is_asked = one.asker_id == user_id and not one.unprompted
+    return is_asked and said.up_to is not None and said.up_to.asset == one.asset
 
 
 def by_token(token_id: str, agent: str, agent_id: str) -> Source | None:

@@ -286,7 +286,11 @@ def _payment(row: Response, session: Session | None, spec: AgentSpec) -> AnswerP
         username=user.get_username() if user else "",
         credential=_readable_request(row).credential,
     )
-    purchase = payers.purchase_of(session_on_behalf(row, session, principal), spec)
+    purchase = payers.purchase_of(
+        session_on_behalf(row, session, principal),
+        spec,
+        unprompted=_readable_request(row).unprompted,
+    )
     return payers.who_pays([purchase])[purchase]
 
 

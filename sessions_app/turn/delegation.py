@@ -53,7 +53,7 @@ async def delegate(
     Raises ToolError with a message for the model, and RemoteProtocolError if there is no capacity.
     """
     context = port.context
-    session, attachments = await database.run(_open, context, pk, order)
+    session, attachments, unprompted = await database.run(_open, context, pk, order)
     request = TurnRequest(
         session=session,
         event_id=f"call-{pk}",
@@ -62,6 +62,7 @@ async def delegate(
         create=ev.ResponseCreate(event_id=f"call-{pk}", session_id=session.id),
         attachments=attachments,
         counted_as=context.counted_as,
+        unprompted=unprompted,
     )
 
     def publish(event: ev.Event) -> None:
@@ -76,8 +77,11 @@ async def delegate(
 @transaction.atomic
 def _open(
     context: RunContext, pk: int, order: DelegationOrder
-) -> tuple[OpenSession, tuple[uamp.ContentItem, ...]]:
-    """Find or create the other agent's session; return it and the attached contents."""
+) -> tuple[OpenSession, tuple[uamp.ContentItem, ...], bool]:
+    """Find or create the other agent's session.
+
+    Return it, the attached contents, and whether the answer that delegates is unprompted.
+    """
     asking = Response.objects.filter(pk=context.response_id).select_related("session__user").first()
     asker = None if asking is None else asking.session
     if asking is None or asker is None:
@@ -101,7 +105,8 @@ def _open(
     else:
         # A process died after creating the session; the permission was checked then.
         items = _attached(order, context.chat_id, asking)
-    return session_on_behalf(asking, row, principal), items
+    session = session_on_behalf(asking, row, principal)
+    return session, items, bool(asking.request.get("unprompted"))
 
 
 def _attached(

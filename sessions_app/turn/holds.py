@@ -81,7 +81,9 @@ async def reservations_of(
         )
         wanted = Reservation(
             response_id=new.id,
-            purchase=payers.purchase_of(session, spec),
+            purchase=payers.purchase_of(
+                session, spec, unprompted=bool(new.request.get("unprompted"))
+            ),
             amount=await _amount(request, spec, asked, turn.message),
             pricing=spec.pricing,
         )

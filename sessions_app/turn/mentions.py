@@ -114,4 +114,5 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         asked=asked,
         hops=hops + 1,
         thread=context.thread,
+        unprompted=bool(row.request.get("unprompted")),
     )

@@ -54,6 +54,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     hops: int = 0
     # The root of the thread in which they are asked.
     thread: str | None = None
+    # Whether the answer that asks them, or delegates this work, is unprompted itself.
+    unprompted: bool = False
 
     @property
     def person(self) -> str:

@@ -41,7 +41,7 @@ from sessions_app.turn.launch import launch
 from sessions_app.turn.options import check_taken
 from sessions_app.turn.queueing import queued
 from sessions_app.turn.request import StartedTurn, TurnRequest
-from sessions_app.turn.targets import named_agents, targets_of
+from sessions_app.turn.targets import is_unprompted, named_agents, targets_of
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
@@ -215,6 +215,8 @@ def _start_of(
 ) -> Start:
     session, message = request.session, turn.message
     at = message.at if message else timezone.now()
+    text = None if message is None else message.content
+    unprompted = {one.agent_id for one in targets if is_unprompted(request, one, text)}
     plain = msgspec.to_builtins(turn.overrides)
     return Start(
         session_id=session.id,
@@ -224,7 +226,15 @@ def _start_of(
         sha256=request.sha256,
         message=message,
         message_event=message_event(session.chat_id, message) if message else None,
-        responses=[_new_response(session, target, turn, plain) for target in targets],
+        responses=[
+            _new_response(
+                session,
+                target,
+                turn,
+                {**plain, "unprompted": True} if target.agent_id in unprompted else plain,
+            )
+            for target in targets
+        ],
         question_id=turn.replaced.question_id if turn.replaced else None,
         content_ids=turn.content_ids,
         pending_input_ids=request.pending_input_ids,

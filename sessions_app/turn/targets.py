@@ -45,6 +45,23 @@ def targets_of(
     return targets, stops
 
 
+def is_unprompted(request: TurnRequest, target: AgentMember, text: str | None) -> bool:
+    """Return whether an agent answers although its asker did not ask it.
+
+    In a shared chat, a person asks an agent by naming it, by requesting another version of its
+    answer, or by having chosen its trigger. `text` is that of their message, if there is one.
+    """
+    if request.unprompted:
+        return True
+    session, create = request.session, request.create
+    is_chosen = request.asked or session.agent_id is not None or not session.is_shared
+    if is_chosen or create.agents is not None or create.replaces is not None:
+        return False
+    if target.trigger_by is not None and target.trigger_by == session.principal.user_id:
+        return False
+    return text is None or folded(target.name) not in mentioned_names(text, [target.name])
+
+
 def named_agents(
     request: TurnRequest, names: Sequence[str], members: Sequence[AgentMember]
 ) -> list[AgentMember]:

@@ -74,10 +74,13 @@ def set_agent(
         if any(value is not None for value in answering):
             check_may_set_agents(chat, caller, Right.MANAGE_AGENTS, rights)
         before = [getattr(row, name) for name in _STORED]
+        trigger_before = (row.trigger, row.keywords)
         _apply(row, change)
         if [getattr(row, name) for name in _STORED] == before:
             return membership_event(ev.ParticipantUpdated, row, by=changed_by)
-        row.save(update_fields=_STORED)
+        if (row.trigger, row.keywords) != trigger_before:
+            row.trigger_by = changed_by
+        row.save(update_fields=(*_STORED, "trigger_by"))
         return append_membership(ev.ParticipantUpdated, row, by=changed_by)
 
 

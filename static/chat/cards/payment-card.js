@@ -207,7 +207,10 @@ export class PaymentCard extends View {
         <button type="submit" class="button" data-testid="pay-always" ?disabled=${isBusy}>
           ${gettext("Always allow")}
         </button>
-      </form>`;
+      </form>
+      <p class="approval-note">
+        ${gettext("Covers answers you ask for. An agent that someone else set to reply by itself still asks you.")}
+      </p>`;
   }
 
   _cancel() {

@@ -65,7 +65,7 @@ def ask(dial: Dial, who: Person, chat: Chat) -> tuple[UampClient, str]:
     """Ask, and return what answers, once its first word is there."""
     client = dial(who)
     client.create_session(chat=chat.pk)
-    client.ask("Count")
+    client.ask("@dear Count")
     response_id: str = client.until("response.delta")[-1]["response_id"]
     return client, response_id
 
@@ -234,7 +234,7 @@ def test_an_asker_does_not_choose_the_share_that_others_leave_to_pay(
     approvals.approve(bob.user.pk, slow.pk, usd("2"))
     client = dial(bob)
     client.create_session(chat=chat.pk)
-    client.ask("Count", response={"max_tokens": 1_000_000})
+    client.ask("@dear Count", response={"max_tokens": 1_000_000})
     response_id = client.until("response.delta")[-1]["response_id"]
     cancel = web.post(f"/api/v1/responses/{response_id}/cancel", headers=alice.headers)
     assert cancel.is_success

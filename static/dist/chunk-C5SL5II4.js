@@ -197,7 +197,10 @@ var Ee=globalThis.django,a=e=>Ee?.gettext(e)??e,Ms=(e,t,s)=>Ee?.ngettext(e,t,s)?
         <button type="submit" class="button" data-testid="pay-always" ?disabled=${r}>
           ${a("Always allow")}
         </button>
-      </form>`}_cancel(){return f`<button
+      </form>
+      <p class="approval-note">
+        ${a("Covers answers you ask for. An agent that someone else set to reply by itself still asks you.")}
+      </p>`}_cancel(){return f`<button
       type="button"
       class="button"
       aria-label=${a("Cancel the answer")}

@@ -1,0 +1,166 @@
+"""What a person approved in advance pays for the answers that they ask for, and for no others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chat_app.members.agents.agent_settings import AgentSettings, set_agent
+from chat_app.models import Participant
+from payments_app.spending import approvals
+from sessions_app.models import Response
+from tests.client import TERMINAL
+from tests.live_server import quick_agent, shared_chat
+from tests.sessions_app.billing.paid_agents import (
+    clean,
+    pay,
+    priced,
+    rich,
+    token_of,
+    usd,
+    wallet,
+)
+from tests.sessions_app.turn.delegation import doer, to
+from tests.sessions_app.turn.team_tools import order
+
+if TYPE_CHECKING:
+    from agents_app.models import Agent
+    from chat_app.models import Chat
+    from tests.live_server import Dial, Person
+
+ANSWERS: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "a mention": ("@paid Hello", {}, True),
+    "picked": ("Hello", {"agents": ["paid"]}, True),
+    "by its trigger": ("Hello", {}, False),
+    "in a quoted address": ("Ask me at me@paid.example", {}, False),
+}
+PASSED_ON: dict[str, tuple[str, bool]] = {
+    "asked for": ("mention", True),
+    "by its trigger": ("always", False),
+}
+
+
+@pytest.fixture
+def paid(demo: object, alice: Person) -> Agent:
+    """Give an agent that costs a dollar, which alice lets it take without asking."""
+    agent = priced("paid", per_answer="1")
+    approvals.approve(rich(alice).user.pk, agent.pk, usd("2"))
+    return agent
+
+
+def ends(dial: Dial, alice: Person, chat: Chat, text: str, **create: Any) -> str:
+    """Have alice write to a chat; return whether the answer ended or asked for its payment."""
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.send("input.text", text=text)
+    client.send("response.create", **create)
+    end = client.until("payment.required", *TERMINAL)[-1]
+    if end["type"] == "payment.required":
+        assert str(wallet(alice).held) == "0"
+        pay(client, end)
+        assert client.until(*TERMINAL)[-1]["type"] == "response.done"
+    assert clean()
+    return str(end["type"])
+
+
+@pytest.mark.parametrize("case", list(ANSWERS))
+def test_an_approval_pays_for_what_the_person_asks_for(
+    dial: Dial, alice: Person, bob: Person, paid: Agent, case: str
+) -> None:
+    text, create, is_asked = ANSWERS[case]
+    chat = shared_chat(bob, alice, agents=("paid",), trigger="always")
+    expected = "response.done" if is_asked else "payment.required"
+    assert ends(dial, alice, chat, text, **create) == expected
+    (row,) = Response.objects.all()
+    assert row.request.get("unprompted", False) is not is_asked
+
+
+@pytest.mark.parametrize("trigger", ["always", "keyword"])
+@pytest.mark.parametrize("by", ["alice", "bob", "alice, then bob", "bob, then alice"])
+def test_an_approval_pays_where_the_person_chose_the_trigger(
+    dial: Dial, alice: Person, bob: Person, paid: Agent, by: str, trigger: str
+) -> None:
+    chat = shared_chat(bob, alice, agents=("paid",))
+    Participant.objects.filter(chat=chat, user__isnull=False).update(role="owner")
+    member = Participant.objects.get(chat=chat, agent=paid)
+    for index, name in enumerate(by.split(", then ")):
+        set_agent(
+            chat_id=chat.pk,
+            changed_by={"alice": alice, "bob": bob}[name].user,
+            participant_id=member.pk,
+            change=AgentSettings(trigger=trigger, keywords=("hello", str(index))),
+        )
+    # With `always`, the words are what has changed.
+    expected = "response.done" if by.endswith("alice") else "payment.required"
+    assert ends(dial, alice, chat, "Hello") == expected
+
+
+def test_a_person_who_changes_no_trigger_chose_none(
+    dial: Dial, alice: Person, bob: Person, paid: Agent
+) -> None:
+    chat = shared_chat(bob, alice, agents=("paid",), trigger="always")
+    Participant.objects.filter(chat=chat, user=alice.user).update(role="owner")
+    member = Participant.objects.get(chat=chat, agent=paid)
+    for change in (AgentSettings(context="last"), AgentSettings(trigger="always")):
+        set_agent(chat_id=chat.pk, changed_by=alice.user, participant_id=member.pk, change=change)
+    assert ends(dial, alice, chat, "Hello") == "payment.required"
+
+
+@pytest.mark.parametrize("case", list(PASSED_ON))
+def test_an_approval_pays_for_work_that_an_answer_asked_for_passes_on(
+    dial: Dial, alice: Person, bob: Person, paid: Agent, case: str
+) -> None:
+    trigger, is_asked = PASSED_ON[case]
+    paid.options = {"script": "doer"}
+    paid.save()
+    doer("boss", "paid")
+    chat = shared_chat(bob, alice, agents=("boss",), trigger=trigger)
+    text = to("paid", order(say="done"))
+    expected = "response.done" if is_asked else "payment.required"
+    names = {"agents": ["boss"]} if is_asked else {}
+    assert ends(dial, alice, chat, text, **names) == expected
+
+
+@pytest.mark.parametrize("case", list(PASSED_ON))
+def test_an_approval_pays_for_an_agent_that_an_answer_asked_for_mentions(
+    dial: Dial, alice: Person, bob: Person, paid: Agent, case: str
+) -> None:
+    trigger, is_asked = PASSED_ON[case]
+    quick_agent("crier", "asker", asks=["paid"], says="Yours.")
+    chat = shared_chat(bob, alice, agents=("crier", "paid"))
+    Participant.objects.filter(chat=chat, agent__name="crier").update(trigger=trigger)
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.ask("@crier Hello" if is_asked else "Hello")
+    client.until("response.done")
+    end = client.until("payment.required", *TERMINAL)[-1]
+    assert end["type"] == ("response.done" if is_asked else "payment.required")
+
+
+@pytest.mark.parametrize("text", ["@paid Hello", "Hello"])
+def test_the_token_of_a_session_pays_for_what_is_asked_for(
+    dial: Dial, alice: Person, bob: Person, paid: Agent, text: str
+) -> None:
+    approvals.withdraw(alice.user.pk, paid.pk)
+    chat = shared_chat(bob, alice, agents=("paid",), trigger="always")
+    client = dial(alice)
+    client.create_session(chat=chat.pk, payment_token=token_of(alice))
+    client.ask(text)
+    end = client.until("payment.required", *TERMINAL)[-1]
+    assert (end["type"] == "response.done") is ("@" in text)
+
+
+def test_an_owner_who_did_not_agree_to_the_prices_is_asked_whoever_asks(
+    dial: Dial, alice: Person, bob: Person, paid: Agent
+) -> None:
+    chat = shared_chat(alice, bob, agents=("paid",))
+    chat.payer, chat.payer_user, chat.agreed_prices = "owner", alice.user, {}
+    chat.save()
+    payer, asker = dial(alice), dial(bob)
+    for client in (payer, asker):
+        client.create_session(chat=chat.pk)
+    asker.ask("@paid Hello")
+    payer.until("payment.required")
+    payer.ask("@paid Hello")
+    assert payer.until("response.done")[-1]["type"] == "response.done"
