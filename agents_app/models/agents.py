@@ -18,6 +18,7 @@ from django.db.models.functions import Lower
 from django.dispatch import Signal
 from django.utils import timezone
 
+from agents_app.group_names import GROUP_NAMES
 from agents_app.pricing import read_pricing, without_zeros
 from agents_app.strategies import MAX_STEPS, make_strategy
 
@@ -304,22 +305,21 @@ class Agent(models.Model):
     def clean(self) -> None:
         """Validate fields that depend on each other.
 
-        Raises ValidationError for options that are not an object or that the strategy does not
-        have; for tools, approvals or delegates that are not lists of names; for approvals of tools
-        that the agent does not have; and for invalid prices.
+        Raises ValidationError for a name that addresses everyone; for options that are not an
+        object or that the strategy does not have; for tools, approvals or delegates that are not
+        lists of names; for approvals of tools that the agent does not have; and for invalid prices.
         """
         errors: dict[str, Any] = {}
+        if self.name.casefold() in GROUP_NAMES:
+            errors["name"] = f"People write @{self.name} to everyone. Choose another name."
         if not isinstance(self.options, dict):
             errors["options"] = "Write a JSON object."
         if not isinstance(self.tools, list) or not all(isinstance(t, str) for t in self.tools):
             errors["tools"] = "Write a JSON list of tool names."
         elif (problem := self._approvals_problem()) is not None:
             errors["approvals"] = problem
-        delegates = self.delegates
-        if not isinstance(delegates, list) or not all(isinstance(n, str) for n in delegates):
-            errors["delegates"] = "Write a JSON list of agent names."
-        elif self.name.casefold() in {name.casefold() for name in delegates}:
-            errors["delegates"] = "An agent cannot give work to itself."
+        if (problem := self._delegates_problem()) is not None:
+            errors["delegates"] = problem
         try:
             read_pricing(self.pricing)
             self.pricing = without_zeros(self.pricing or {})
@@ -339,6 +339,14 @@ class Agent(models.Model):
         if self.kind == AgentKind.REMOTE:
             return self.is_enabled and (self.retry_at is None or self.retry_at <= timezone.now())
         return self.is_enabled and (self.kind == AgentKind.HOSTED or self.is_connected)
+
+    def _delegates_problem(self) -> str | None:
+        names = self.delegates
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return "Write a JSON list of agent names."
+        if self.name.casefold() in {name.casefold() for name in names}:
+            return "An agent cannot give work to itself."
+        return None
 
     def _approvals_problem(self) -> str | None:
         approvals = self.approvals

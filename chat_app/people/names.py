@@ -16,8 +16,6 @@ import regex
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RESERVED: Final = frozenset({"all", "everyone", "here"})
-"""Names that mention many people; no account has one."""
 NAME_CHARS: Final = 40
 """The most graphemes of a display name: what people see as characters."""
 STATUS_CHARS: Final = 80

@@ -12,9 +12,10 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext_lazy as _
 
+from agents_app.group_names import GROUP_NAMES
 from audit_app.record import AuditAction, record
 from chat_app.links.invite_links import join_by_link
-from chat_app.people.names import RESERVED, mixes_scripts
+from chat_app.people.names import mixes_scripts
 from chat_app.people.profiles import is_taken
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class AccountForm(forms.Form):
         name = User.normalize_username(str(self.cleaned_data["username"]))
         if mixes_scripts(name):
             raise ValidationError(self.MIXED)
-        if name.casefold() in RESERVED or is_taken(name, User(username=name)):
+        if name.casefold() in GROUP_NAMES or is_taken(name, User(username=name)):
             raise ValidationError(self.TAKEN)
         return name
 

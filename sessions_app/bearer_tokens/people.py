@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from agents_app.group_names import GROUP_NAMES
 from agents_app.selectors import agent_id_named
 from audit_app.record import AuditAction, record
-from chat_app.people.names import RESERVED, key_of, mixes_scripts
+from chat_app.people.names import key_of, mixes_scripts
 from chat_app.people.profiles import is_taken
 from sessions_app.models import ExternalIdentity
 
@@ -86,6 +87,6 @@ def _is_free(name: str) -> bool:
 
     Private agents count too: the name that the account gets instead does not tell whose it is.
     """
-    if {name.casefold(), key_of(name)} & RESERVED or is_taken(name, User(username=name)):
+    if {name.casefold(), key_of(name)} & GROUP_NAMES or is_taken(name, User(username=name)):
         return False
     return agent_id_named(name) is None and agent_id_named(key_of(name)) is None

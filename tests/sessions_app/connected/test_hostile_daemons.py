@@ -196,8 +196,10 @@ def test_the_name_of_a_person_is_no_free_name(
     """An agent of that name would speak as the person in a chat."""
     del bob
     # A letter of another alphabet does not make a name that looks like another one.
-    statuses = made_at_once(web, [(alice, name) for name in ("bob", "BOB", "b\u043eb")])
-    assert statuses == [403, 403, 400]
+    # And @all is for everyone.
+    names = ("bob", "BOB", "b\u043eb", "all", "Everyone")
+    statuses = made_at_once(web, [(alice, name) for name in names])
+    assert statuses == [403, 403, 400, 400, 400]
     assert not Agent.objects.filter(kind="connected").exists()
     # Their own name is theirs.
     assert made_at_once(web, [(alice, "alice")]) == [201]
