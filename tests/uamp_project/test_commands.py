@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import io
 import os
 import re
@@ -210,6 +211,22 @@ def test_two_that_migrate_at_once_both_end_well(vendor: str, tmp_path: Path) -> 
     outputs = [one.output for one in started]
     assert [one.poll() for one in started] == [0, 0], outputs
     assert sum("Waiting for another process" in output for output in outputs) == 1, outputs
+
+
+@pytest.mark.any_database
+def test_a_process_that_waits_to_migrate_does_not_open_the_database(tmp_path: Path) -> None:
+    """Two that open a new file at once may find it locked."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with (folder / "migrate.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = (sys.executable, "manage.py", "migrate", "-v", "0")
+        waiting = Program(*command, log=tmp_path / "log", cwd=ROOT, env=environment(folder))
+        try:
+            until(lambda: "Waiting for another" in waiting.output, "it waits")
+            assert not (folder / "db.sqlite3").exists()
+        finally:
+            waiting.end()
 
 
 @pytest.mark.long

@@ -10,11 +10,15 @@ from uamp_project.management.migrated import alone, refuse_newer_database
 class Command(migrate.Command):
     """Migrates as Django does, after another process that migrates has ended."""
 
+    def execute(self, *arguments: Any, **options: Any) -> str | None:
+        """Check and migrate alone: a check that meets a new database of another process fails."""
+        with alone(lambda: self._say("Waiting for another process that migrates ...")):
+            return super().execute(*arguments, **options)
+
     def handle(self, *arguments: Any, **options: Any) -> None:
         """Migrate, or raise CommandError on a database of a newer server."""
-        with alone(lambda: self._say("Waiting for another process that migrates ...")):
-            refuse_newer_database()
-            super().handle(*arguments, **options)
+        refuse_newer_database()
+        super().handle(*arguments, **options)
 
     def _say(self, text: str) -> None:
         self.stderr.write(text, self.style.NOTICE)
