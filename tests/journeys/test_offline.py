@@ -65,6 +65,11 @@ IS_KEPT_OF_NEXT: Final = """async () => {
   return Boolean(kept) && (await kept.text()).includes("/app-AAAAAAAA.js");
 }"""
 NEXT_SCRIPT: Final = "app-AAAAAAAA.js"
+# The page's own listener was there before: it has heard what this one hears.
+LISTEN: Final = """() => {
+  const channel = new BroadcastChannel("uamp.sign-out");
+  globalThis.signedOut = new Promise((go) => channel.addEventListener("message", () => go(true)));
+}"""
 UNREGISTER: Final = "async () => (await navigator.serviceWorker.ready).unregister()"
 
 
@@ -233,6 +238,7 @@ async def test_a_sign_out_leaves_nothing_on_the_device(
         other = await device.context.new_page()
         await other.goto(device.chat_url)
         await other.get_by_test_id("composer").fill("A draft elsewhere")
+        await other.evaluate(LISTEN)
         await until(page, IS_KEPT, f"/kept/chats/{product.chat_id}")
         await until(page, IS_STORED, "A secret")
         if not has_worker:
@@ -241,6 +247,7 @@ async def test_a_sign_out_leaves_nothing_on_the_device(
         await page.get_by_role("button", name="Sign out").click()
 
         await page.wait_for_url(LOGIN)
+        assert await other.evaluate("signedOut")
         await other.goto("about:blank")
         for word in ("secret", "draft", "uamp.page", "kept/chats"):
             await until(page, IS_NOT_STORED, word)
