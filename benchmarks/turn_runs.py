@@ -10,16 +10,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import AGENT, gauges, servers
-from benchmarks.client import Order
+from benchmarks.clients.turns import Order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from benchmarks.clients.joins import JoinOrder
+    from benchmarks.clients.rooms import RoomOrder
+    from benchmarks.clients.users import UserOrder
     from benchmarks.gauges import Backends
-    from benchmarks.join_client import JoinOrder
-    from benchmarks.room_client import RoomOrder
     from benchmarks.servers import Data, Server
-    from benchmarks.user_client import UserOrder
 
 # 20 words, which the echo agent repeats in 20 deltas.
 TEXT: Final = " ".join(f"word{number:02}" for number in range(1, 21))
@@ -80,7 +80,7 @@ class Turns:
 
 @contextmanager
 def client(
-    order: Order | RoomOrder | JoinOrder | UserOrder, module: str = "benchmarks.client"
+    order: Order | RoomOrder | JoinOrder | UserOrder, module: str = "benchmarks.clients.turns"
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a client process with an order."""
     process = subprocess.Popen(  # noqa: S603 our own interpreter

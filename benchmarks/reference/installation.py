@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks.client import Order
+from benchmarks.clients.turns import Order
 from benchmarks.servers import ServerProgram
 from benchmarks.turn_runs import TEXT
 

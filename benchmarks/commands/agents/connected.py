@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import AGENT, gauges, results, servers, turn_runs
+from benchmarks.clients.daemons import DaemonOrder
 from benchmarks.commands.agents.daemons import daemons, seconds_until, settings_of
-from benchmarks.daemon_client import DaemonOrder
 from benchmarks.rounds import measure, ratio
 from benchmarks.turn_runs import TurnTarget
 

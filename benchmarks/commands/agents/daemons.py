@@ -20,7 +20,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import gauges, results, servers, turn_runs
-from benchmarks.daemon_client import DaemonOrder
+from benchmarks.clients.daemons import DaemonOrder
 from benchmarks.rounds import spread
 from tests import services
 
@@ -41,7 +41,7 @@ SETTLE_SECONDS: Final = 2
 def daemons(order: DaemonOrder) -> Iterator[subprocess.Popen[str]]:
     """Run daemons until the block ends."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.daemon_client"],
+        [sys.executable, "-m", "benchmarks.clients.daemons"],
         cwd=servers.ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

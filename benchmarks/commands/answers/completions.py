@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import AGENT, adapter_sizes, earlier, results, servers, turn_runs
-from benchmarks.client import Order
+from benchmarks.clients.turns import Order
 from benchmarks.reference import installation
 from benchmarks.rounds import measure, ratio
 from benchmarks.turn_runs import TEXT, TurnTarget

@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from benchmarks import results, servers, turn_runs
-from benchmarks.envelope_client import (
+from benchmarks.clients.envelopes import (
     ECHO,
     HOST,
     PEER,

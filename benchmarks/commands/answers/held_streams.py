@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import gauges, results
+from benchmarks.clients.envelopes import AskingPeer, open_streams
 from benchmarks.commands.answers.envelopes import plain_server
-from benchmarks.envelope_client import AskingPeer, open_streams
 from benchmarks.rounds import spread
 from benchmarks.turn_runs import TEXT
 

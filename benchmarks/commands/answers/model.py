@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import AGENT, MODEL_AGENT, REMOTE_AGENT, earlier, results, servers, turn_runs
-from benchmarks.client import Order
+from benchmarks.clients.turns import Order
 from benchmarks.rounds import measure, ratio, spread
 from benchmarks.turn_runs import TEXT, TurnTarget
 

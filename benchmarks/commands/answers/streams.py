@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import gauges, servers, turn_runs
-from benchmarks.client import Order, Socket, open_sockets, say
+from benchmarks.clients.turns import Order, Socket, open_sockets, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

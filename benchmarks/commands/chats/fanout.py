@@ -18,8 +18,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import earlier, results, servers, turn_runs
-from benchmarks.client import Order
-from benchmarks.room_client import RoomOrder
+from benchmarks.clients.rooms import RoomOrder
+from benchmarks.clients.turns import Order
 from benchmarks.rounds import measure, ratio, spread
 from benchmarks.turn_runs import TurnTarget
 from tests import services
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EVERY_MS: Final = 30
 # One answer takes about six seconds.
 TEXT: Final = " ".join(f"word{number:04}" for number in range(200))
-CLIENT: Final = "benchmarks.room_client"
+CLIENT: Final = "benchmarks.clients.rooms"
 
 
 def order_of(data: Data, target: TurnTarget, members: int, seconds: float) -> RoomOrder:

@@ -14,13 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import AGENT, results, servers, turn_runs
-from benchmarks.join_client import JoinOrder
+from benchmarks.clients.joins import JoinOrder
 from benchmarks.rounds import measure, spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CLIENT: Final = "benchmarks.join_client"
+CLIENT: Final = "benchmarks.clients.joins"
 
 
 @dataclass(frozen=True, kw_only=True)

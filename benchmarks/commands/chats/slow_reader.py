@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import AGENT, gauges, results, servers, turn_runs
-from benchmarks.room_client import RoomOrder
+from benchmarks.clients.rooms import RoomOrder
 from benchmarks.rounds import measure, ratio, spread
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ READERS: Final = 10
 # 200,000 bytes of text; the question, the deltas and the answer are sent to every member.
 TEXT: Final = "x" * 199 + " "
 WORDS: Final = 1000
-CLIENT: Final = "benchmarks.room_client"
+CLIENT: Final = "benchmarks.clients.rooms"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from benchmarks import gauges, results, servers, turn_runs
+from benchmarks.clients.users import UserOrder
 from benchmarks.rounds import measure, spread
-from benchmarks.user_client import UserOrder
 from tests import services
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchmarks.servers import Data
     from benchmarks.turn_runs import TurnTarget
 
-CLIENT: Final = "benchmarks.user_client"
+CLIENT: Final = "benchmarks.clients.users"
 ROOM_SIZE: Final = 20
 EVERY_MS: Final = 30
 AGENT: Final = f"drip-{EVERY_MS}"

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks import results, servers, turn_runs
-from benchmarks.client import Order
+from benchmarks.clients.turns import Order
 from benchmarks.rounds import measure, ratio, spread
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The client process of people who use their browsers: they read, write, type and ask.
 
-`python -m benchmarks.user_client` reads one line of JSON (see `UserOrder`) and prints lines:
+`python -m benchmarks.clients.users` reads one line of JSON (see `UserOrder`) and prints lines:
 `begin` and `end` mark the measured time, and the last line is the result as JSON. What each person
 does, and when, is drawn from a seed, so that all runs play the same day.
 """
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from benchmarks.client import Order, Socket, allow_many_sockets, quantiles, say
-from benchmarks.room_client import open_session
+from benchmarks.clients.rooms import open_session
+from benchmarks.clients.turns import Order, Socket, allow_many_sockets, quantiles, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

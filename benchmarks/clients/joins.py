@@ -1,6 +1,6 @@
 """The client process of a chat that people join, one at a time and evenly over some seconds.
 
-`python -m benchmarks.join_client` reads one line of JSON (see `JoinOrder`) and prints lines:
+`python -m benchmarks.clients.joins` reads one line of JSON (see `JoinOrder`) and prints lines:
 `begin` and `end` mark the measured time, and the last line is the result as JSON.
 """
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from benchmarks.client import Order, allow_many_sockets, quantiles, say
-from benchmarks.room_client import Reader, open_session
+from benchmarks.clients.rooms import Reader, open_session
+from benchmarks.clients.turns import Order, allow_many_sockets, quantiles, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

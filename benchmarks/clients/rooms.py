@@ -1,6 +1,6 @@
 """The client process of a shared chat: one person asks, the others read along.
 
-`python -m benchmarks.room_client` reads one line of JSON (see `RoomOrder`) and prints lines:
+`python -m benchmarks.clients.rooms` reads one line of JSON (see `RoomOrder`) and prints lines:
 `begin` and `end` mark the measured time, and the last line is the result as JSON.
 """
 
@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.client import (
+from benchmarks.clients.turns import (
     TIMEOUT_SECONDS,
     Order,
     Socket,

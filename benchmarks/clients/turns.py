@@ -1,9 +1,9 @@
 """The client process: N sockets in closed loops, each with its own session, on a raw protocol.
 
-`python -m benchmarks.client` reads one line of JSON (see `Order`) and prints lines: `begin` and
-`end` mark the measured time, and the last line is the result as JSON. To stay cheap, it parses only
-the type of a frame. `t=<ns>` in a model's first delta is the time when the model wrote it, on the
-clock shared by all processes of a machine.
+`python -m benchmarks.clients.turns` reads one line of JSON (see `Order`) and prints lines: `begin`
+and `end` mark the measured time, and the last line is the result as JSON. To stay cheap, it parses
+only the type of a frame. `t=<ns>` in a model's first delta is the time when the model wrote it, on
+the clock shared by all processes of a machine.
 """
 
 from __future__ import annotations

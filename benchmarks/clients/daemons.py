@@ -1,4 +1,4 @@
-"""`python -m benchmarks.daemon_client`: daemons of connected agents that answer with 20 deltas.
+"""`python -m benchmarks.clients.daemons`: daemons of connected agents that answer with 20 deltas.
 
 Reads one line of JSON (see `DaemonOrder`). Prints `ready SECONDS` once all are registered, and
 `back SECONDS`, counted from the first loss, once all are registered again after sockets were lost.

@@ -1,0 +1,1 @@
+"""The programs that drive a measured server, each in a process of its own."""
