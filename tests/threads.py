@@ -6,13 +6,19 @@ import faulthandler
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import pytest
+from django.db import connections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
     from threading import Thread
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 JOIN_SECONDS = 120.0
 
@@ -33,10 +39,27 @@ def join_threads(threads: Iterable[Thread], seconds: float = JOIN_SECONDS) -> No
         pytest.fail(f"still running after {seconds:g} s: {', '.join(running)}")
 
 
+class _ThreadPool(ThreadPoolExecutor):
+    """A pool whose jobs leave no database connection behind.
+
+    One that a thread has at its end is never returned to the pool of PostgreSQL's connections.
+    """
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        return super().submit(_closing, partial(function, *args, **kwargs))
+
+
+def _closing(job: Callable[[], T]) -> T:
+    try:
+        return job()
+    finally:
+        connections.close_all()
+
+
 @contextmanager
 def thread_pool(workers: int, seconds: float = JOIN_SECONDS) -> Iterator[ThreadPoolExecutor]:
     """Run jobs on threads for the length of a block; fail if they do not end after it."""
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="pool")
+    pool = _ThreadPool(workers, thread_name_prefix="pool")
     try:
         yield pool
     finally:
