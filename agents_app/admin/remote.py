@@ -4,6 +4,7 @@ import asyncio
 import re
 from urllib.parse import urlencode
 
+from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -72,7 +73,7 @@ async def remote_view(request: HttpRequest) -> HttpResponse:
         else:
             status = 429
             form.add_error(None, "Too many attempts. Wait a moment.")
-    return await asyncio.to_thread(_page, request, form, found, status)
+    return await sync_to_async(_page)(request, form, found, status)
 
 
 def _page(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db.backends.signals import connection_created
 from django.urls import reverse
 from django.utils import timezone
 
@@ -152,6 +154,22 @@ def test_the_page_says_where_no_agent_is(admin_client: Client) -> None:
         reverse("admin:agents_app_agent_remote"), {"url": "http://127.0.0.1:9/"}
     )
     assert "No agent was found there" in page.content.decode()
+
+
+def test_the_page_opens_no_connection_that_nobody_closes(admin_client: Client) -> None:
+    """A thread that is not that of the request keeps its own until the server ends."""
+    opened: list[str] = []
+
+    def note(**_: object) -> None:
+        opened.append(threading.current_thread().name)
+
+    connection_created.connect(note)
+    try:
+        page = admin_client.get(reverse("admin:agents_app_agent_remote"))
+    finally:
+        connection_created.disconnect(note)
+    assert page.status_code == 200
+    assert opened == []
 
 
 @pytest.mark.usefixtures("database_threads")
