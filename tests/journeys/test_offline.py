@@ -65,7 +65,7 @@ IS_KEPT_OF_NEXT: Final = """async () => {
   return Boolean(kept) && (await kept.text()).includes("/app-AAAAAAAA.js");
 }"""
 NEXT_SCRIPT: Final = "app-AAAAAAAA.js"
-# The page's own listener was there before: it has heard what this one hears.
+# The page's own listener was added before, and is called before this one.
 LISTEN: Final = """() => {
   const channel = new BroadcastChannel("uamp.sign-out");
   globalThis.signedOut = new Promise((go) => channel.addEventListener("message", () => go(true)));

@@ -219,7 +219,7 @@ def test_a_process_that_waits_to_migrate_does_not_open_the_database(tmp_path: Pa
     folder = tmp_path / "data"
     folder.mkdir()
     with (folder / "migrate.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         command = (sys.executable, "manage.py", "migrate", "-v", "0")
         waiting = Program(*command, log=tmp_path / "log", cwd=ROOT, env=environment(folder))
         try:

@@ -156,7 +156,7 @@ def test_the_page_says_where_no_agent_is(admin_client: Client) -> None:
     assert "No agent was found there" in page.content.decode()
 
 
-def test_the_page_opens_no_connection_that_nobody_closes(admin_client: Client) -> None:
+def test_the_page_opens_no_connection_that_stays_open(admin_client: Client) -> None:
     """A thread that is not that of the request keeps its own until the server ends."""
     opened: list[str] = []
 

@@ -151,7 +151,7 @@ def test_the_token_of_a_session_pays_for_what_is_asked_for(
     assert (end["type"] == "response.done") is ("@" in text)
 
 
-def test_an_owner_who_did_not_agree_to_the_prices_is_asked_whoever_asks(
+def test_an_owner_who_did_not_agree_to_the_prices_is_asked_when_others_ask(
     dial: Dial, alice: Person, bob: Person, paid: Agent
 ) -> None:
     chat = shared_chat(alice, bob, agents=("paid",))
