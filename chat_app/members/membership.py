@@ -104,8 +104,8 @@ class AgentMember(msgspec.Struct, frozen=True):
     """An agent in a chat: when it answers, and which messages it sees.
 
     `is_quiet` says that the agents of the chat are currently silenced, `is_enabled` whether this
-    one is switched on, `is_usable` whether the asker may use it. `trigger_by` is who chose its
-    trigger; None if that is unknown.
+    one is switched on, `is_usable` whether the asker may use it. `trigger_by` is the person who
+    chose its trigger, if known.
     """
 
     agent_id: str

@@ -59,7 +59,7 @@ class Participant(models.Model):
     )
     # For an agent: the words of its `keyword` trigger; None means none.
     keywords = models.JSONField(null=True, blank=True)
-    # For an agent: who chose its trigger and keywords; None if that is unknown.
+    # For an agent: the person who chose its trigger and keywords, if known.
     trigger_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,

@@ -74,7 +74,7 @@ class Purchase:
     credential: str = ""
     # The response of the agent that passed the work on; "" for what a client asked for.
     asked_by: str = ""
-    # Whether the asker did not ask for it (`targets.is_unprompted`).
+    # Whether the agent answers without having been asked (`targets.is_unprompted`).
     unprompted: bool = False
     # The prices of the answer as JSON, which can be hashed; "" for those of the agent now.
     prices: str = ""
@@ -209,7 +209,7 @@ def _payer(
 
 
 def _allows(said: approvals.Standing, one: Purchase, user_id: int) -> bool:
-    """Return whether a person's approval covers an answer: only those that they ask for."""
+    """Return whether a person asked for an answer and has approved payments to its agent."""
     is_asked = one.asker_id == user_id and not one.unprompted
     return is_asked and said.up_to is not None and said.up_to.asset == one.asset
 

@@ -69,7 +69,7 @@ class QueuedAnswer:
     def lose(self, *, cancel: bool = False) -> None:
         """Record that the daemon sends nothing more; earlier events can still be read.
 
-        `cancel` sends `response.cancel` to a daemon whose socket stays open.
+        `cancel` sends the daemon `response.cancel` first, if it is still answering.
         """
         if cancel and not (self.has_ended or self._is_lost or self._is_closed):
             self._cancel()

@@ -51,8 +51,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     hops: int = 0
     # The asker's credential, whose budget counts the cost.
     credential: str = ""
-    # Whether its asker neither addressed the agent nor chose that it answers such messages: then
-    # nothing that they approved in advance pays.
+    # Whether its asker neither addressed the agent nor chose its trigger. Their standing approvals
+    # and their session's token then pay nothing.
     unprompted: bool = False
     # How many responses of the same answer came before, each of which ended at a client's tool.
     rounds: int = 0

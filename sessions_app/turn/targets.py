@@ -46,7 +46,7 @@ def targets_of(
 
 
 def is_unprompted(request: TurnRequest, target: AgentMember, text: str | None) -> bool:
-    """Return whether an agent answers although its asker did not ask it.
+    """Return whether an agent answers without having been asked by the person.
 
     In a shared chat, a person asks an agent by naming it, by requesting another version of its
     answer, or by having chosen its trigger. `text` is that of their message, if there is one.

@@ -37,7 +37,23 @@ def test_a_name_is_letters_digits_and_three_signs(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "a b", "@a", "a/b", "..", ".a", "a.", "-a", "a\n", "ä", "a%b", "x" * 65]
+    "name",
+    [
+        "",
+        "a b",
+        "@a",
+        "a/b",
+        "..",
+        ".a",
+        "a.",
+        "-a",
+        "a\n",
+        "ä",
+        "a%b",
+        "x" * 65,
+        "all",
+        "Everyone",
+    ],
 )
 def test_another_name_is_refused(name: str) -> None:
     with pytest.raises(ValidationError) as caught:

@@ -247,7 +247,7 @@ async def test_a_sign_out_leaves_nothing_on_the_device(
         await page.get_by_role("button", name="Sign out").click()
 
         await page.wait_for_url(LOGIN)
-        assert await other.evaluate("signedOut")
+        assert await asyncio.wait_for(other.evaluate("signedOut"), WAIT_SECONDS)
         await other.goto("about:blank")
         for word in ("secret", "draft", "uamp.page", "kept/chats"):
             await until(page, IS_NOT_STORED, word)

@@ -209,7 +209,7 @@ export class PaymentCard extends View {
         </button>
       </form>
       <p class="approval-note">
-        ${gettext("Covers answers you ask for. An agent that someone else set to reply by itself still asks you.")}
+        ${gettext("Covers only the answers you ask for. If someone else set this agent to reply automatically, it still asks you each time.")}
       </p>`;
   }
 

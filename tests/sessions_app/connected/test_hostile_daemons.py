@@ -196,7 +196,7 @@ def test_the_name_of_a_person_is_no_free_name(
     """An agent of that name would speak as the person in a chat."""
     del bob
     # A letter of another alphabet does not make a name that looks like another one.
-    # And @all is for everyone.
+    # @all addresses everyone.
     names = ("bob", "BOB", "b\u043eb", "all", "Everyone")
     statuses = made_at_once(web, [(alice, name) for name in names])
     assert statuses == [403, 403, 400, 400, 400]

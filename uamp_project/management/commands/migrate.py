@@ -11,7 +11,7 @@ class Command(migrate.Command):
     """Migrates as Django does, after another process that migrates has ended."""
 
     def execute(self, *arguments: Any, **options: Any) -> str | None:
-        """Check and migrate alone: a check that meets a new database of another process fails."""
+        """Lock before the checks: they fail on a file that another process is creating."""
         with alone(lambda: self._say("Waiting for another process that migrates ...")):
             return super().execute(*arguments, **options)
 

@@ -1,4 +1,4 @@
-"""What a person approved in advance pays for the answers that they ask for, and for no others."""
+"""Approvals given in advance pay only for answers that the person asked for."""
 
 from __future__ import annotations
 

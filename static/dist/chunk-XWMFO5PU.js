@@ -199,7 +199,7 @@ var Ee=globalThis.django,a=e=>Ee?.gettext(e)??e,Ms=(e,t,s)=>Ee?.ngettext(e,t,s)?
         </button>
       </form>
       <p class="approval-note">
-        ${a("Covers answers you ask for. An agent that someone else set to reply by itself still asks you.")}
+        ${a("Covers only the answers you ask for. If someone else set this agent to reply automatically, it still asks you each time.")}
       </p>`}_cancel(){return f`<button
       type="button"
       class="button"
