@@ -16,6 +16,7 @@ from django.db import DatabaseError
 
 from agents_app.providers.clients import close_providers
 from agents_app.remote.addresses import close_remotes
+from agents_app.workers.connections import ReleasingThreads
 from sessions_app import database
 from sessions_app.connection.client_connection import CLOSE_RESTART
 from sessions_app.process import beats, periodic, recovery, registry
@@ -43,6 +44,7 @@ def start() -> Process:
     """
     process = registry.known()
     if process is None:
+        asyncio.get_running_loop().set_default_executor(ReleasingThreads())
         process = Process(
             delegate=delegation.delegate,
             ask_mentioned=mentions.ask_mentioned,

@@ -31,7 +31,7 @@ from tests import databases, fork_server, loaded_once, services, tiers
 from tests.distribution import in_shares
 from tests.prompt_server import PromptServer
 from tests.settings import WORKER
-from tests.threads import join_threads
+from tests.threads import close_connections_of_loops, join_threads
 
 if TYPE_CHECKING:
     from sessions_app.process.periodic import PeriodicJob
@@ -40,6 +40,7 @@ pytest_plugins = ["tests.watchdog", "tests.cpu_times"]
 
 fork_server.use()
 loaded_once.use()
+close_connections_of_loops()
 
 START_TIMEOUT_SECONDS = 120
 # Read before other imports change it.

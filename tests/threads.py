@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pytest
 from django.db import connections
@@ -65,3 +66,18 @@ def thread_pool(workers: int, seconds: float = JOIN_SECONDS) -> Iterator[ThreadP
     finally:
         pool.shutdown(wait=False)
         join_threads(pool._threads, seconds)
+
+
+def close_connections_of_loops() -> None:
+    """Make `asyncio.to_thread` of a test leave no database connection behind.
+
+    A loop of the product has threads of its own (`connections.ReleasingThreads`).
+    """
+    run_in_executor = asyncio.BaseEventLoop.run_in_executor
+
+    def run(self: Any, executor: Any, function: Callable[..., Any], *args: Any) -> Any:
+        if executor is None and self._default_executor is None:
+            self.set_default_executor(_ThreadPool())
+        return run_in_executor(self, executor, function, *args)
+
+    asyncio.BaseEventLoop.run_in_executor = run  # type: ignore[assignment, method-assign]

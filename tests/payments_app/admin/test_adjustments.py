@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
@@ -36,7 +37,7 @@ def account() -> int:
 
 
 def post(client: Client, model: str, pk: int, **fields: str) -> Any:
-    url = reverse(f"admin:payments_app_{model}_operate", args=[pk])
+    url = reverse(f"admin:payments_app_{model}_operate", args=[quote(pk)])
     return client.post(url, {"key": "k", "reason": "paid in cash", **fields})
 
 

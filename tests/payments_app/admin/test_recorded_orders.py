@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.test import Client
 from django.urls import reverse
 
@@ -38,7 +39,7 @@ def client() -> Client:
 
 
 def order(client: Client, model: str, pk: Any, **fields: str) -> Any:
-    url = reverse(f"admin:payments_app_{model}_operate", args=[pk])
+    url = reverse(f"admin:payments_app_{model}_operate", args=[quote(pk)])
     page: Any = client.post(url, {**MINE, **fields})
     if page.status_code == 200 and page.context["preview"]:
         page = client.post(url, {**MINE, **fields, "confirmed": page.context["preview"]})
