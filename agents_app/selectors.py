@@ -4,7 +4,6 @@
 rows to which access has already been checked.
 """
 
-import os
 import time
 import unicodedata
 from collections.abc import Collection, Mapping
@@ -18,6 +17,7 @@ from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
+from agents_app import visitors
 from agents_app.mcp.listing import SourceTool, resolved_names, wanted_tools
 from agents_app.models import (
     AGENT_ID,
@@ -85,19 +85,6 @@ class AgentNotFoundError(LookupError):
 _specs: dict[str, tuple[float, AgentSpec]] = {}
 # The ids of cached agents, by name as returned by `_folded`.
 _ids: dict[str, str] = {}
-_PRICES_OF_MODELS = (
-    "per_answer",
-    "input_per_1k",
-    "output_per_1k",
-    "audio_input_per_1k",
-    "audio_output_per_1k",
-)
-_ADDRESS_VARIABLES = {
-    ModelProvider.OPENAI_COMPAT: "OPENAI_BASE_URL",
-    ModelProvider.OPENAI_REALTIME: "OPENAI_BASE_URL",
-    ModelProvider.ANTHROPIC: "ANTHROPIC_BASE_URL",
-    ModelProvider.GOOGLE: "GOOGLE_BASE_URL",
-}
 
 
 def get_agent(name: str, *, viewer: Any, is_enabled: bool = True) -> AgentSpec | None:
@@ -215,33 +202,8 @@ def any_agent_has_a_model() -> bool:
 def models_without_a_price() -> list[tuple[str, str]]:
     """Return name and model of the public agents that run at the operator's expense, by name."""
     agents = Agent.objects.filter(is_enabled=True, is_public=True)
-    paid = agents.exclude(pk__in=agents.filter(_is_for_visitors()).values("pk"))
+    paid = agents.exclude(pk__in=agents.filter(visitors.cost_nothing()).values("pk"))
     return list(paid.order_by(Lower("name")).values_list("name", "model"))
-
-
-def _is_for_visitors() -> Q:
-    """Match agents that cost the operator nothing when visitors use them.
-
-    They have no model, charge for answers or tokens, or use a model at the operator's own address:
-    only an internal host may use plain http (docs/adr/0014-models-keys-and-addresses.md). A remote
-    agent needs a price; otherwise it is for signed-in people only.
-    """
-    matching = Q(provider=ModelProvider.SCRIPTED) & ~Q(kind=AgentKind.REMOTE)
-    for price in _PRICES_OF_MODELS:
-        # A price of "0" counts as no price.
-        matching |= Q(**{f"pricing__{price}__regex": "[1-9]"})
-    matching |= Q(options__base_url__istartswith="http://")
-    for provider, variable in _ADDRESS_VARIABLES.items():
-        if os.environ.get(variable, "").lower().startswith("http://"):
-            matching |= Q(provider=provider) & ~Q(options__has_key="base_url")
-    return matching
-
-
-def may_answer_visitors(agent_id: str) -> bool:
-    """Return whether an agent may answer visitors; for people, `get_agent` decides."""
-    if settings.UAMP_ANONYMOUS_MODELS:
-        return True
-    return Agent.objects.filter(_is_for_visitors(), pk=agent_id).exists()
 
 
 def remembered(agent_id: str) -> AgentSpec | None:
@@ -321,7 +283,7 @@ def _visible(viewer: Any, *, is_enabled: bool = True) -> QuerySet[Agent]:
     user_id = getattr(viewer, "pk", viewer)
     if user_id is None:
         public = agents.filter(usable_by(None))
-        return public if settings.UAMP_ANONYMOUS_MODELS else public.filter(_is_for_visitors())
+        return public if settings.UAMP_ANONYMOUS_MODELS else public.filter(visitors.cost_nothing())
     return agents.filter(usable_by(user_id))
 
 

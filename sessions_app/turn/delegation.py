@@ -16,6 +16,7 @@ from django.db import transaction
 
 import uamp
 from agents_app import selectors as agents
+from agents_app import visitors
 from agents_app.rest.rights import asking_only
 from agents_app.tools.registry import ToolError
 from chat_app.contents import references
@@ -154,7 +155,7 @@ def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpe
     delegating = agents.standing_of([spec.id]).get(spec.id)
     owner_id = None if delegating is None else delegating.owner_id
     target = agents.get_agent(order.agent, viewer=asker.user_id if owner_id is None else owner_id)
-    if target is None or (asker.user_id is None and not agents.may_answer_visitors(target.id)):
+    if target is None or (asker.user_id is None and not visitors.may_ask(target.id)):
         whom = "the person who asks" if owner_id is None else f"the owner of {spec.name}"
         raise ToolError(f"{order.agent} is not available to {whom}.")
     return target
