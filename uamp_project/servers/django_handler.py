@@ -89,7 +89,16 @@ class LoopHandler(ASGIHandler):
         return match
 
     async def handle(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Answer a request, until its response is sent or its client is gone."""
+        """Answer a request, until its response is sent, its client is gone or it is cancelled."""
+        try:
+            await self._handle(scope, receive, send)
+        finally:
+            if _has_thread():
+                # The thread ends with its request. Its connections would stay open until garbage
+                # collection, each with two files on SQLite, and never return to a pool.
+                await sync_to_async(django_connections.close_all)()
+
+    async def _handle(self, scope: Scope, receive: Any, send: Any) -> None:
         try:
             body = await self.read_body(receive)
         except RequestAborted:
@@ -104,10 +113,6 @@ class LoopHandler(ASGIHandler):
                 response = await self._answered(request, receive, send)
             end = partial(request_finished.send, sender=self.__class__)
             await _in_thread_of_request(end if response is None else response.close)
-            if _has_thread():
-                # The thread ends with its request. Its connections would stay open until garbage
-                # collection, each with two files on SQLite.
-                await sync_to_async(django_connections.close_all)()
 
     async def _answered(
         self, request: HttpRequest, receive: Any, send: Any
@@ -116,10 +121,12 @@ class LoopHandler(ASGIHandler):
         leaving = asyncio.create_task(self.listen_for_disconnect(receive))
         answering = asyncio.create_task(self._answer(request, send))
         tasks = (leaving, answering)
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
         if not leaving.cancelled() and not isinstance(leaving.exception(), RequestAborted):
             # The server sent something after the body.
             leaving.result()

@@ -182,10 +182,8 @@ def test_a_view_is_cancelled_when_its_client_goes(monkeypatch: pytest.MonkeyPatc
     assert (ended, sent) == (["view", "request"], [])
 
 
-@pytest.mark.parametrize("leaves", [False, True])
-def test_a_thread_leaves_no_connection_open(
-    monkeypatch: pytest.MonkeyPatch, *, leaves: bool
-) -> None:
+@pytest.mark.parametrize("end", ["answered", "client left", "cancelled"])
+def test_a_thread_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     used: list[Any] = []
     asked, gone = threading.Event(), threading.Event()
 
@@ -194,7 +192,7 @@ def test_a_thread_leaves_no_connection_open(
         used.append(connections["default"])
         used[0].ensure_connection()
         asked.set()
-        if leaves:
+        if end != "answered":
             gone.wait(30)
         return HttpResponse()
 
@@ -203,9 +201,11 @@ def test_a_thread_leaves_no_connection_open(
             received.append(None)
             return {"type": "http.request"}
         assert await asyncio.to_thread(asked.wait, 60)
-        if not leaves:
-            await asyncio.wait_for(asyncio.Event().wait(), 300)
         asyncio.get_running_loop().call_later(0.2, gone.set)
+        if end == "cancelled":
+            request[0].cancel()
+        if end != "client left":
+            await asyncio.wait_for(asyncio.Event().wait(), 300)
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
@@ -214,10 +214,15 @@ def test_a_thread_leaves_no_connection_open(
     async def ask() -> None:
         handler = LoopHandler()
         monkeypatch.setattr(handler, "resolve_request", lambda _: ResolverMatch(view, (), {}))
-        await handler(dict(scope_of("GET", "/login")), receive, send)
+        request.append(
+            asyncio.ensure_future(handler(dict(scope_of("GET", "/login")), receive, send))
+        )
+        await asyncio.wait(request, timeout=60)
+        assert request[0].cancelled() is (end == "cancelled")
 
     received: list[None] = []
     sent: list[Any] = []
+    request: list[asyncio.Future[None]] = []
     asyncio.run(ask())
 
-    assert [bool(sent), used[0].connection] == [not leaves, None]
+    assert [bool(sent), used[0].connection] == [end == "answered", None]
