@@ -7,6 +7,7 @@ in the process that holds the daemon's socket; this module finds that process.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -16,15 +17,16 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents_app.models import Agent, AgentConnection, AgentKind, ProcessLease
-from agents_app.models.agents import presence_changed
-from agents_app.selectors import AgentSpec, agent_id_named, get_spec
+from agents_app.models.agents import PRESENCE_FIELDS, presence_changed
+from agents_app.selectors import AgentSpec, agent_named, get_spec, remembered_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from django.db.models import QuerySet
 
@@ -41,7 +43,11 @@ DELETED_AT_ONCE: Final = 200
 """Connections deleted per transaction, which locks their agents against new registrations."""
 
 
-class NameNotYours(Exception):
+class Refused(Exception):
+    """A daemon cannot be registered."""
+
+
+class NameNotYours(Refused):
     """The name belongs to another agent or person, or the credential does not cover it."""
 
 
@@ -49,8 +55,22 @@ class TooManyConnectedAgents(Exception):
     """The person already has UAMP_CONNECTED_AGENTS connected agents."""
 
 
-class TooManyDaemons(Exception):
+class TooManyDaemons(Refused):
     """The agent already has UAMP_DAEMONS_PER_AGENT daemons."""
+
+
+class AlreadyRegistered(Refused):
+    """The agent is registered on the same socket."""
+
+
+class NewConnection(NamedTuple):
+    """An agent that a daemon registers on the socket `connection`."""
+
+    agent_id: str
+    connection: str
+    capabilities: Capabilities | None = None
+    address: str = ""
+    api_key_id: int | None = None
 
 
 class OpenConnection(NamedTuple):
@@ -69,21 +89,19 @@ def claim(name: str, *, owner_id: int, rights: Rights) -> AgentSpec:
     A new agent is private and belongs to the person. Raises NameNotYours, TooManyConnectedAgents,
     and ValidationError for an invalid name.
     """
-    found = agent_id_named(name)
-    if found is None:
+    agent = agent_named(name)
+    if agent is None:
         try:
             return _made(name, owner_id=owner_id, rights=rights)
         except (IntegrityError, ValidationError):
             # Another daemon, perhaps of this person, may have taken the name at the same time.
-            found = agent_id_named(name)
-            if found is None:
+            agent = agent_named(name)
+            if agent is None:
                 raise
-    agent = Agent.objects.filter(
-        pk=found, owner_id=owner_id, kind=AgentKind.CONNECTED, is_enabled=True
-    ).first()
-    if agent is None or not rights.may_ask(agent.pk):
+    is_theirs = agent.owner_id == owner_id and agent.kind == AgentKind.CONNECTED
+    if not (is_theirs and agent.is_enabled and rights.may_ask(agent.pk)):
         raise NameNotYours(name)
-    return get_spec(agent.pk)
+    return remembered_spec(agent)
 
 
 def _made(name: str, *, owner_id: int, rights: Rights) -> AgentSpec:
@@ -137,43 +155,75 @@ def _calls_tools(capabilities: object) -> bool:
     return not isinstance(tools, dict) or tools.get("supports_tools") is not False
 
 
-def open_connection(
-    process: str,
-    agent_id: str,
-    *,
-    connection: str,
-    capabilities: Capabilities | None,
-    address: str = "",
-    api_key_id: int | None = None,
-    seconds: float = LEASE_SECONDS,
-) -> int:
-    """Record that a daemon registered an agent on a socket; return the row's key.
+def open_connections(
+    process: str, opened: Sequence[NewConnection], *, seconds: float = LEASE_SECONDS
+) -> list[int | Refused]:
+    """Record that daemons registered agents on sockets of a process, in one transaction.
 
-    Renews the process's lease once half of it has passed: its heartbeat may be late while many
-    daemons register. Raises TooManyDaemons, NameNotYours if the agent has been deleted, and
-    IntegrityError if the agent is already registered on this socket.
+    Returns the key of each row, or why there is none: TooManyDaemons, AlreadyRegistered, or
+    NameNotYours if the agent has been deleted. Renews the process's lease once half of it has
+    passed: its heartbeat may be late while many daemons register.
     """
+    results: list[int | Refused] = []
     with transaction.atomic():
-        agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id).first()
-        if agent is None:
-            raise NameNotYours(agent_id)
-        live = agent.connections.filter(process__lease_until__gt=Now())
-        if live.count() >= settings.UAMP_DAEMONS_PER_AGENT:
-            raise TooManyDaemons
-        half = Now() + timedelta(seconds=seconds / 2)
-        if not ProcessLease.objects.filter(pk=process, lease_until__gt=half).exists():
-            until = Now() + timedelta(seconds=seconds)
-            ProcessLease.objects.update_or_create(pk=process, defaults={"lease_until": until})
-        row = AgentConnection.objects.create(
-            agent=agent,
-            process_id=process,
-            connection=connection,
-            capabilities=None if capabilities is None else _plain(capabilities),
-            address=address[:45],
-            api_key_id=api_key_id,
-        )
-        _show([agent], is_connected=True)
-    return row.pk
+        agents = {agent.pk: agent for agent in _locked({new.agent_id for new in opened})}
+        _renew_half_over(process, seconds)
+        sockets, live = _registered(agents)
+        rows: list[AgentConnection] = []
+        for new in opened:
+            refused = _refusal_of(new, agents, sockets, live)
+            if refused is not None:
+                results.append(refused)
+                continue
+            sockets.add((new.connection, new.agent_id))
+            live[new.agent_id] += 1
+            results.append(len(rows))
+            rows.append(
+                AgentConnection(
+                    agent_id=new.agent_id,
+                    process_id=process,
+                    connection=new.connection,
+                    capabilities=None if new.capabilities is None else _plain(new.capabilities),
+                    address=new.address[:45],
+                    api_key_id=new.api_key_id,
+                )
+            )
+        made = AgentConnection.objects.bulk_create(rows)
+        _show([agents[pk] for pk in sorted({row.agent_id for row in rows})], is_connected=True)
+    return [made[result].pk if isinstance(result, int) else result for result in results]
+
+
+def _renew_half_over(process: str, seconds: float) -> None:
+    half = Now() + timedelta(seconds=seconds / 2)
+    if not ProcessLease.objects.filter(pk=process, lease_until__gt=half).exists():
+        until = Now() + timedelta(seconds=seconds)
+        ProcessLease.objects.update_or_create(pk=process, defaults={"lease_until": until})
+
+
+def _registered(agents: Collection[str]) -> tuple[set[tuple[str, str]], Counter[str]]:
+    """Return the sockets on which agents are registered, and how many daemons each one has."""
+    is_live = Q(process__lease_until__gt=Now())
+    rows = AgentConnection.objects.filter(agent__in=list(agents)).annotate(is_live=is_live)
+    sockets, live = set[tuple[str, str]](), Counter[str]()
+    for socket, agent_id, counts in rows.values_list("connection", "agent_id", "is_live"):
+        sockets.add((socket, agent_id))
+        live[agent_id] += counts
+    return sockets, live
+
+
+def _refusal_of(
+    new: NewConnection,
+    agents: Mapping[str, Agent],
+    sockets: Collection[tuple[str, str]],
+    live: Mapping[str, int],
+) -> Refused | None:
+    if new.agent_id not in agents:
+        return NameNotYours(new.agent_id)
+    if (new.connection, new.agent_id) in sockets:
+        return AlreadyRegistered(new.agent_id)
+    if live.get(new.agent_id, 0) >= settings.UAMP_DAEMONS_PER_AGENT:
+        return TooManyDaemons(new.agent_id)
+    return None
 
 
 def announce(key: int, capabilities: Capabilities) -> None:
@@ -239,7 +289,7 @@ def _delete_connections(rows: QuerySet[AgentConnection]) -> None:
 
 def _locked(agent_ids: Collection[str]) -> list[Agent]:
     agents = Agent.objects.select_for_update(no_key=True).filter(pk__in=agent_ids)
-    return list(agents.order_by("pk"))
+    return list(agents.order_by("pk").only(*PRESENCE_FIELDS))
 
 
 def _refresh(agents: Collection[Agent]) -> None:
@@ -258,10 +308,12 @@ def _show(agents: Collection[Agent], *, is_connected: bool) -> None:
     if not changed:
         return
     Agent.objects.filter(pk__in=[agent.pk for agent in changed]).update(is_connected=is_connected)
+    were_online = {agent.pk: agent.is_online for agent in changed}
     for agent in changed:
-        was_online, agent.is_connected = agent.is_online, is_connected
-        if agent.is_online != was_online:
-            presence_changed.send(sender=Agent, agent=agent)
+        agent.is_connected = is_connected
+    noticed = [agent for agent in changed if agent.is_online != were_online[agent.pk]]
+    if noticed:
+        presence_changed.send(sender=Agent, agents=noticed)
 
 
 def owners_of(process: str) -> dict[int, int | None]:

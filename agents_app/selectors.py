@@ -104,11 +104,20 @@ def get_agent(name: str, *, viewer: Any, is_enabled: bool = True) -> AgentSpec |
     return None if agent is None else spec_of(agent)
 
 
+def agent_named(name: str) -> Agent | None:
+    """Return the agent with a name or id, even if it is private or switched off."""
+    return _named(name).first()
+
+
 def agent_id_named(name: str) -> str | None:
-    """Return the id of the agent with a name or id, even if it is private or switched off."""
+    """Like `agent_named`, but return only the id."""
+    return _named(name).values_list("pk", flat=True).first()
+
+
+def _named(name: str) -> QuerySet[Agent]:
     rows = Agent.objects.annotate(folded_name=Lower("name"))
     named = Q(folded_name=_folded(name)) if NAME_PATTERN.fullmatch(_folded(name)) else Q(pk=name)
-    return rows.filter(named | Q(pk=name)).values_list("pk", flat=True).first()
+    return rows.filter(named | Q(pk=name))
 
 
 def agent_with_model(model: str, *, viewer: Any) -> AgentSpec | None:
@@ -237,9 +246,14 @@ def get_spec(agent_id: str) -> AgentSpec:
     if agent is None:
         _specs.pop(agent_id, None)
         raise AgentNotFoundError(agent_id)
+    return remembered_spec(agent)
+
+
+def remembered_spec(agent: Agent) -> AgentSpec:
+    """Return the spec of a row that was just read, and cache it for `get_spec`."""
     spec = spec_of(agent)
-    _specs[agent_id] = (time.monotonic() + SPEC_SECONDS, spec)
-    _ids[_folded(spec.name)] = agent_id
+    _specs[agent.pk] = (time.monotonic() + SPEC_SECONDS, spec)
+    _ids[_folded(spec.name)] = agent.pk
     return spec
 
 

@@ -14,7 +14,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from PIL import Image
 
-from agents_app.models import Agent
+from agents_app import connections
+from agents_app.models import Agent, AgentConnection
 from chat_app.contents import quota, storage
 from chat_app.log import entries
 from chat_app.members import chats
@@ -47,6 +48,16 @@ def agent(name: str = "echo", **fields: Any) -> Agent:
     """Create a public scripted agent."""
     defaults: dict[str, Any] = {"is_public": True, "options": {"script": "echo"}}
     return Agent.objects.create(name=name, **{**defaults, **fields})
+
+
+def daemon(process: str, agent_id: str, *, connection: str, **fields: Any) -> AgentConnection:
+    """Register an agent on a socket; raises connections.Refused."""
+    seconds = fields.pop("seconds", connections.LEASE_SECONDS)
+    new = connections.NewConnection(agent_id, connection, **fields)
+    (key,) = connections.open_connections(process, [new], seconds=seconds)
+    if isinstance(key, connections.Refused):
+        raise key
+    return AgentConnection.objects.get(pk=key)
 
 
 def chat(*members: User | Agent, title: str = "", kind: str = ChatKind.GROUP) -> Chat:

@@ -30,8 +30,10 @@ AGENT_ID = re.compile(r"agent_[0-9a-f]{32}")
 
 
 presence_changed = Signal()
-"""Sent when an agent (`agent`) is switched on or off, or its first daemon connects or its last one
-disconnects. The row has been saved but may not be committed yet."""
+"""Sent when agents (`agents`) are switched on or off, or their first daemon connects or their last
+one disconnects. The rows have been saved but may not be committed yet."""
+PRESENCE_FIELDS = ("name", "kind", "is_enabled", "is_connected", "retry_at")
+"""What `presence_changed` and its receivers need of an agent."""
 
 
 def new_agent_id() -> str:
@@ -300,7 +302,7 @@ class Agent(models.Model):
         if not is_new:
             self.sponsorships.exclude(user=self.owner).delete()
         if before is not None and before.is_online != self.is_online:
-            presence_changed.send(sender=Agent, agent=self)
+            presence_changed.send(sender=Agent, agents=[self])
 
     def clean(self) -> None:
         """Validate fields that depend on each other.

@@ -108,4 +108,4 @@ def answered(agent_id: str) -> None:
 def _changed(agent: Agent, *, was_online: bool) -> None:
     forget(agent)
     if agent.is_online != was_online:
-        presence_changed.send(sender=Agent, agent=agent)
+        presence_changed.send(sender=Agent, agents=[agent])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from django.conf import settings
 from agents_app import connections
 from agents_app.runtime.agent_run import AgentError, HeldElsewhere
 from sessions_app import database
+from sessions_app.connected.connection_writer import ConnectionWriter
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class ConnectedAgents:
         self.process = process
         self._daemons: dict[str, list[RegisteredAgent]] = {}
         self._changed: dict[int, RegisteredAgent] = {}
+        self._writer = ConnectionWriter(process)
 
     def __len__(self) -> int:
         return sum(len(daemons) for daemons in self._daemons.values())
@@ -47,16 +50,15 @@ class ConnectedAgents:
     # --- Registrations ---
 
     async def write(self, daemon: RegisteredAgent) -> None:
-        """Record that a daemon is connected; raises like `connections.open_connection`."""
-        daemon.row = await database.run(
-            connections.open_connection,
-            self.process,
+        """Record that a daemon is connected; raises connections.Refused."""
+        new = connections.NewConnection(
             daemon.agent_id,
             connection=daemon.link.origin,
             capabilities=daemon.capabilities,
             address=daemon.principal.address,
             api_key_id=daemon.principal.api_key_id,
         )
+        daemon.row = await self._writer.write(new)
 
     def admit(self, daemon: RegisteredAgent) -> None:
         """Let a daemon with a row answer."""
@@ -156,18 +158,20 @@ class ConnectedAgents:
         """Rewrite deleted connections; return the daemons that their agent no longer accepts."""
         if daemons:
             logger.warning("%d connections of %s are rewritten", len(daemons), self.process)
-        refused = []
         for daemon in daemons:
             self._changed.pop(daemon.row or 0, None)
-            try:
-                await self.write(daemon)
-            except (connections.NameNotYours, connections.TooManyDaemons):
+        written = await asyncio.gather(*map(self.write, daemons), return_exceptions=True)
+        refused, gone = [], []
+        for daemon, error in zip(daemons, written, strict=True):
+            if isinstance(error, connections.Refused):
                 refused.append(daemon)
-                continue
-            if daemon.is_gone:
-                await self.remove([daemon])
+            elif error is not None:
+                raise error
+            elif daemon.is_gone:
+                gone.append(daemon)
             elif daemon.answers:
                 self.changed(daemon)
+        await self.remove(gone)
         return refused
 
     async def disconnected(self) -> list[RegisteredAgent]:
@@ -189,4 +193,5 @@ class ConnectedAgents:
 
     async def close(self) -> None:
         """Delete the lease of this process, which is ending, and its connections."""
+        await self._writer.stop()
         await database.run(connections.close_process, self.process)

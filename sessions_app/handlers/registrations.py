@@ -59,9 +59,7 @@ async def register_agent(
     spec = await _claimed(name, principal)
     link = _link_of(connection)
     if link.has_agent(spec.id):
-        raise RemoteProtocolError(
-            ErrorCode.SESSION_EXISTS, "This connection has registered the agent already."
-        )
+        raise _already_registered()
     if event.client_capabilities is not None:
         await _check_capabilities(connection, principal, event.client_capabilities)
     daemon = RegisteredAgent(
@@ -126,9 +124,17 @@ async def _claimed(name: str, principal: Principal) -> AgentSpec:
         ) from None
 
 
+def _already_registered() -> RemoteProtocolError:
+    return RemoteProtocolError(
+        ErrorCode.SESSION_EXISTS, "This connection has registered the agent already."
+    )
+
+
 async def _written(daemon: RegisteredAgent) -> None:
     try:
         await registry.current().connected.write(daemon)
+    except connections.AlreadyRegistered:
+        raise _already_registered() from None
     except connections.TooManyDaemons:
         raise RemoteProtocolError(
             ErrorCode.TOO_MANY_SESSIONS, "This agent has reached its limit of daemons."

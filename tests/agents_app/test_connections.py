@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
@@ -27,9 +27,7 @@ def connected(process: str, count: int) -> list[Agent]:
         for number in range(count)
     ]
     for agent in agents:
-        connections.open_connection(
-            process, agent.pk, connection=process, capabilities=None, seconds=60
-        )
+        factories.daemon(process, agent.pk, connection=process, seconds=60)
     return agents
 
 
@@ -50,9 +48,7 @@ def test_the_connections_of_a_dead_process_are_deleted_in_parts(
     monkeypatch.setattr(connections, "DELETED_AT_ONCE", 2)
     dead, living = connected("dead", 5), connected("living", 2)
     # One of them has come back to the other process.
-    connections.open_connection(
-        "living", dead[0].pk, connection="again", capabilities=None, seconds=60
-    )
+    factories.daemon("living", dead[0].pk, connection="again", seconds=60)
     end_lease("dead")
     connections.sweep()
     assert set(AgentConnection.objects.values_list("process", flat=True)) == {"living"}
@@ -85,5 +81,51 @@ def test_a_registration_renews_a_lease_of_which_half_is_over() -> None:
     (agent,) = connected("busy", 1)
     soon = timezone.now() + timedelta(seconds=5)
     ProcessLease.objects.update(lease_until=soon)
-    connections.open_connection("busy", agent.pk, connection="other", capabilities=None, seconds=60)
+    factories.daemon("busy", agent.pk, connection="other", seconds=60)
     assert ProcessLease.objects.get().lease_until > soon
+
+
+def test_agents_that_register_together_take_as_many_queries_as_one(
+    settings: Any,
+) -> None:
+    settings.UAMP_DAEMONS_PER_AGENT = 1000
+    agents = [factories.agent(str(number), kind=AgentKind.CONNECTED) for number in range(20)]
+    connections.renew("p", seconds=60)
+    counts = []
+    for listed in (agents[:1], agents[1:]):
+        opened = [connections.NewConnection(agent.pk, "socket") for agent in listed]
+        with CaptureQueriesContext(connection) as asked:
+            keys = connections.open_connections("p", opened, seconds=60)
+        counts.append(len(asked))
+        rows = AgentConnection.objects.in_bulk([key for key in keys if isinstance(key, int)])
+        assert [rows[key].agent_id for key in keys] == [agent.pk for agent in listed]
+    assert counts[0] == counts[1]
+    assert online(agents) == 20
+
+
+def test_an_agent_that_is_refused_does_not_keep_others_from_registering(settings: Any) -> None:
+    settings.UAMP_DAEMONS_PER_AGENT = 2
+    (agent,) = connected("first", 1)
+    other = factories.agent("other", kind=AgentKind.CONNECTED)
+    wanted = [
+        (agent.pk, "first"),
+        ("agent_gone", "second"),
+        (agent.pk, "second"),
+        (agent.pk, "second"),
+        (agent.pk, "third"),
+        (other.pk, "third"),
+    ]
+    results = connections.open_connections(
+        "first", [connections.NewConnection(*one) for one in wanted]
+    )
+    assert [type(result) for result in results] == [
+        connections.AlreadyRegistered,
+        connections.NameNotYours,
+        int,
+        connections.AlreadyRegistered,
+        connections.TooManyDaemons,
+        int,
+    ]
+    assert sorted(AgentConnection.objects.values_list("agent", "connection")) == sorted(
+        [(agent.pk, "first"), (agent.pk, "second"), (other.pk, "third")]
+    )

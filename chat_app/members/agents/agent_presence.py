@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 import uamp
+from agents_app.models import Agent
 from chat_app.ids import new_event_id
 from chat_app.log import fanout
 from chat_app.log.entries import milliseconds
@@ -14,7 +16,9 @@ from chat_app.models import Participant
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from agents_app.models import Agent
+    from collections.abc import Collection
+
+    from django.db.models import QuerySet
 
 MAX_CHATS: Final = 200
 """How many chats are notified when an agent comes or goes, the most recently active first.
@@ -23,16 +27,24 @@ Pages of other chats see it when they next read the chat.
 """
 
 
-def notify_members(agent: Agent, **_kwargs: Any) -> None:
-    """Send `presence.online` or `.offline` to the chats of an agent on commit."""
+def notify_members(agents: Collection[Agent], **_kwargs: Any) -> None:
+    """Send `presence.online` or `.offline` to the chats of agents on commit."""
+    in_chats = _memberships().filter(agent=OuterRef("pk"))
+    listed = {agent.pk: agent for agent in agents}
+    members = Agent.objects.filter(Exists(in_chats), pk__in=listed).values_list("pk", flat=True)
+    for agent_id in members:
+        _notify(listed[agent_id])
+
+
+def _memberships() -> QuerySet[Participant]:
+    return Participant.objects.filter(left_at__isnull=True)
+
+
+def _notify(agent: Agent) -> None:
     event_type = ev.PresenceOnline if agent.is_online else ev.PresenceOffline
     now = milliseconds(timezone.now())
-    chats = (
-        Participant.objects.filter(agent=agent, left_at__isnull=True)
-        .order_by("-chat__latest_at")
-        .values_list("chat_id", flat=True)
-    )
-    for chat_id in chats[:MAX_CHATS]:
+    rows = _memberships().filter(agent=agent).order_by("-chat__latest_at")
+    for chat_id in rows.values_list("chat_id", flat=True)[:MAX_CHATS]:
         event = event_type(
             event_id=new_event_id(),
             timestamp=now,

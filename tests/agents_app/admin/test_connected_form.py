@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.forms.models import modelform_factory
 from django.urls import reverse
 
-from agents_app import connections, editing
+from agents_app import editing
 from agents_app.admin.agent_form import AgentForm
 from agents_app.admin.agents import DAEMONS
 from agents_app.models import Agent
@@ -88,7 +88,7 @@ def test_the_page_lists_the_daemons_of_an_agent(admin_client: Client, settings: 
     assert "Not connected." in admin_client.get(address).content.decode()
     capabilities = Capabilities(id="<model>", provider="uap")
     for number in range(DAEMONS + 1):
-        connections.open_connection(
+        factories.daemon(
             f"process-{number}", agent.pk, connection=f"c{number}", capabilities=capabilities
         )
     agent.connections.filter(process="process-0").update(answers=3)

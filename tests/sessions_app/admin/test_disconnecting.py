@@ -48,7 +48,7 @@ def token() -> ApiKey:
 
 def daemon(key: ApiKey, number: int = 1) -> AgentConnection:
     """Return a connection of the agent that a token is for."""
-    pk = connections.open_connection(
+    return factories.daemon(
         f"web-{number}",
         (key.agents or [])[0],
         connection=f"c{number}",
@@ -56,7 +56,6 @@ def daemon(key: ApiKey, number: int = 1) -> AgentConnection:
         address="203.0.113.7",
         api_key_id=key.pk,
     )
-    return AgentConnection.objects.get(pk=pk)
 
 
 def test_the_list_says_who_is_connected_from_where_with_which_token() -> None:
