@@ -249,6 +249,7 @@ class HttpStream(asyncio.Protocol):
             f"Content-Type: application/json\r\nContent-Length: {len(encoded)}\r\n\r\n"
         )
         self._request = head.encode() + encoded
+        self._path = order.path
         self._first = order.first.encode()
         self._answer = bytearray()
         self._asked_at = 0.0
@@ -262,7 +263,11 @@ class HttpStream(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail the current turn."""
         if not self.stopped.done():
-            self.stopped.set_exception(ConnectionError(f"the server closed: {exc}"))
+            self.stopped.set_exception(
+                ConnectionError(
+                    f"the server of {self._path} closed after {len(self._answer)} bytes: {exc}"
+                )
+            )
             self.stopped.exception()
 
     def data_received(self, data: bytes) -> None:
