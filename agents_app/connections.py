@@ -138,9 +138,14 @@ def renew(process: str, *, seconds: float = LEASE_SECONDS) -> None:
             ProcessLease.objects.create(pk=process, lease_until=until)
 
 
+def dead() -> QuerySet[ProcessLease]:
+    """Return the leases that have expired."""
+    return ProcessLease.objects.filter(lease_until__lte=Now())
+
+
 def dead_processes() -> list[str]:
     """Return the processes whose lease has expired."""
-    return list(ProcessLease.objects.filter(lease_until__lte=Now()).values_list("pk", flat=True))
+    return list(dead().values_list("pk", flat=True))
 
 
 def refuses_tools(agent_id: str) -> bool:

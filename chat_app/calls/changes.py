@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
+    from django.db.models import QuerySet
+
     from chat_app.calls.change import Act, Acted
 
 SWEEP_MOST: Final = 100
@@ -168,6 +170,11 @@ def renew_participants(session_ids: Collection[str], *, now: datetime) -> None:
         VoiceCallMember.objects.filter(pk__in=seen).update(seen_at=now)
 
 
+def running_calls() -> QuerySet[VoiceCall]:
+    """Return the calls that have not ended."""
+    return VoiceCall.objects.filter(ended_at__isnull=True)
+
+
 def sweep_calls(now: datetime) -> int:
     """End overdue ringing, and drop participants whose connection is lost.
 
@@ -177,7 +184,7 @@ def sweep_calls(now: datetime) -> int:
     members = VoiceCallMember.objects.filter(call=OuterRef("pk"))
     joined = members.filter(state=CallMemberState.JOINED)
     over = members.filter(state=CallMemberState.RINGING, rings_until__lte=now)
-    due = VoiceCall.objects.filter(ended_at__isnull=True).filter(
+    due = running_calls().filter(
         Exists(over) | Exists(joined.filter(seen_at__lt=lost)) | ~Exists(joined)
     )
     changed = 0

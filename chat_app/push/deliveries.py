@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
+
     from chat_app.models import PersonSettings
 
 logger = logging.getLogger(__name__)
@@ -69,9 +72,16 @@ class PushClaim:
     headers: Mapping[str, str] = field(repr=False)
 
 
+def unnotified(now: datetime | Now) -> QuerySet[PushDelivery]:
+    """Return deliveries that are due and that no worker has recently been notified of."""
+    return PushDelivery.objects.filter(
+        finished_at__isnull=True, due_at__lte=now, notify_at__lte=now
+    )
+
+
 def take_due(now: datetime) -> list[int]:
     """Return due deliveries that no worker has recently been notified of."""
-    due = PushDelivery.objects.filter(finished_at__isnull=True, due_at__lte=now, notify_at__lte=now)
+    due = unnotified(now)
     found = list(due.order_by("due_at").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
     # The condition is repeated so that only one of the processes that found the row notifies.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Count
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
+
 LOOKS_BACK_SECONDS: Final = 60
 MESSAGES_AT_ONCE: Final = 500
 WAIT_SECONDS: Final = 20
@@ -39,10 +42,8 @@ PER_MINUTE: Final = 30
 
 def queue_news(now: datetime) -> int:
     """Queue the deliveries of new messages; return how many."""
-    if not PushSubscription.objects.exists():
-        return 0
     since = now - timedelta(seconds=LOOKS_BACK_SECONDS)
-    members = _members(since)
+    members = _members(now)
     messages = _messages(members, since)
     if not messages:
         return 0
@@ -51,17 +52,22 @@ def queue_news(now: datetime) -> int:
     return len(found)
 
 
-def _members(since: datetime) -> dict[str, list[Participant]]:
-    """Return the members with subscriptions of the chats that were written to, by chat."""
-    rows = Participant.objects.filter(
+def notified(now: datetime | Now) -> QuerySet[Participant]:
+    """Return the members with subscriptions of the chats that were recently written to."""
+    since: Any = now - timedelta(seconds=LOOKS_BACK_SECONDS)
+    return Participant.objects.filter(
         user__in=PushSubscription.objects.values("user"),
         user__is_active=True,
         left_at__isnull=True,
         muted_at__isnull=True,
         chat__latest_at__gte=since,
     )
+
+
+def _members(now: datetime) -> dict[str, list[Participant]]:
+    """Return the members of `notified` that want notifications, by chat."""
     members = defaultdict(list)
-    for row in rows:
+    for row in notified(now):
         if row.notifications != NotificationLevel.NONE:
             members[row.chat_id].append(row)
     return members

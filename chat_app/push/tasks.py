@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import shared_task
 from django.utils import timezone
 
 from chat_app.push import deliveries
-from chat_app.push.news import queue_news
+from chat_app.push.news import notified, queue_news
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
 logger = logging.getLogger(__name__)
+
+
+def due(now: datetime | Now) -> list[QuerySet[Any]]:
+    """Return the rows for which `send_news` has something to do."""
+    return [notified(now), deliveries.unnotified(now)]
 
 
 def send_news() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agents_app import selectors as agents
@@ -39,6 +40,10 @@ from uamp.amounts import shown_amount
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
     from agents_app.selectors import AgentSpec
     from payments_app.services import HoldOutcome
@@ -325,10 +330,19 @@ def decided(pks: Sequence[int]) -> list[PaymentRequest]:
     return list(PaymentRequest.objects.filter(pk__in=pks).exclude(status=PaymentState.WAITING))
 
 
+def overdue(now: datetime | Now) -> QuerySet[PaymentRequest]:
+    """Return the open requests to end: those past their deadline, or whose response has ended."""
+    return _waiting().filter(Q(deadline__lt=now) | Q(response__finished_at__isnull=False))
+
+
+def _waiting() -> QuerySet[PaymentRequest]:
+    return PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
+
+
 def expire() -> list[PaymentRequest]:
     """End overdue requests and return them; withdraw those whose response has ended."""
     now = timezone.now()
-    waiting = PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
+    waiting = _waiting()
     found = list(
         waiting.order_by("deadline").values_list("pk", "deadline", "response__finished_at")
     )

@@ -7,43 +7,53 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.conf import settings
 from django.utils import timezone
 
+from agents_app import connections
 from agents_app.remote.probes import probe_due
-from chat_app.calls.changes import renew_participants, sweep_calls
+from chat_app.calls.changes import renew_participants, running_calls, sweep_calls
 from chat_app.digests.tasks import look_for_unread
 from chat_app.log.checkpoints import BATCH, sign_heads
 from chat_app.log_tree.growth import BATCH as TREE_BATCH
 from chat_app.log_tree.growth import grow
 from chat_app.log_tree.submission import submissions_due, submit, take_answer
-from chat_app.push.tasks import send_news
+from chat_app.push import tasks as pushes
 from chat_app.search import index
 from payments_app import services as ledger_services
 from sessions_app import database
+from sessions_app.billing import requests
 from sessions_app.connection.client_connection import CLOSE_SILENT
 from sessions_app.models import ProcessKind
 from sessions_app.process import beats, recovery, retention
+from sessions_app.process.due_work import DueWork
+from sessions_app.queue import rows
 from sessions_app.reporting.hours import count_hours
 from sessions_app.store import leases, responses
-from sessions_app.tools.tasks import requeue_lost_calls
+from sessions_app.tools import calls
+from sessions_app.tools.tasks import requeue_lost_calls, silent_calls
+from sessions_app.webhooks import tasks as webhooks
 from sessions_app.webhooks.tasks import look_at_chats, send_changes
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
     from chat_app.log_tree.submission import Submission
     from sessions_app.connected.agent_socket import AgentSocket, RegisteredAgent
+    from sessions_app.process.due_work import DueRows
     from sessions_app.process.registry import Process
 
 logger = logging.getLogger(__name__)
 
 READ_ROWS_SECONDS: Final = 1.0
 # With a lease of 3.8 s (agents_app.connections), a death is noticed within five seconds.
-DEATHS_SECONDS: Final = 0.7
+LOOK_SECONDS: Final = 0.7
 POLL_LOGS_SECONDS: Final = 2.0
 COUNT_ANSWERS_SECONDS: Final = 0.5
 NOT_YOURS: Final = "The agent is no longer yours, or is switched off."
@@ -76,11 +86,15 @@ RETENTION_BATCHES: Final = 20
 
 
 class PeriodicJob(NamedTuple):
-    """Work that a process repeats, pausing for `seconds` after each round."""
+    """Work that a process repeats, pausing for `seconds` after each round.
+
+    With `due`, a round waits until one of its queries has rows (`due_work`).
+    """
 
     name: str
     seconds: float
     run: Callable[[], Awaitable[None]]
+    due: DueRows | None = None
 
 
 _others: Final[list[PeriodicJob]] = []
@@ -94,8 +108,30 @@ def also_run(job: PeriodicJob) -> None:
 
 def start(process: Process) -> None:
     """Start the periodic jobs of a process."""
-    for job in jobs(process):
+    for job in with_look(jobs(process)):
         process.spawn(_repeat(job), name=job.name)
+
+
+def with_look(listed: Sequence[PeriodicJob]) -> list[PeriodicJob]:
+    """Return jobs that wait until they have something to do, and the job that looks for it."""
+    wakes = {job.name: asyncio.Event() for job in listed if job.due is not None}
+    work = DueWork({job.name: job.due for job in listed if job.due is not None})
+
+    async def look() -> None:
+        for name in await database.run(work.jobs):
+            wakes[name].set()
+
+    waiting = [_waiting(job, wakes[job.name]) if job.due else job for job in listed]
+    return [*waiting, PeriodicJob("look for work", LOOK_SECONDS, look)]
+
+
+def _waiting(job: PeriodicJob, wake: asyncio.Event) -> PeriodicJob:
+    async def run() -> None:
+        await wake.wait()
+        wake.clear()
+        await job.run()
+
+    return job._replace(run=run)
 
 
 def jobs(process: Process) -> list[PeriodicJob]:
@@ -131,7 +167,7 @@ def jobs(process: Process) -> list[PeriodicJob]:
         await process.followers.touch_sessions()
         await database.run(responses.forget_old_checkpoints)
 
-    async def calls() -> None:
+    async def voice_calls() -> None:
         held = [session_id for follower in followers for session_id in follower.session_ids]
         now = timezone.now()
         await database.run(renew_participants, held, now=now)
@@ -148,18 +184,18 @@ def jobs(process: Process) -> list[PeriodicJob]:
         PeriodicJob("read rows", READ_ROWS_SECONDS, runs.read_rows),
         PeriodicJob("poll logs", POLL_LOGS_SECONDS, followers.poll_logs),
         PeriodicJob("check watches", settings.UAMP_WATCH_SECONDS, followers.check_watches),
-        PeriodicJob("sweep responses", settings.UAMP_SWEEP_SECONDS, sweep),
-        PeriodicJob("take over from dead processes", DEATHS_SECONDS, take_over_dead),
+        PeriodicJob("sweep responses", settings.UAMP_SWEEP_SECONDS, sweep, _to_sweep),
+        PeriodicJob("take over from dead processes", 0, take_over_dead, _dead_processes),
         PeriodicJob("sweep the ledger", LEDGER_SECONDS, ledger),
         PeriodicJob("renew presence", PRESENCE_SECONDS, followers.renew_presence),
         PeriodicJob("check principals", PRINCIPALS_SECONDS, principals),
         PeriodicJob("touch sessions", TOUCH_SECONDS, touch),
         PeriodicJob("join the group of processes", REJOIN_SECONDS, process.signals.join),
-        PeriodicJob("renew and sweep calls", CALLS_SECONDS, calls),
-        PeriodicJob("start queued turns", QUEUE_SECONDS, process.start_queued),
-        PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes),
+        PeriodicJob("renew and sweep calls", CALLS_SECONDS, voice_calls, _running_calls),
+        PeriodicJob("start queued turns", QUEUE_SECONDS, process.start_queued, _queued_turns),
+        PeriodicJob("send webhooks", WEBHOOKS_SECONDS, send_changes, webhooks.due),
         PeriodicJob("find missed webhooks", MISSED_WEBHOOKS_SECONDS, look_at_chats),
-        PeriodicJob("send notifications", PUSH_SECONDS, send_pushes),
+        PeriodicJob("send notifications", PUSH_SECONDS, send_pushes, pushes.due),
         PeriodicJob("mail unread messages", MAIL_SECONDS, mail_unread),
         PeriodicJob("delete old rows", RETENTION_SECONDS, delete_old_rows),
         PeriodicJob("index messages", INDEX_SECONDS, index_messages),
@@ -170,6 +206,22 @@ def jobs(process: Process) -> list[PeriodicJob]:
         *_jobs_of_agents(process),
         *_others,
     ]
+
+
+def _to_sweep(now: Now) -> list[QuerySet[Any]]:
+    return [calls.late(now), requests.overdue(now), leases.orphans(now), silent_calls(now)]
+
+
+def _dead_processes(_: Now) -> list[QuerySet[Any]]:
+    return [connections.dead()]
+
+
+def _running_calls(_: Now) -> list[QuerySet[Any]]:
+    return [running_calls()]
+
+
+def _queued_turns(now: Now) -> list[QuerySet[Any]]:
+    return [rows.due(now)]
 
 
 def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
@@ -211,7 +263,7 @@ async def delete_old_rows() -> None:
 
 async def send_pushes() -> None:
     """Queue notifications for browsers, and have workers send them (chat_app.push)."""
-    await database.run(send_news)
+    await database.run(pushes.send_news)
 
 
 async def mail_unread() -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
     from agents_app.rest.rights import Rights
     from sessions_app.access.principal import Principal
@@ -274,12 +275,17 @@ def ordered_elsewhere(chat_id: str, pk: int, message_id: str, seq: int) -> None:
 
 def due_chats(now: datetime) -> list[str]:
     """Return the chats with a message that may be sent now."""
+    return list(due(now).values_list("chat_id", flat=True).distinct()[:CHATS_AT_ONCE])
+
+
+def due(now: datetime | Now) -> QuerySet[QueuedTurn]:
+    """Return the messages that may be sent now, or after others of their chat."""
     rows = QueuedTurn.objects.filter(
         Q(waits=False) | ~Exists(_answers(OuterRef("chat_id"))),
         due_at__lte=now,
         chat__home__isnull=True,
-    ).exclude(status=QueuedTurnState.FAILED)
-    return list(rows.values_list("chat_id", flat=True).distinct()[:CHATS_AT_ONCE])
+    )
+    return rows.exclude(status=QueuedTurnState.FAILED)
 
 
 def claim(chat_id: str, now: datetime) -> QueuedTurn | None:

@@ -21,6 +21,10 @@ from uamp import ResponseState, ResponseTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
 
 def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
@@ -95,6 +99,12 @@ def claim_given(process: str, response_ids: Collection[str] | None = None) -> li
     return claimed
 
 
+def orphans(now: datetime | Now) -> QuerySet[Response]:
+    """Return the responses with an expired lease that were running or whose wait is over."""
+    late = Response.objects.filter(finished_at__isnull=True, lease_until__lt=now)
+    return late.exclude(parked_responses())
+
+
 def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) -> list[Response]:
     """Claim responses with an expired lease that were running or whose wait is over.
 
@@ -103,15 +113,10 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
     or its session is deleted. Responses `running` in this process are never claimed.
     """
     now = timezone.now()
-    orphans = list(
-        Response.objects.filter(finished_at__isnull=True, lease_until__lt=now)
-        .exclude(parked_responses())
-        .exclude(pk__in=list(running))
-        .order_by("lease_until")[:limit]
-    )
+    others = orphans(now).exclude(pk__in=list(running)).order_by("lease_until")[:limit]
     until = now + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
     claimed = []
-    for row in orphans:
+    for row in list(others):
         # The fence in the condition ensures that exactly one process wins.
         free = Response.objects.filter(
             pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now

@@ -13,10 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 import msgspec
-import psycopg
 from django.db import connection
 
-from sessions_app.store import lock_wait
+from sessions_app.store import lock_wait, prepared
 from sessions_app.store.rows import (
     BEGINS,
     ENDS,
@@ -263,12 +262,4 @@ def _run(statement: LiteralString, **rows: list[dict[str, Any]]) -> list[tuple[A
         name: msgspec.json.encode(value).decode() for name, value in rows.items()
     }
     parameters["lock_wait"] = lock_wait.limit()
-    connection.ensure_connection()
-    raw = connection.connection
-    with connection.wrap_database_errors:
-        # Django disables prepared statements on its connections, and the pool may share this one.
-        raw.prepare_threshold = 0
-        try:
-            return psycopg.Cursor(raw).execute(statement, parameters).fetchall()
-        finally:
-            raw.prepare_threshold = None
+    return prepared.rows(connection, statement, parameters)

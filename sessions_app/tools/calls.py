@@ -7,7 +7,7 @@ a worker, or for another agent.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from django.conf import settings
@@ -29,6 +29,9 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
     from sessions_app.records import OpenSession
 
@@ -155,34 +158,39 @@ def _agents_at_work(call_pks: Sequence[int]) -> set[int]:
     }
 
 
+_UNANSWERED: Final = {
+    ToolCallState.ASKING: "The call was not allowed in time.",
+    ToolCallState.WAITING: "The tool did not answer in time.",
+    ToolCallState.QUEUED: "The tool did not answer in time.",
+}
+
+
+def late(now: datetime | Now) -> QuerySet[ToolCall]:
+    """Return the open calls whose deadline has passed."""
+    # Another agent has its own time limit, and may have to wait for a person.
+    at_work = Session.objects.filter(
+        parent_call=OuterRef("pk"), responses__finished_at__isnull=True
+    )
+    rows = ToolCall.objects.filter(
+        status__in=_UNANSWERED, finished_at__isnull=True, deadline__lt=now
+    )
+    return rows.exclude(Q(kind=ToolCallKind.AGENT) & Exists(at_work))
+
+
 def expire_calls() -> list[ToolCall]:
     """End the calls whose deadline has passed; return them as they were before.
 
     Calls answered at the last moment are not affected.
     """
     now = timezone.now()
-    unanswered = {
-        ToolCallState.ASKING: "The call was not allowed in time.",
-        ToolCallState.WAITING: "The tool did not answer in time.",
-        ToolCallState.QUEUED: "The tool did not answer in time.",
-    }
-    # Another agent has its own time limit, and may have to wait for a person.
-    at_work = Session.objects.filter(
-        parent_call=OuterRef("pk"), responses__finished_at__isnull=True
-    )
-    late = list(
-        ToolCall.objects.filter(
-            status__in=unanswered, finished_at__isnull=True, deadline__lt=now
-        ).exclude(Q(kind=ToolCallKind.AGENT) & Exists(at_work))
-    )
     ended = []
-    for row in late:
+    for row in list(late(now)):
         status = ToolCallState(row.status)
         if move(
             ToolCall.objects.filter(pk=row.pk, status=status, deadline=row.deadline),
             ToolCallTrigger.FAIL,
             is_error=True,
-            result=unanswered[status],
+            result=_UNANSWERED[status],
             cause="not approved in time" if status == ToolCallState.ASKING else "timed out",
             finished_at=now,
             decided_at=now if status == ToolCallState.ASKING else row.decided_at,

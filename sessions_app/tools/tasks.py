@@ -36,8 +36,11 @@ from uamp.storable_text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from celery import Task
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
     from agents_app.tools.registry import ServerTool
 
@@ -78,6 +81,16 @@ def _notify(pks: Iterable[int]) -> None:
             return
 
 
+def silent_calls(now: datetime | Now) -> QuerySet[ToolCall]:
+    """Return the calls that lost their message or worker."""
+    sent: Any = now - timedelta(seconds=LOST_SECONDS)
+    is_silent = Q(status=ToolCallState.RUNNING, lease_until__lt=now) | (
+        Q(status=ToolCallState.QUEUED, created_at__lt=sent)
+        & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
+    )
+    return ToolCall.objects.filter(is_silent, kind=ToolCallKind.LONG, finished_at__isnull=True)
+
+
 def requeue_lost_calls() -> list[int]:
     """Resend the messages of calls that lost their message or worker; return their rows.
 
@@ -85,11 +98,7 @@ def requeue_lost_calls() -> list[int]:
     a future `lease_until` was sent a message within NOTIFY_SECONDS.
     """
     now = timezone.now()
-    is_silent = Q(status=ToolCallState.RUNNING, lease_until__lt=now) | (
-        Q(status=ToolCallState.QUEUED, created_at__lt=now - timedelta(seconds=LOST_SECONDS))
-        & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
-    )
-    silent = ToolCall.objects.filter(is_silent, kind=ToolCallKind.LONG, finished_at__isnull=True)
+    silent = silent_calls(now)
     found = silent.order_by("id").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
     # The condition is repeated so that only one of the processes that found the row sends a
     # message.

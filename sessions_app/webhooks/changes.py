@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
 logger = logging.getLogger(__name__)
 
@@ -86,18 +87,21 @@ async def queue_changes() -> None:
             await database.run(queue, change, body.decode())
 
 
+def due(now: datetime | Now) -> QuerySet[Webhook]:
+    """Return the webhooks whose response may have changed state."""
+    return Webhook.objects.filter(response__isnull=False, look_at__lte=now)
+
+
 def find_changes() -> list[DueState]:
     """Return webhooks whose response has changed state since the last delivery.
 
     At most AT_ONCE in total, and OF_ONE per person.
     """
     now = timezone.now()
-    due = Webhook.objects.filter(response__isnull=False, look_at__lte=now)
-    if not due.exists():
-        # Every process checks once a second.
+    if not due(now).exists():
         return []
     place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
-    first = _changed(due).annotate(place=place)
+    first = _changed(due(now)).annotate(place=place)
     found = (
         first.filter(place__lte=OF_ONE).order_by("place", "look_at").values_list("pk", flat=True)
     )

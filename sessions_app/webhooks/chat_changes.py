@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.db.models import F, Window
@@ -28,8 +28,10 @@ from sessions_app.webhooks.payment_events import log_types, with_payments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
 LOOKS_BACK_SECONDS: Final = 30
 """How far back to look for chats that were written to, allowing for slow writes."""
@@ -72,16 +74,19 @@ async def queue_entries() -> None:
             await database.run(queue, due, until=due.until, count=len(due.entries))
 
 
+def due(now: datetime | Now) -> QuerySet[Webhook]:
+    """Return the webhooks whose chat may have new entries."""
+    return Webhook.objects.filter(chat__isnull=False, look_at__lte=now)
+
+
 def find_entries() -> list[DueEntries]:
     """Return entries to queue, for at most AT_ONCE webhooks and OF_ONE per person."""
     wake()
     now = timezone.now()
-    due = Webhook.objects.filter(chat__isnull=False, look_at__lte=now)
-    if not due.exists():
-        # Every process checks once a second.
+    if not due(now).exists():
         return []
     place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
-    first = due.annotate(place=place).filter(place__lte=OF_ONE).order_by("place", "look_at")
+    first = due(now).annotate(place=place).filter(place__lte=OF_ONE).order_by("place", "look_at")
     chosen = Webhook.objects.filter(pk__in=list(first.values_list("pk", flat=True)[:AT_ONCE]))
     rows = list(chosen.select_related("user").order_by("look_at"))
     heads = chat_heads(row.chat_id for row in rows if row.chat_id is not None)
@@ -134,22 +139,30 @@ def queue(due: DueEntries, *, until: int, count: int) -> bool:
 
 def wake() -> int:
     """Make webhooks due whose chats were recently written to; return how many."""
-    since = timezone.now() - timedelta(seconds=LOOKS_BACK_SECONDS)
-    return _wake(Webhook.objects.filter(chat__in=changed_since(since)))
+    return _wake(asleep(timezone.now()))
+
+
+def asleep(now: datetime | Now) -> QuerySet[Webhook]:
+    """Return the webhooks to wake: those whose chats were recently written to."""
+    since: Any = now - timedelta(seconds=LOOKS_BACK_SECONDS)
+    return _behind(Webhook.objects.filter(chat__in=changed_since(since)))
 
 
 def wake_all() -> int:
     """Make all webhooks due that are behind, whenever their chats were written to."""
-    return _wake(Webhook.objects.all())
+    return _wake(_behind(Webhook.objects.all()))
 
 
-def _wake(webhooks: QuerySet[Webhook]) -> int:
-    behind = webhooks.filter(
+def _behind(webhooks: QuerySet[Webhook]) -> QuerySet[Webhook]:
+    return webhooks.filter(
         chat__isnull=False,
         disabled_at__isnull=True,
         look_at__isnull=True,
         chat__last_seq__gt=F("queued_seq"),
     )
+
+
+def _wake(behind: QuerySet[Webhook]) -> int:
     found = list(behind.values_list("pk", flat=True)[:WOKEN_AT_ONCE])
     if not found:
         return 0

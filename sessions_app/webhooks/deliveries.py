@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
 logger = logging.getLogger(__name__)
 
@@ -260,6 +261,13 @@ def disable(webhook: int, reason: str) -> None:
     logger.warning("webhook %s was disabled: %s", webhook, reason)
 
 
+def unnotified(now: datetime | Now) -> QuerySet[WebhookDelivery]:
+    """Return deliveries that are due and that no worker has recently been notified of."""
+    return WebhookDelivery.objects.filter(
+        finished_at__isnull=True, due_at__lte=now, notify_at__lte=now
+    )
+
+
 def take_due() -> list[int]:
     """Return due deliveries that no worker has recently been notified of.
 
@@ -267,8 +275,7 @@ def take_due() -> list[int]:
     respond come last.
     """
     now = timezone.now()
-    if not WebhookDelivery.objects.filter(finished_at__isnull=True, due_at__lte=now).exists():
-        # Every process checks once a second.
+    if not unnotified(now).exists():
         return []
     due = _due(now).filter(notify_at__lte=now)
     place = Window(RowNumber(), partition_by="webhook__counted_as", order_by="due_at")

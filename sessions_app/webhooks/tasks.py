@@ -8,15 +8,29 @@ from typing import TYPE_CHECKING, Any
 from celery import shared_task
 
 from sessions_app import database
-from sessions_app.webhooks import deliveries
+from sessions_app.webhooks import changes, chat_changes, deliveries
 from sessions_app.webhooks.changes import queue_changes
 from sessions_app.webhooks.chat_changes import queue_entries, wake_all
 from telemetry import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+    from django.db.models.functions import Now
 
 logger = logging.getLogger(__name__)
+
+
+def due(now: datetime | Now) -> list[QuerySet[Any]]:
+    """Return the rows for which `send_changes` has something to do."""
+    return [
+        changes.due(now),
+        chat_changes.due(now),
+        chat_changes.asleep(now),
+        deliveries.unnotified(now),
+    ]
 
 
 async def send_changes() -> None:
