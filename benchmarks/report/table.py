@@ -54,18 +54,30 @@ def _both(what: str, command: str, name: str, limit: float, unit: str = "x") -> 
 
 
 AIMS: Final = (
-    *_both("stored turn at 32 sockets / reference", "turns", "turn.{}.32.reference", 1.3),
+    Aim(
+        what="stored turn at 32 sockets / reference, SQLite",
+        command="turns",
+        name="turn.sqlite.32.reference",
+        limit=1.6,
+    ),
+    Aim(
+        what="stored turn at 32 sockets / reference, PostgreSQL",
+        command="turns",
+        name="turn.postgresql.32.reference",
+        limit=1.9,
+    ),
+    *_both("stored turn at 1 socket / reference", "turns", "turn.{}.1.reference", 3.0),
     *_both(
-        "streamed completion, 16 streams / reference",
+        "streamed completion, 16 streams / turn",
         "completions",
-        "completions.{}.16.reference.cpu",
-        0.5,
+        "completions.{}.16.websocket.cpu",
+        1.5,
     ),
     *_both(
-        "first delta of it, 1 stream / reference",
+        "streamed completion, 16 streams / LiteLLM",
         "completions",
-        "completions.{}.1.reference.first_p50",
-        0.5,
+        "completions.{}.16.litellm.cpu",
+        0.25,
     ),
     Aim(
         what="turn with a model, 16 streams / 016dea2",
@@ -86,7 +98,7 @@ AIMS: Final = (
         limit=3.0,
         unit="ms",
     ),
-    *_both("paid turn at 32 sockets / free", "paid", "paid.{}.32", 1.3),
+    *_both("paid turn at 32 sockets / free", "paid", "paid.{}.32", 1.5),
     Aim(
         what="delta to 100 members, one process",
         command="fanout",
@@ -108,6 +120,7 @@ AIMS: Final = (
         limit=1.8,
         at_least=True,
     ),
+    *_both("a process without work, a second", "idle", "idle.{}.cpu", 2.0, "ms"),
     Aim(
         what="memory, growth in the last half of the turns",
         command="memory",
