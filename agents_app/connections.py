@@ -22,7 +22,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents_app.models import Agent, AgentConnection, AgentKind, ProcessLease
-from agents_app.models.agents import PRESENCE_FIELDS, presence_changed
+from agents_app.models.agents import presence_changed
 from agents_app.selectors import AgentSpec, agent_named, get_spec, remembered_spec
 
 if TYPE_CHECKING:
@@ -39,15 +39,17 @@ MAKE = "agents:write"
 """The scope that is also needed to register an unused name."""
 LEASE_SECONDS: Final = 3.8
 """How long a process counts as alive after it last renewed its lease."""
+PRESENCE_FIELDS: Final = ("name", "kind", "is_enabled", "is_connected", "retry_at")
+"""What `presence_changed` and its receivers need of an agent."""
 DELETED_AT_ONCE: Final = 200
 """Connections deleted per transaction, which locks their agents against new registrations."""
 
 
-class Refused(Exception):
+class CannotRegister(Exception):
     """A daemon cannot be registered."""
 
 
-class NameNotYours(Refused):
+class NameNotYours(CannotRegister):
     """The name belongs to another agent or person, or the credential does not cover it."""
 
 
@@ -55,11 +57,11 @@ class TooManyConnectedAgents(Exception):
     """The person already has UAMP_CONNECTED_AGENTS connected agents."""
 
 
-class TooManyDaemons(Refused):
+class TooManyDaemons(CannotRegister):
     """The agent already has UAMP_DAEMONS_PER_AGENT daemons."""
 
 
-class AlreadyRegistered(Refused):
+class AlreadyRegistered(CannotRegister):
     """The agent is registered on the same socket."""
 
 
@@ -162,14 +164,14 @@ def _calls_tools(capabilities: object) -> bool:
 
 def open_connections(
     process: str, opened: Sequence[NewConnection], *, seconds: float = LEASE_SECONDS
-) -> list[int | Refused]:
+) -> list[int | CannotRegister]:
     """Record that daemons registered agents on sockets of a process, in one transaction.
 
     Returns the key of each row, or why there is none: TooManyDaemons, AlreadyRegistered, or
     NameNotYours if the agent has been deleted. Renews the process's lease once half of it has
     passed: its heartbeat may be late while many daemons register.
     """
-    results: list[int | Refused] = []
+    results: list[int | CannotRegister] = []
     with transaction.atomic():
         agents = {agent.pk: agent for agent in _locked({new.agent_id for new in opened})}
         _renew_half_over(process, seconds)
@@ -221,7 +223,7 @@ def _refusal_of(
     agents: Mapping[str, Agent],
     sockets: Collection[tuple[str, str]],
     live: Mapping[str, int],
-) -> Refused | None:
+) -> CannotRegister | None:
     if new.agent_id not in agents:
         return NameNotYours(new.agent_id)
     if (new.connection, new.agent_id) in sockets:

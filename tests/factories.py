@@ -51,11 +51,11 @@ def agent(name: str = "echo", **fields: Any) -> Agent:
 
 
 def daemon(process: str, agent_id: str, *, connection: str, **fields: Any) -> AgentConnection:
-    """Register an agent on a socket; raises connections.Refused."""
+    """Register an agent on a socket; raises connections.CannotRegister."""
     seconds = fields.pop("seconds", connections.LEASE_SECONDS)
     new = connections.NewConnection(agent_id, connection, **fields)
     (key,) = connections.open_connections(process, [new], seconds=seconds)
-    if isinstance(key, connections.Refused):
+    if isinstance(key, connections.CannotRegister):
         raise key
     return AgentConnection.objects.get(pk=key)
 

@@ -32,8 +32,6 @@ AGENT_ID = re.compile(r"agent_[0-9a-f]{32}")
 presence_changed = Signal()
 """Sent when agents (`agents`) are switched on or off, or their first daemon connects or their last
 one disconnects. The rows have been saved but may not be committed yet."""
-PRESENCE_FIELDS = ("name", "kind", "is_enabled", "is_connected", "retry_at")
-"""What `presence_changed` and its receivers need of an agent."""
 
 
 def new_agent_id() -> str:

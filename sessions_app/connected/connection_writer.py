@@ -21,7 +21,7 @@ WRITTEN_AT_ONCE: Final = 64
 """A transaction locks the agents of its connections."""
 
 
-class _Waiting(NamedTuple):
+class _Unwritten(NamedTuple):
     new: NewConnection
     key: asyncio.Future[int]
 
@@ -31,15 +31,15 @@ class ConnectionWriter:
 
     def __init__(self, process: str) -> None:
         self._process = process
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_Unwritten] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def write(self, new: NewConnection) -> int:
-        """Return the key of the new row; raises connections.Refused.
+        """Return the key of the new row; raises connections.CannotRegister.
 
         If the caller is cancelled, the row is deleted.
         """
-        waiting = _Waiting(new, asyncio.get_running_loop().create_future())
+        waiting = _Unwritten(new, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write(), name="connections of daemons")
@@ -59,7 +59,7 @@ class ConnectionWriter:
         finally:
             self._writing = None
 
-    async def _write_together(self, written: list[_Waiting]) -> None:
+    async def _write_together(self, written: list[_Unwritten]) -> None:
         opened = [waiting.new for waiting in written]
         try:
             results = await database.run(connections.open_connections, self._process, opened)

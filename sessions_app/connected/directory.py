@@ -50,7 +50,7 @@ class ConnectedAgents:
     # --- Registrations ---
 
     async def write(self, daemon: RegisteredAgent) -> None:
-        """Record that a daemon is connected; raises connections.Refused."""
+        """Record that a daemon is connected; raises connections.CannotRegister."""
         new = connections.NewConnection(
             daemon.agent_id,
             connection=daemon.link.origin,
@@ -163,7 +163,7 @@ class ConnectedAgents:
         written = await asyncio.gather(*map(self.write, daemons), return_exceptions=True)
         refused, gone = [], []
         for daemon, error in zip(daemons, written, strict=True):
-            if isinstance(error, connections.Refused):
+            if isinstance(error, connections.CannotRegister):
                 refused.append(daemon)
             elif error is not None:
                 raise error

@@ -27,7 +27,9 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     write = connections.open_connections
 
-    def noted(process: str, opened: Sequence[NewConnection]) -> list[int | connections.Refused]:
+    def noted(
+        process: str, opened: Sequence[NewConnection]
+    ) -> list[int | connections.CannotRegister]:
         sizes.append(len(opened))
         return write(process, opened)
 
