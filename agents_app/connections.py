@@ -40,7 +40,7 @@ MAKE = "agents:write"
 LEASE_SECONDS: Final = 3.8
 """How long a process counts as alive after it last renewed its lease."""
 PRESENCE_FIELDS: Final = ("name", "kind", "is_enabled", "is_connected", "retry_at")
-"""What `presence_changed` and its receivers need of an agent."""
+"""The fields that `presence_changed` and its receivers read."""
 DELETED_AT_ONCE: Final = 200
 """Connections deleted per transaction, which locks their agents against new registrations."""
 
@@ -167,7 +167,7 @@ def open_connections(
 ) -> list[int | CannotRegister]:
     """Record that daemons registered agents on sockets of a process, in one transaction.
 
-    Returns the key of each row, or why there is none: TooManyDaemons, AlreadyRegistered, or
+    Returns the key of each row or the reason for a refusal: TooManyDaemons, AlreadyRegistered, or
     NameNotYours if the agent has been deleted. Renews the process's lease once half of it has
     passed: its heartbeat may be late while many daemons register.
     """

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def due(now: datetime | Now) -> list[QuerySet[Any]]:
-    """Return the rows for which `send_news` has something to do."""
+    """Return the rows that give `send_news` work."""
     return [notified(now), deliveries.unnotified(now)]
 
 

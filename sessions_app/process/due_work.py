@@ -1,7 +1,7 @@
-"""One statement that says which periodic jobs have something to do.
+"""One statement that shows which periodic jobs have work.
 
-Each job would otherwise look by itself every second: building and sending queries that find
-nothing was most of what an idle process did.
+If each job queried for its own work every second, these queries would take most of the CPU of an
+idle process.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class _Statement(NamedTuple):
 
 
 class DueWork:
-    """The rows for which jobs have something to do, by job.
+    """The rows that give each job work.
 
-    The time is that of the database, so the statement is the same in each round and is built once.
+    The statement uses the database's clock, so it never changes and is built only once.
     """
 
     def __init__(self, rows: Mapping[str, DueRows]) -> None:
@@ -38,7 +38,7 @@ class DueWork:
         self._statement: _Statement | None = None
 
     def jobs(self) -> list[str]:
-        """Return the jobs that have something to do. Synchronous."""
+        """Return the names of the jobs that have work. Synchronous."""
         if self._statement is None:
             self._statement = self._built()
         ((*found,),) = prepared.rows(connection, *self._statement)

@@ -88,7 +88,7 @@ RETENTION_BATCHES: Final = 20
 class PeriodicJob(NamedTuple):
     """Work that a process repeats, pausing for `seconds` after each round.
 
-    With `due`, a round waits until one of its queries has rows (`due_work`).
+    With `due`, each round waits until one of these queries returns rows (`due_work`).
     """
 
     name: str
@@ -113,7 +113,7 @@ def start(process: Process) -> None:
 
 
 def with_look(listed: Sequence[PeriodicJob]) -> list[PeriodicJob]:
-    """Return jobs that wait until they have something to do, and the job that looks for it."""
+    """Return the jobs, of which some wait until they have work, and one that looks for it."""
     wakes = {job.name: asyncio.Event() for job in listed if job.due is not None}
     work = DueWork({job.name: job.due for job in listed if job.due is not None})
 

@@ -1,4 +1,4 @@
-"""Statements that are prepared once per connection, because planning them costs the most."""
+"""Statements prepared once per connection, because planning them costs more than running them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rows(
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a statement; raises Django's database errors.
 
-    SQLite keeps the statements of a connection by itself.
+    Python's SQLite driver caches statements itself.
     """
     if connection.vendor != "postgresql":
         with connection.cursor() as cursor:

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def due(now: datetime | Now) -> list[QuerySet[Any]]:
-    """Return the rows for which `send_changes` has something to do."""
+    """Return the rows that give `send_changes` work."""
     return [
         changes.due(now),
         chat_changes.due(now),
