@@ -192,7 +192,7 @@ async def test_a_job_runs_when_there_is_work_and_not_otherwise() -> None:
     runs = []
 
     async def run() -> None:
-        runs.append(await database.run(ProcessLease.objects.count))
+        runs.append("ran")
 
     def due(_: Now) -> list[QuerySet[ProcessLease]]:
         return [ProcessLease.objects.all()]
@@ -200,10 +200,9 @@ async def test_a_job_runs_when_there_is_work_and_not_otherwise() -> None:
     waiting, look = periodic.with_look([PeriodicJob("job", 0, run, due)])
     round_of_job = asyncio.ensure_future(waiting.run())
     await look.run()
-    await asyncio.sleep(0)
     assert runs == []
 
     await database.run(lease, PAST)
     await look.run()
     await asyncio.wait_for(round_of_job, 60)
-    assert runs == [1]
+    assert runs == ["ran"]
