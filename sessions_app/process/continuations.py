@@ -1,0 +1,273 @@
+"""The contexts in which a process continues or ends responses that another one had.
+
+Synchronous.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from django.conf import settings
+
+import uamp
+from agents_app import checkpoints
+from agents_app import selectors as agents
+from agents_app.inferences import read_inferences
+from agents_app.models import AgentKind
+from agents_app.remote import tasks
+from agents_app.runtime.agent_run import RunRequest
+from agents_app.runtime.connected.daemons import starts_over
+from chat_app.log import history as chat_history
+from chat_app.log.shared_state import read_state
+from chat_app.members.agents.triggers import shown_to
+from chat_app.members.membership import agent_members
+from sessions_app.access import rates
+from sessions_app.access.principal import Principal
+from sessions_app.billing import payers
+from sessions_app.billing.usage import added
+from sessions_app.models import Response, Session, ToolCall, ToolCallKind
+from sessions_app.response.context import AnsweredMessage, RunContext
+from sessions_app.response.request import ResponseRequest, at_its_prices, run_request
+from sessions_app.selectors import parent_of, session_on_behalf
+from sessions_app.tools import calls
+from uamp import ResponseState
+from uamp.content_labels import pure
+
+if TYPE_CHECKING:
+    from agents_app.checkpoints import ResponseCheckpoint
+    from agents_app.selectors import AgentSpec
+    from sessions_app.billing.payers import AnswerPayment
+
+TAKEOVERS: Final = 3
+"""How often a response is continued from the same checkpoint."""
+
+HANDOVERS: Final = 16
+"""How often a connected agent's response may move between processes before it has started."""
+
+_ITEMS = tuple[uamp.ContentItem, ...]
+
+
+def continuation_of(row: Response, *, was_given: bool) -> RunContext | None:
+    """Return the context for continuing a response, or None if it has to end.
+
+    `was_given` is whether its process handed it over, rather than died. Raises
+    UnreadableCheckpointError and ValidationError for rows that this server cannot read.
+    """
+    kept = checkpoints.load(row.pk)
+    return _continued(row, kept) if _can_continue(row, kept, was_given=was_given) else None
+
+
+def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_given: bool) -> bool:
+    """Return whether an answer can be continued: from a wait, a step, or a tool that has run.
+
+    An answer that crashes its process every time is not retried forever.
+    """
+    if row.session_id is None:
+        return False
+    spec = agents.get_spec(row.agent_id)
+    if spec.kind == AgentKind.CONNECTED:
+        # The daemon that had started is gone; another one starts over unless there is output.
+        may_start = (was_given or starts_over(spec)) and row.fence - 1 <= HANDOVERS
+        return may_start and not (row.output or row.text)
+    if row.status == ResponseState.WAITING:
+        return True
+    if kept is not None:
+        return row.fence - kept.fence <= TAKEOVERS
+    has_work = bool(calls.tool_calls_of(row.pk)) or tasks.load(row.pk) is not None
+    return row.fence - 1 <= TAKEOVERS and has_work
+
+
+def ending_of(row: Response) -> RunContext:
+    """Return the context for ending a response with the text so far and its cost."""
+    request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
+    context = _context(row, request)
+    # The interrupted step is not continued, so whatever it delivered is charged.
+    used = added(context.usage_before, _readable_usage(row.usage_under_way))
+    return msgspec.structs.replace(context, usage_before=used)
+
+
+def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
+    """Return the stored output of a response, or only its text if the rest is unreadable."""
+    try:
+        return msgspec.convert(row.output, _ITEMS)
+    except msgspec.ValidationError:
+        return (uamp.TextContent(text=row.text),) if row.text else ()
+
+
+def _readable_usage(kept: object) -> uamp.UsageStats | None:
+    try:
+        return msgspec.convert(kept, uamp.UsageStats) if kept else None
+    except msgspec.ValidationError:
+        return None
+
+
+def _readable_request(row: Response) -> ResponseRequest:
+    try:
+        return msgspec.convert(row.request, ResponseRequest)
+    except msgspec.ValidationError:
+        return ResponseRequest()
+
+
+def _spec_of(row: Response) -> AgentSpec:
+    """Return the agent at the prices of a response, or at today's if its row is unreadable."""
+    spec = agents.get_spec(row.agent_id)
+    try:
+        return at_its_prices(spec, msgspec.convert(row.request, ResponseRequest).pricing)
+    except msgspec.ValidationError:
+        return spec
+
+
+def _context(
+    row: Response, request: RunRequest, *, asked: AnsweredMessage | None = None
+) -> RunContext:
+    session = (
+        Session.objects.select_related("parent_call", "chat", "agent", "user")
+        .filter(pk=row.session_id)
+        .first()
+    )
+    spec = _spec_of(row)
+    return RunContext(
+        parent=None if session is None else parent_of(session),
+        user_id=None if session is None else session.user_id,
+        counted_as="" if session is None else _counted_as(session),
+        credential=_readable_request(row).credential,
+        actors=_readable_request(row).actors,
+        protocol="" if session is None else session.transport,
+        payment=_payment(row, session, spec),
+        usage_before=_readable_usage(row.usage),
+        inferences_before=tuple(read_inferences(row.inferences)),
+        asked=asked,
+        replaces=_readable_request(row).replaces,
+        thread=_readable_request(row).thread,
+        response_id=row.pk,
+        chat_id=row.chat_id,
+        session_id=row.session_id,
+        spec=spec,
+        request=request,
+        fence=row.fence,
+        state=ResponseState(row.status),
+        fan_out=True,
+    )
+
+
+def _counted_as(session: Session) -> str:
+    """Return the name that limits count the asker under; for visitors, the session's principal.
+
+    Their address is not stored.
+    """
+    return session.principal if session.user_id is None else rates.person(session.user_id)
+
+
+def _payment(row: Response, session: Session | None, spec: AgentSpec) -> AnswerPayment | None:
+    if spec.pricing.is_free or session is None:
+        return None
+    user = session.user
+    principal = Principal(
+        key=session.principal,
+        user_id=session.user_id,
+        username=user.get_username() if user else "",
+        credential=_readable_request(row).credential,
+    )
+    purchase = payers.purchase_of(
+        session_on_behalf(row, session, principal),
+        spec,
+        unprompted=_readable_request(row).unprompted,
+    )
+    return payers.who_pays([purchase])[purchase]
+
+
+def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
+    """Return the context of a continued response: same id, stored output, same tools."""
+    resume = _with_results(row)
+    handle = tasks.load(row.pk)
+    if row.status != ResponseState.WAITING and (kept is not None or handle is not None):
+        resume = _beyond(row, kept) or (kept.output if kept is not None else ())
+    session = Session.objects.select_related("chat").get(pk=row.session_id)
+    config = msgspec.convert(session.config, uamp.SessionConfig)
+    overrides = msgspec.convert(row.request, ResponseRequest)
+    messages = chat_history.history_until(
+        row.chat_id, message_id=row.message_id, limit=settings.UAMP_HISTORY_MESSAGES
+    )
+    in_thread = (
+        ()
+        if overrides.thread is None
+        else chat_history.history_until(
+            row.chat_id,
+            message_id=row.message_id,
+            limit=settings.UAMP_HISTORY_MESSAGES,
+            thread=overrides.thread,
+        )
+    )
+    shared = session.chat.kind == "group"
+    member = next((m for m in agent_members(row.chat_id) if m.agent_id == row.agent_id), None)
+    history = overrides.context or tuple(
+        message.seen_by(row.agent_id, shared=shared)
+        for message in shown_to(member, messages, in_thread)
+    )
+    usage = _readable_usage(row.usage)
+    request = run_request(
+        row.pk,
+        config,
+        overrides,
+        history,
+        resume=resume,
+        checkpoint=kept,
+        remote_task=handle,
+        written=(usage.output_tokens or 0) if usage else 0,
+        asker=_counted_as(session),
+        shared_state=read_state(row.chat_id),
+    )
+    asked = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
+    return _context(row, request, asked=asked)
+
+
+def _beyond(row: Response, kept: ResponseCheckpoint | None) -> tuple[uamp.ContentItem, ...]:
+    """Return the stored output up to the last tool, if tools have run since the checkpoint.
+
+    Their process died after the results and before the next checkpoint, and they must not run
+    twice.
+    """
+    output = () if kept is None else kept.output
+    known = {i.tool_call.id for i in output if isinstance(i, uamp.ToolCallContent)}
+    if known.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):
+        return ()
+    items = _with_results(row)
+    while not isinstance(items[-1], uamp.ToolCallContent | uamp.ToolResultContent):
+        items = items[:-1]
+    return items
+
+
+def _on_the_wire(call: ToolCall) -> str:
+    """Return a result in client format (UAMP §8.4.2): a client's own JSON, or text as JSON."""
+    if call.kind == ToolCallKind.CLIENT:
+        return call.result
+    return msgspec.json.encode(pure(call.result)).decode()
+
+
+def _with_results(row: Response) -> tuple[uamp.ContentItem, ...]:
+    """Return the stored output plus calls and results missing from its last flush."""
+    items = list(msgspec.convert(row.output, _ITEMS))
+    rows = calls.tool_calls_of(row.pk)
+    shown = {i.tool_call.id for i in items if isinstance(i, uamp.ToolCallContent)}
+    items += [
+        uamp.ToolCallContent(
+            tool_call=uamp.ToolCallData(id=call.call_id, name=call.name, arguments=call.arguments)
+        )
+        for call in rows
+        if call.call_id not in shown
+    ]
+    known = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
+    items += [
+        uamp.ToolResultContent(
+            tool_result=uamp.ToolResultData(
+                call_id=call.call_id,
+                result=_on_the_wire(call),
+                is_error=call.is_error,
+                content_items=msgspec.convert(call.content_items, _ITEMS) or None,
+            )
+        )
+        for call in rows
+        if call.call_id not in known and call.status not in ToolCall.OPEN
+    ]
+    return tuple(items)
