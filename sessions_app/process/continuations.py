@@ -35,6 +35,8 @@ from uamp import ResponseState
 from uamp.content_labels import pure
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from agents_app.checkpoints import ResponseCheckpoint
     from agents_app.selectors import AgentSpec
     from sessions_app.billing.payers import AnswerPayment
@@ -45,6 +47,9 @@ TAKEOVERS: Final = 3
 HANDOVERS: Final = 16
 """How often a connected agent's response may move between processes before it has started."""
 
+FIRST_GIVEN: Final = 2
+"""The fence of a response that the first process to have it handed over before it had begun."""
+
 _ITEMS = tuple[uamp.ContentItem, ...]
 
 
@@ -54,8 +59,11 @@ def continuation_of(row: Response, *, was_given: bool) -> RunContext | None:
     `was_given` is whether its process handed it over, rather than died. Raises
     UnreadableCheckpointError and ValidationError for rows that this server cannot read.
     """
-    kept = checkpoints.load(row.pk)
-    return _continued(row, kept) if _can_continue(row, kept, was_given=was_given) else None
+    is_unstarted = was_given and row.fence == FIRST_GIVEN
+    kept = None if is_unstarted else checkpoints.load(row.pk)
+    if not _can_continue(row, kept, was_given=was_given):
+        return None
+    return _continued(row, kept, is_unstarted=is_unstarted)
 
 
 def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_given: bool) -> bool:
@@ -81,7 +89,8 @@ def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_given: 
 def ending_of(row: Response) -> RunContext:
     """Return the context for ending a response with the text so far and its cost."""
     request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
-    context = _context(row, request)
+    session = _joined_sessions().filter(pk=row.session_id).first()
+    context = _context(row, session, request)
     # The interrupted step is not continued, so whatever it delivered is charged.
     used = added(context.usage_before, _readable_usage(row.usage_under_way))
     return msgspec.structs.replace(context, usage_before=used)
@@ -118,14 +127,18 @@ def _spec_of(row: Response) -> AgentSpec:
         return spec
 
 
+def _joined_sessions() -> QuerySet[Session]:
+    return Session.objects.select_related("parent_call", "chat", "agent", "user")
+
+
 def _context(
-    row: Response, request: RunRequest, *, asked: AnsweredMessage | None = None
+    row: Response,
+    session: Session | None,
+    request: RunRequest,
+    *,
+    asked: AnsweredMessage | None = None,
+    is_unstarted: bool = False,
 ) -> RunContext:
-    session = (
-        Session.objects.select_related("parent_call", "chat", "agent", "user")
-        .filter(pk=row.session_id)
-        .first()
-    )
     spec = _spec_of(row)
     return RunContext(
         parent=None if session is None else parent_of(session),
@@ -146,6 +159,7 @@ def _context(
         spec=spec,
         request=request,
         fence=row.fence,
+        is_unstarted=is_unstarted,
         state=ResponseState(row.status),
         fan_out=True,
     )
@@ -177,13 +191,15 @@ def _payment(row: Response, session: Session | None, spec: AgentSpec) -> AnswerP
     return payers.who_pays([purchase])[purchase]
 
 
-def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
+def _continued(
+    row: Response, kept: ResponseCheckpoint | None, *, is_unstarted: bool
+) -> RunContext:
     """Return the context of a continued response: same id, stored output, same tools."""
-    resume = _with_results(row)
-    handle = tasks.load(row.pk)
+    session = _joined_sessions().get(pk=row.session_id)
+    resume = () if is_unstarted else _with_results(row)
+    handle = None if is_unstarted else tasks.load(row.pk)
     if row.status != ResponseState.WAITING and (kept is not None or handle is not None):
         resume = _beyond(row, kept) or (kept.output if kept is not None else ())
-    session = Session.objects.select_related("chat").get(pk=row.session_id)
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
     messages = chat_history.history_until(
@@ -219,7 +235,7 @@ def _continued(row: Response, kept: ResponseCheckpoint | None) -> RunContext:
         shared_state=read_state(row.chat_id),
     )
     asked = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
-    return _context(row, request, asked=asked)
+    return _context(row, session, request, asked=asked, is_unstarted=is_unstarted)
 
 
 def _beyond(row: Response, kept: ResponseCheckpoint | None) -> tuple[uamp.ContentItem, ...]:

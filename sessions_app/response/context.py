@@ -70,6 +70,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     fence: int
     # Whether frames go to the chat's group from the start.
     fan_out: bool
+    # Whether another process had it first, but handed it over before its agent had begun.
+    is_unstarted: bool = False
     # The state of the row when this process took it.
     state: ResponseState = ResponseState.IN_PROGRESS
     origin: str = ""
@@ -99,9 +101,14 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     inferences_before: tuple[Inference, ...] = ()
 
     @property
+    def has_moved(self) -> bool:
+        """Whether another process had it before."""
+        return self.fence > 1
+
+    @property
     def was_taken_over(self) -> bool:
         """Whether another process ran it before, and may have started tools, delegated or asked."""
-        return self.fence > 1
+        return self.has_moved and not self.is_unstarted
 
     @property
     def asked_in(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from agents_app.runtime.connected.daemons import DaemonAnswer
     from sessions_app.connected.directory import ConnectedAgents
     from sessions_app.response.context import RunContext
+    from uamp.events import InputText
 
 
 class ResponseDaemons:
@@ -28,23 +28,23 @@ class ResponseDaemons:
         A response handed to this process for its daemon stays here while that daemon has capacity.
         """
         context = self._context
-        stays = context.was_taken_over
-        caller = await database.run(_caller, context.user_id, context.spec.owner_id)
         while True:
-            daemon = await self._connected.find(context.spec, stays=stays)
-            turn = partial(
-                input_of,
-                context.spec,
-                context.request,
-                name=daemon.name,
-                base_url=daemon.link.base_url,
-                caller=caller,
-                chat_id=context.chat_id,
-            )
-            event = await database.run(turn)
+            daemon = await self._connected.find(context.spec, stays=context.has_moved)
+            event = await database.run(_turn, context, daemon.name, daemon.link.base_url)
             # The socket may have closed while the contents were read.
             if daemon.has_room:
                 return daemon.begin(context.response_id, event)
+
+
+def _turn(context: RunContext, name: str, base_url: str) -> InputText:
+    return input_of(
+        context.spec,
+        context.request,
+        name=name,
+        base_url=base_url,
+        caller=_caller(context.user_id, context.spec.owner_id),
+        chat_id=context.chat_id,
+    )
 
 
 def _caller(user_id: int | None, owner_id: int | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ which makes writes by its previous process fail. Synchronous.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -17,7 +17,7 @@ from django.utils import timezone
 from sessions_app.models import Response
 from sessions_app.selectors import parked_responses
 from sessions_app.transitions import move
-from uamp import ResponseState, ResponseTrigger
+from uamp import RESPONSE_TRANSITIONS, ResponseState, ResponseTrigger, moves
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
     from django.db.models.functions import Now
+
+_STARTED: Final = moves(RESPONSE_TRANSITIONS, ResponseTrigger.START)
+_CLAIM_GIVEN: Final = f"""
+UPDATE sessions_app_response
+SET status = '{_STARTED[ResponseState.QUEUED]}', fence = fence + 1, lease_until = %s
+WHERE process = %s AND finished_at IS NULL AND status = '{ResponseState.QUEUED}'
+"""  # noqa: S608 states of the table
 
 
 def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
@@ -83,20 +90,13 @@ def give_response(response_id: str, *, fence: int, process: str) -> bool:
 
 def claim_given(process: str, response_ids: Collection[str] | None = None) -> list[Response]:
     """Claim responses that other processes handed to this one: the given ids, or all."""
-    given = Response.objects.filter(
-        finished_at__isnull=True, status=ResponseState.QUEUED, process=process
-    )
+    where, values = "", [timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS), process]
     if response_ids is not None:
-        given = given.filter(pk__in=list(response_ids))
-    until = timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS)
-    claimed = []
-    for row in given:
-        free = Response.objects.filter(pk=row.pk, fence=row.fence, process=process)
-        taken = {"fence": F("fence") + 1, "lease_until": until}
-        if move(free, ResponseTrigger.START, **taken):
-            row.refresh_from_db(fields=["fence", "status"])
-            claimed.append(row)
-    return claimed
+        if not response_ids:
+            return []
+        where = f" AND id IN ({', '.join(['%s'] * len(response_ids))})"
+        values += response_ids
+    return list(Response.objects.raw(f"{_CLAIM_GIVEN}{where} RETURNING *", values))
 
 
 def orphans(now: datetime | Now) -> QuerySet[Response]:

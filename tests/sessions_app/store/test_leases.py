@@ -1,0 +1,135 @@
+"""Responses that one process hands to another, which claims them with a single statement."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from sessions_app import database
+from sessions_app.models import Response, Session, ToolCallKind
+from sessions_app.process import continuations
+from sessions_app.store import leases
+from tests import factories
+
+if TYPE_CHECKING:
+    from sessions_app.response.context import RunContext
+
+REQUEST = {"pricing": None, "temperature": 0.5}
+
+
+def daemons_session() -> Session:
+    """Return a session with a connected agent."""
+    ada, agent = factories.user(), factories.agent("daemon", kind="connected")
+    return factories.session(ada, factories.chat(ada, agent), agent=agent)
+
+
+def given(*, to: str = "here", in_session: Session | None = None) -> Response:
+    """Return a response that another process has just handed over."""
+    session = in_session or daemons_session()
+    assert session.agent is not None
+    row = factories.response(
+        session.agent, session.chat, session=session, process="there", request=REQUEST
+    )
+    assert leases.give_response(row.pk, fence=1, process=to)
+    return row
+
+
+@pytest.mark.django_db
+def test_one_statement_claims_what_was_handed_to_a_process() -> None:
+    session = daemons_session()
+    first, second = given(in_session=session), given(in_session=session)
+    elsewhere = given(to="elsewhere", in_session=session)
+    ended = given(in_session=session)
+    Response.objects.filter(pk=ended.pk).update(status="failed", finished_at=timezone.now())
+    began = timezone.now()
+    with CaptureQueriesContext(connection) as statements:
+        claimed = leases.claim_given("here")
+    assert len(statements) == 1
+    assert {row.pk for row in claimed} == {first.pk, second.pk}
+    for row in claimed:
+        stored = Response.objects.get(pk=row.pk)
+        assert (row.status, row.fence, row.process) == ("in_progress", 2, "here")
+        assert (row.request, row.chat_id, row.created_at) == (
+            REQUEST,
+            stored.chat_id,
+            stored.created_at,
+        )
+        assert row.lease_until == stored.lease_until
+        assert (row.lease_until or began) > began + timedelta(seconds=5)
+    assert leases.claim_given("here") == []
+    assert [row.pk for row in leases.claim_given("elsewhere")] == [elsewhere.pk]
+
+
+@pytest.mark.django_db
+def test_a_process_claims_only_the_responses_that_it_names() -> None:
+    session = daemons_session()
+    first, second = given(in_session=session), given(in_session=session)
+    assert leases.claim_given("here", []) == []
+    assert [row.pk for row in leases.claim_given("here", [first.pk, "resp_x"])] == [first.pk]
+    assert [row.pk for row in leases.claim_given("here", [first.pk, second.pk])] == [second.pk]
+
+
+@transaction.atomic
+def continued(row: Response) -> RunContext:
+    """Return the context in which the process named `here` continues a response."""
+    (claimed,) = leases.claim_given("here", [row.pk])
+    context = continuations.continuation_of(claimed, was_given=True)
+    assert context is not None
+    return context
+
+
+@pytest.mark.django_db
+def test_a_response_that_had_not_begun_is_not_searched_for_earlier_work() -> None:
+    row = given()
+    factories.tool_call(row, kind=ToolCallKind.CLIENT)
+    (claimed,) = leases.claim_given("here")
+    with CaptureQueriesContext(connection) as statements:
+        context = continuations.continuation_of(claimed, was_given=True)
+    assert context is not None
+    assert (context.has_moved, context.was_taken_over) == (True, False)
+    assert context.request.resume == ()
+    read = " ".join(query["sql"] for query in statements)
+    for table in ("agents_app_checkpoint", "agents_app_remotetask", "sessions_app_toolcall"):
+        assert f'FROM "{table}"' not in read
+    assert read.count('FROM "sessions_app_session"') == 1
+
+
+@pytest.mark.django_db
+def test_a_response_that_was_taken_over_before_brings_its_earlier_work() -> None:
+    row = given()
+    call = factories.tool_call(row, kind=ToolCallKind.CLIENT)
+    # Its first process died, and the one that took it over handed it here.
+    Response.objects.filter(pk=row.pk).update(fence=2)
+    context = continued(row)
+    assert (context.has_moved, context.was_taken_over) == (True, True)
+    (item,) = context.request.resume
+    assert getattr(item, "tool_call").id == call.call_id  # noqa: B009
+
+
+@pytest.mark.django_db
+def test_a_response_of_a_dead_process_is_taken_over() -> None:
+    row = given()
+    Response.objects.update(status="in_progress", lease_until=timezone.now() - timedelta(1))
+    (claimed,) = leases.claim_orphans("here", running=())
+    context = continuations.continuation_of(claimed, was_given=False)
+    assert context is not None
+    assert (context.response_id, context.fence, context.was_taken_over) == (row.pk, 2, True)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_only_one_of_two_claims_wins(database_threads: None) -> None:
+    """The signal of a handover and the look for lost ones may come at the same time."""
+    row = await database.run(given)
+    first, second = await asyncio.gather(
+        database.run(leases.claim_given, "here", [row.pk]),
+        database.run(leases.claim_given, "here"),
+    )
+    won = [*first, *second]
+    assert [claimed.pk for claimed in won] == [row.pk]
+    assert [claimed.fence for claimed in won] == [2]
