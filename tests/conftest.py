@@ -262,6 +262,7 @@ TIDYING = frozenset(
         "find missed webhooks",
         "grow the tree of log heads",
         "index messages",
+        "look for work",
         "mail unread messages",
         "probe remote agents",
         "renew and sweep calls",
