@@ -8,6 +8,7 @@
 import { isApiError, isUnreached } from "./api.js";
 import { people } from "./person/looks.js";
 import { namesOf } from "./person/names.js";
+import { Profiles } from "./person/profiles.js";
 import { Presences } from "./store/presences.js";
 import { readReplies, replied } from "./store/unread-replies.js";
 
@@ -57,6 +58,7 @@ export class ChatStore extends EventTarget {
     /** @type {Map<string, number>} when the read of a chat began, by the chat's id */
     this._readAt = new Map();
     this._presences = new Presences();
+    this._profiles = new Profiles();
     /** @type {Map<string, number>} when the person was no longer in a chat, by the chat's id */
     this._removedAt = new Map();
     client.addEventListener("presence", (/** @type {any} */ { detail }) => this._presence(detail));
@@ -184,13 +186,13 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * Learn who is in a chat, and who of them came or went while it was read.
+   * Learn who is in a chat, and which of them changed, came or went while it was read.
    * @param {Chat} chat
    * @param {number} began
    */
   _known(chat, began) {
     this._presences.apply(chat, began);
-    people.learn(chat.participants);
+    this._profiles.apply(chat, began);
     return chat;
   }
 
@@ -382,13 +384,9 @@ export class ChatStore extends EventTarget {
     this._changed();
   }
 
-  /** A person is shown otherwise from now on. @param {import("../uamp/types.js").Frame} event */
-  _profile({ user_id: id, username, ...profile }) {
-    people.learn([{ ...profile, kind: "user", username }]);
-    for (const { participants } of this._chats.values()) {
-      const member = participants.find((one) => one.kind === "user" && String(one.id) === id);
-      if (member) Object.assign(member, people.profile(username));
-    }
+  /** @param {import("../uamp/types.js").Frame} event */
+  _profile({ username, ...profile }) {
+    this._profiles.take(this._chats.values(), { username, profile, at: ++this._clock });
     this._changed();
   }
 

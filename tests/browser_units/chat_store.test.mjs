@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ChatStore } from "../../static/chat/chat-store.js";
+import { people } from "../../static/chat/person/looks.js";
 
 const ROW = {
   id: "chat_1",
@@ -137,12 +138,19 @@ async function answeredByHand() {
   const person = (detail) => client.dispatchEvent(new CustomEvent("person", { detail }));
   const presence = (userId, type) =>
     client.dispatchEvent(new CustomEvent("presence", { detail: { type, user_id: userId } }));
+  const profile = (userId, username, name) =>
+    client.dispatchEvent(
+      new CustomEvent("profile", {
+        detail: { type: "profile.changed", user_id: userId, username, display_name: name },
+      }),
+    );
   return {
     store,
     reads,
     live,
     person,
     presence,
+    profile,
     turn: () => new Promise((resolve) => setTimeout(resolve, 0)),
     later: () => new Promise((resolve) => setTimeout(resolve, 350)),
   };
@@ -191,6 +199,35 @@ test("who comes or goes while the list is read is shown as the live event said",
   reads[1].answer(rows(false, true));
   await second;
   assert.deepEqual(online(), [false, true]);
+});
+
+test("whose profile changes while the list is read is shown as the live event said", async () => {
+  const { store, reads, profile } = await answeredByHand();
+  const rows = (name) => [
+    {
+      ...ROW,
+      participants: [
+        { kind: "user", id: "2", name: "bob", display_name: name },
+        { kind: "agent", id: "agent_1", name: "robin", display_name: "" },
+      ],
+    },
+  ];
+  const names = () => [
+    ...store.get("chat_1").participants.map((one) => one.display_name),
+    people.nameOf("bob"),
+  ];
+  const first = store.refresh();
+  profile("2", "bob", "Bob Builder");
+  reads[0].answer(rows(""));
+  await first;
+  assert.deepEqual(names(), ["Bob Builder", "", "Bob Builder"]);
+  profile("2", "bob", "Robert");
+  assert.deepEqual(names(), ["Robert", "", "Robert"]);
+  // A read that begins later knows better than an event before it.
+  const second = store.refresh();
+  reads[1].answer(rows("Rob"));
+  await second;
+  assert.deepEqual(names(), ["Rob", "", "Rob"]);
 });
 
 test("a read that began later is not replaced by an earlier one that ends after it", async () => {

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
@@ -19,7 +20,7 @@ from tests.journeys.product import Product, browser, no_complaints, running_prod
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.async_api import Browser, Page, Route, WebSocket
+    from playwright.async_api import Browser, Page, Route, WebSocket, WebSocketRoute
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -79,6 +80,17 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
+def without_reads(route: WebSocketRoute) -> None:
+    """Pass on what a page sends, but not that it has read messages."""
+    server = route.connect_to_server()
+
+    def pass_on(message: str | bytes) -> None:
+        if json.loads(message)["type"] != "message.read":
+            server.send(message)
+
+    route.on_message(pass_on)
+
+
 async def new_page(
     running: Browser, product: Product, viewport: dict[str, int] | None = None
 ) -> Page:
@@ -102,6 +114,8 @@ async def test_a_first_visit_takes_few_requests_and_moves_nothing(
 ) -> None:
     async with browser(chromium) as running:
         page = await new_page(running, product, viewport)
+        # One read while the list of chats is loading makes the page read its chat again.
+        await page.route_web_socket("**/uamp", without_reads)
         await page.add_init_script(WATCH_SHIFTS)
         paths: Counter[str] = Counter()
         page.on("request", lambda request: paths.update([request.url]))
