@@ -121,8 +121,12 @@ class OperatorsSite(AdminSite):
         async def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if any(NUL in str(value) for value in (*args, *kwargs.values())):
                 raise Http404
-            way = await sync_to_async(way_of)(request)
-            return await view(request, *args, **kwargs) if way is None else way
+            if (way := await sync_to_async(way_of)(request)) is not None:
+                return way
+            try:
+                return await view(request, *args, **kwargs)
+            except PermissionDenied:
+                return await sync_to_async(self._forbidden)(request)
 
         return checked
 
