@@ -16,7 +16,7 @@ from sessions_app.connected.connection_writer import ConnectionWriter
 from uamp import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from agents_app.selectors import AgentSpec
     from sessions_app.connected.agent_socket import RegisteredAgent
@@ -40,6 +40,9 @@ class ConnectedAgents:
         self._daemons: dict[str, list[RegisteredAgent]] = {}
         self._changed: dict[int, RegisteredAgent] = {}
         self._writer = ConnectionWriter(process)
+        # Whether a write or a deletion of rows failed, and the rows without a daemon at that look.
+        self._may_have_strays = False
+        self._strays: set[int] = set()
 
     def __len__(self) -> int:
         return sum(len(daemons) for daemons in self._daemons.values())
@@ -58,7 +61,14 @@ class ConnectedAgents:
             address=daemon.principal.address,
             api_key_id=daemon.principal.api_key_id,
         )
-        daemon.row = await self._writer.write(new)
+        try:
+            daemon.row = await self._writer.write(new)
+        except connections.CannotRegister:
+            raise
+        except Exception:
+            # The row is there if only the answer of the database was lost.
+            self._may_have_strays = True
+            raise
 
     def admit(self, daemon: RegisteredAgent) -> None:
         """Let a daemon with a row answer."""
@@ -81,7 +91,7 @@ class ConnectedAgents:
         try:
             await database.run(connections.close_connections, keys)
         except Exception:
-            # The row's lease expires with the process; `renew` deletes it earlier.
+            self._may_have_strays = True
             logger.exception("%d connections of agents were not closed", len(keys))
 
     # --- Answers ---
@@ -137,13 +147,14 @@ class ConnectedAgents:
         """Return the daemons whose agent has a new owner, was switched off or was deleted.
 
         A connection that another process deleted because this one's lease had expired is written
-        again.
+        again, and rows without a daemon are deleted.
         """
-        if not self._daemons:
+        if not (self._daemons or self._may_have_strays):
             return []
         # Daemons that register in the meantime are not in the rows that are read.
         listed = [daemon for daemon in self if daemon.row is not None]
         owners = await database.run(connections.owners_of, self.process)
+        await self._close_strays(owners.keys())
         lost, missing = [], []
         for daemon in listed:
             if daemon.is_gone:
@@ -154,6 +165,18 @@ class ConnectedAgents:
                 lost.append(daemon)
         return lost + await self._write_anew(missing)
 
+    async def _close_strays(self, rows: Collection[int]) -> None:
+        """Close the connections that have had no daemon here for two looks in a row.
+
+        A daemon that is registering has its row a moment before this process knows it.
+        """
+        without = set(rows) - {daemon.row for daemon in self}
+        if strays := without & self._strays:
+            logger.warning("%d connections of %s had no daemon", len(strays), self.process)
+            await database.run(connections.close_connections, strays)
+        self._strays = without - strays
+        self._may_have_strays = bool(self._strays)
+
     async def _write_anew(self, daemons: Sequence[RegisteredAgent]) -> list[RegisteredAgent]:
         """Rewrite deleted connections; return the daemons that their agent no longer accepts."""
         if daemons:
@@ -163,6 +186,9 @@ class ConnectedAgents:
         written = await asyncio.gather(*map(self.write, daemons), return_exceptions=True)
         refused, gone = [], []
         for daemon, error in zip(daemons, written, strict=True):
+            if isinstance(error, connections.AlreadyRegistered):
+                # By a write whose answer was lost. Its row is closed, and a later look tries again.
+                continue
             if isinstance(error, connections.CannotRegister):
                 refused.append(daemon)
             elif error is not None:
