@@ -165,7 +165,7 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     call = queued_call("steps", {"steps": 8, "pause": 0.2, "journal": str(journal)})
     with worker_process(tmp_path) as (process, broker):
         app.send_task(str(run_tool_call.name), kwargs={"pk": call.pk}, connection=broker)
-        wait_for(lambda: len(lines(journal)) >= 3, 40)
+        wait_for(lambda: len(lines(journal)) >= 3)
         process.end(signal.SIGKILL)
     [tool_process] = {int(line.split()[0]) for line in lines(journal)}
     assert tool_process != process.pid

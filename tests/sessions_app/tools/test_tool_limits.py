@@ -59,7 +59,7 @@ class Worker:
         """Run a call to its end and return its row."""
         call = queued_call(tool, arguments)
         self.notify(call)
-        wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at, 40)
+        wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at)
         return ended(call)
 
     def descendants(self) -> set[int]:
@@ -96,7 +96,7 @@ def hang(worker: Worker, journal: Path, how: str = "loop", tool: str = "hang") -
     """Start a tool that hangs, and wait until it does."""
     call = queued_call(tool, {"how": how, "journal": str(journal)})
     worker.notify(call)
-    wait_for(lambda: lines(journal), 40)
+    wait_for(lambda: lines(journal))
     return call
 
 

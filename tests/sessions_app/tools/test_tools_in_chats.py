@@ -158,7 +158,7 @@ def test_the_tool_that_ships_fetches_a_page(tmp_path: Path) -> None:
         with worker_process(tmp_path, environment) as (_, broker):
             for each in (call, inside):
                 app.send_task(str(run_tool_call.name), kwargs={"pk": each.pk}, connection=broker)
-            wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at, 40)
+            wait_for(lambda: ToolCall.objects.get(pk=call.pk).finished_at)
             row, refused = ended(call), ended(inside)
     assert (row.status, row.is_error) == ("done", False)
     assert row.result.startswith(f"Content of {url}, untrusted: ")
