@@ -48,13 +48,14 @@ def targets_of(
 def is_unprompted(request: TurnRequest, target: AgentMember, text: str | None) -> bool:
     """Return whether an agent answers without having been asked by the person.
 
-    In a shared chat, a person asks an agent by naming it, by requesting another version of its
-    answer, or by having chosen its trigger. `text` is that of their message, if there is one.
+    A person asks an agent by opening a session with it, by naming it, by requesting another version
+    of its answer, or by having chosen its trigger, as that of the agent in their private chat:
+    others may have joined that chat. `text` is that of their message, if there is one.
     """
     if request.unprompted:
         return True
     session, create = request.session, request.create
-    is_chosen = request.asked or session.agent_id is not None or not session.is_shared
+    is_chosen = request.asked or session.agent_id is not None
     if is_chosen or create.agents is not None or create.replaces is not None:
         return False
     if target.trigger_by is not None and target.trigger_by == session.principal.user_id:

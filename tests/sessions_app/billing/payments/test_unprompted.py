@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_app.members.agents.agent_settings import AgentSettings, set_agent
-from chat_app.models import Participant
+from chat_app.members.participants import add_participant
+from chat_app.models import Chat, Participant
 from payments_app.spending import approvals
 from sessions_app.models import Response
 from tests.client import TERMINAL
@@ -26,7 +27,6 @@ from tests.sessions_app.turn.team_tools import order
 
 if TYPE_CHECKING:
     from agents_app.models import Agent
-    from chat_app.models import Chat
     from tests.live_server import Dial, Person
 
 ANSWERS: dict[str, tuple[str, dict[str, Any], bool]] = {
@@ -105,6 +105,20 @@ def test_a_person_who_changes_no_trigger_chose_none(
     for change in (AgentSettings(context="last"), AgentSettings(trigger="always")):
         set_agent(chat_id=chat.pk, changed_by=alice.user, participant_id=member.pk, change=change)
     assert ends(dial, alice, chat, "Hello") == "payment.required"
+
+
+@pytest.mark.parametrize("opens", ["alice", "bob"])
+def test_an_approval_pays_in_a_private_chat_only_for_the_person_who_opened_it(
+    dial: Dial, alice: Person, bob: Person, paid: Agent, opens: str
+) -> None:
+    owner, other = (alice, bob) if opens == "alice" else (bob, alice)
+    created = dial(owner).create_session(agent="paid")
+    chat = Chat.objects.get(pk=created["chat"])
+    assert chat.kind == "session"
+    add_participant(chat_id=chat.pk, added_by=owner.user, user=other.user)
+    expected = "response.done" if opens == "alice" else "payment.required"
+    assert ends(dial, alice, chat, "Hello") == expected
+    assert ends(dial, alice, chat, "@paid Hello") == "response.done"
 
 
 @pytest.mark.parametrize("case", list(PASSED_ON))
