@@ -14,6 +14,7 @@ import msgspec
 from agents_app.models import Checkpoint
 from uamp.storable_text import storable_json
 from uamp.types.content import ContentItem, TextContent, ThinkingContent
+from uamp.types.session import UsageStats
 from uap import VERSION, AgentState, InvalidState
 from upp import ToolResultMessage
 from upp.conversation.messages import with_joined_results
@@ -27,14 +28,16 @@ class UnreadableCheckpointError(ValueError):
 class ResponseCheckpoint:
     """The state of a response after its last completed step.
 
-    `state` holds only the messages of this response. `output` is what had been shown by then,
-    `step` counts the steps so far, and `fence` is the number of the takeover that saved it.
+    `state` holds only the messages of this response. `output` is what had been shown and `usage`
+    what had been used by then, None if an older version saved it. `step` counts the steps so far,
+    and `fence` is the number of the takeover that saved it.
     """
 
     state: AgentState
     output: tuple[ContentItem, ...]
     step: int
     fence: int
+    usage: UsageStats | None = None
 
     @property
     def tool_rounds(self) -> int:
@@ -67,6 +70,7 @@ def save(
     *,
     state: AgentState,
     output: Sequence[ContentItem],
+    usage: UsageStats | None = None,
     step: int,
     fence: int,
     at: datetime,
@@ -77,6 +81,7 @@ def save(
         defaults={
             "state": storable_json(state.to_json()),
             "output": msgspec.to_builtins(tuple(output)),
+            "usage": msgspec.to_builtins(usage or UsageStats()),
             "step": step,
             "version": VERSION,
             "fence": fence,
@@ -93,9 +98,12 @@ def load(response_id: str) -> ResponseCheckpoint | None:
     try:
         state = AgentState.from_json(row.state)
         output = msgspec.convert(row.output, tuple[ContentItem, ...])
+        usage = msgspec.convert(row.usage, UsageStats | None)
     except (InvalidState, msgspec.ValidationError) as error:
         raise UnreadableCheckpointError(f"{response_id}, version {row.version}") from error
-    return ResponseCheckpoint(state=state, output=output, step=row.step, fence=row.fence)
+    return ResponseCheckpoint(
+        state=state, output=output, step=row.step, fence=row.fence, usage=usage
+    )
 
 
 def delete(response_ids: Collection[str]) -> None:

@@ -9,12 +9,14 @@ class Checkpoint(models.Model):
     """The saved progress of an unfinished response (UAP §12.2), deleted when the response ends.
 
     `state` is the JSON of an agent's state, with only the messages of this response. `output` is
-    what had been shown, `step` counts the steps so far, and `fence` is the takeover that saved it.
+    what had been shown and `usage` what had been used, None if unknown; `step` counts the steps so
+    far, and `fence` is the takeover that saved it.
     """
 
     response_id = models.CharField(primary_key=True, max_length=40)
     state = models.JSONField()
     output = models.JSONField(default=list)
+    usage = models.JSONField(null=True, blank=True)
     step = models.PositiveIntegerField()
     version = models.CharField(max_length=20)
     fence = models.PositiveIntegerField()

@@ -90,10 +90,9 @@ def ending_of(row: Response) -> RunContext:
     """Return the context for ending a response with the text so far and its cost."""
     request = RunRequest(response_id=row.pk, history=(), resume=_readable_output(row))
     session = _joined_sessions().filter(pk=row.session_id).first()
-    context = _context(row, session, request)
     # The interrupted step is not continued, so whatever it delivered is charged.
-    used = added(context.usage_before, _readable_usage(row.usage_under_way))
-    return msgspec.structs.replace(context, usage_before=used)
+    used = added(_readable_usage(row.usage), _readable_usage(row.usage_under_way))
+    return _context(row, session, request, usage=used)
 
 
 def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
@@ -136,6 +135,7 @@ def _context(
     session: Session | None,
     request: RunRequest,
     *,
+    usage: uamp.UsageStats | None,
     asked: AnsweredMessage | None = None,
     is_unstarted: bool = False,
 ) -> RunContext:
@@ -148,7 +148,7 @@ def _context(
         actors=_readable_request(row).actors,
         protocol="" if session is None else session.transport,
         payment=_payment(row, session, spec),
-        usage_before=_readable_usage(row.usage),
+        usage_before=usage,
         inferences_before=tuple(read_inferences(row.inferences)),
         asked=asked,
         replaces=_readable_request(row).replaces,
@@ -191,15 +191,18 @@ def _payment(row: Response, session: Session | None, spec: AgentSpec) -> AnswerP
     return payers.who_pays([purchase])[purchase]
 
 
-def _continued(
-    row: Response, kept: ResponseCheckpoint | None, *, is_unstarted: bool
-) -> RunContext:
+def _continued(row: Response, kept: ResponseCheckpoint | None, *, is_unstarted: bool) -> RunContext:
     """Return the context of a continued response: same id, stored output, same tools."""
     session = _joined_sessions().get(pk=row.session_id)
     resume = () if is_unstarted else _with_results(row)
     handle = None if is_unstarted else tasks.load(row.pk)
+    usage = _readable_usage(row.usage)
     if row.status != ResponseState.WAITING and (kept is not None or handle is not None):
-        resume = _beyond(row, kept) or (kept.output if kept is not None else ())
+        resume = _beyond(row, kept)
+        if not resume:
+            # What follows the checkpoint runs again, and its usage is counted then.
+            resume = () if kept is None else kept.output
+            usage = None if kept is None else kept.usage or usage
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
     messages = chat_history.history_until(
@@ -221,7 +224,6 @@ def _continued(
         message.seen_by(row.agent_id, shared=shared)
         for message in shown_to(member, messages, in_thread)
     )
-    usage = _readable_usage(row.usage)
     request = run_request(
         row.pk,
         config,
@@ -235,7 +237,7 @@ def _continued(
         shared_state=read_state(row.chat_id),
     )
     asked = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
-    return _context(row, session, request, asked=asked, is_unstarted=is_unstarted)
+    return _context(row, session, request, usage=usage, asked=asked, is_unstarted=is_unstarted)
 
 
 def _beyond(row: Response, kept: ResponseCheckpoint | None) -> tuple[uamp.ContentItem, ...]:

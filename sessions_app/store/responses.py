@@ -158,6 +158,7 @@ def save_checkpoint(
                 response_id,
                 state=state,
                 output=output,
+                usage=usage,
                 step=step,
                 fence=fence,
                 at=timezone.now(),
