@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 REDACTED: Final = "[redacted]"
 
-# The prefix before the significant word is bounded, so that the search stays linear in the length
-# of a line.
+# Each search is linear in the length of a line, which strangers choose: prefixes are bounded, and a
+# long run is consumed by the first match that begins in it.
 _NAME: Final = (
     r"(?<![\w-])[\w-]{0,40}?"
     r"(?:token|secret|passw(?:or)?d|api[_-]?key|private[_-]?key|ticket|signature|credentials?"
@@ -30,7 +30,7 @@ _SECRET_NAME: Final = re.compile(rf"{_NAME}|sig|key|code", re.IGNORECASE)
 _SHAPES: Final = re.compile(
     r"""
     \b(?:uak|utk|ptok|ek|shr|inv)_[\w-]{8,}  # keys, tickets, tokens and links of this server
-    | \beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?  # JSON Web Tokens
+    | \beyJ[\w-]{5,}+(?:\.[\w-]*){0,2}  # JSON Web Tokens, and parts of them
     | \b(?:sk|rk|pk|gsk|xai|whsec|ghp|gho|glpat|hf|AIza)[_-]?[\w-]{16,}  # keys of vendors
     """,
     re.VERBOSE,

@@ -191,7 +191,9 @@ def test_a_line_without_a_credential_stays_as_it_is(text: str) -> None:
 
 
 def test_a_long_line_is_read_in_linear_time() -> None:
-    for piece in ("a", "token", "token=", "://", "x-", '"token":\'', "?a=b&", "-----BEGIN "):
+    parts = ["a", "token", "x", "eyJ", "sk", "uak_", "=", "://", '"', "-----BEGIN "]
+    pairs = [f"{part}{end}" for part in parts for end in ("", "-", ".")]
+    for piece in (*pairs, '"token":\'', "?a=b&", "Basic ", "cookie: "):
         started = time.process_time()
-        redact(piece * (200_000 // len(piece)))
-        assert time.process_time() - started < 5
+        redact(piece * (50_000 // len(piece)))
+        assert time.process_time() - started < 1, piece
