@@ -303,6 +303,9 @@ class AgentForm(_AgentForm):
         options = values.get("options") or {}
         if options.get(_ADDRESS) != self.instance.options.get(_ADDRESS):
             changed.append("options")
+        # A tool can pass on what it is called with, and the model decides what that is.
+        if not set(values.get("tools", ())) <= set(self.instance.tools):
+            changed.append("tools")
         for field in changed:
             self.add_error(
                 field,

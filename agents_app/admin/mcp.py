@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -18,13 +19,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from agents_app.admin.line_fields import LinesField, PairsField
-from agents_app.mcp.listing import tools_of
+from agents_app.mcp.listing import source_of, tools_of
 from agents_app.mcp.places import HIDDEN, SourceFailed, check_command, check_references, policy
 from agents_app.mcp.places import shown as shown_value
 from agents_app.mcp.tools import refresh
-from agents_app.models import ToolSource, ToolSourceTransport
+from agents_app.models import Agent, ToolSource, ToolSourceTransport
 from agents_app.outbound.rules import Unreachable, check_url
 from audit_app.admin.records import AuditedAdmin
+from audit_app.authority import may_act_as
 
 if TYPE_CHECKING:
     # Django's classes are generic only in the stubs.
@@ -43,9 +45,13 @@ def _shown(values: Any) -> dict[str, str]:
 
 
 class SourceForm(_SourceForm):
-    """Rejects settings that would only fail when the source is used; the admin sets `may_start`."""
+    """Rejects settings that would fail when the source is used, and moves that others would notice.
+
+    The admin sets `may_start` and `operator`.
+    """
 
     may_start: ClassVar[bool] = False
+    operator: ClassVar[User | AnonymousUser | None] = None
     args = LinesField(help_text="For stdio: the arguments of the program, one per line.")
     env = PairsField(
         separator="=",
@@ -116,7 +122,35 @@ class SourceForm(_SourceForm):
                 check_url(values.get("url", ""), policy())
             except Unreachable as error:
                 self.add_error("url", f"This address is not allowed: {error.reason}.")
+        self._check_callers(values)
         return values
+
+    def _check_callers(self, values: dict[str, Any]) -> None:
+        """Refuse to move the tools that other people's agents call, with what they are called."""
+        name, before = values.get("name"), self.instance
+        where = [values.get(part) for part in _WHERE]
+        if not name or [name, *where] == [before.name, *(getattr(before, p) for p in _WHERE)]:
+            return
+        operator = self.operator
+        owners = User.objects.filter(pk__in=_owners_of_callers(name))
+        if isinstance(operator, User) and all(may_act_as(operator, owner) for owner in owners):
+            return
+        if names := ", ".join(sorted(owner.get_username() for owner in owners)):
+            self.add_error(
+                "url" if "url" in self.changed_data else "name",
+                f"Agents of {names} call tools of {name}. Only operators who may act as them decide"
+                " where these lead.",
+            )
+
+
+def _owners_of_callers(source: str) -> set[int]:
+    """Return the owners of agents with tools of a source."""
+    owned = Agent.objects.filter(owner__isnull=False).exclude(tools=[])
+    return {
+        owner
+        for owner, tools in owned.values_list("owner_id", "tools")
+        if owner and any(source_of(tool) == source for tool in tools)
+    }
 
 
 @admin.register(ToolSource)
@@ -152,7 +186,8 @@ class ToolSourceAdmin(AuditedAdmin):
     ) -> Any:
         """Return a form that knows whether the user may start programs."""
         form = super().get_form(request, obj, *args, **kwargs)
-        return type("SourceForm", (form,), {"may_start": request.user.is_superuser})
+        rights = {"may_start": request.user.is_superuser, "operator": request.user}
+        return type("SourceForm", (form,), rights)
 
     def has_change_permission(self, request: HttpRequest, obj: ToolSource | None = None) -> bool:
         """Reserve programs for superusers."""

@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 
 from agents_app.admin.mcp import SourceForm
 from agents_app.models import Agent, ToolSource
+from tests import factories
 from tests.agents_app.mcp import mcp_sources
 from tests.agents_app.mcp.mcp_sources import HERE, SECRET, lines
 
@@ -228,6 +229,27 @@ def test_only_superusers_let_this_server_start_programs(
     assert "Only superusers" in moved.content.decode()
     assert SourceForm.may_start is False
     assert admin_client.post(change(source), program(journal)).status_code == 302
+
+
+@pytest.mark.parametrize("tool", ["web__*", "web__search"])
+def test_only_who_may_act_as_the_owners_of_agents_moves_their_tools(
+    staff: Client, admin_client: Client, tool: str
+) -> None:
+    eve = factories.user("eve")
+    factories.agent("helper", owner=eve, tools=["csv_report", tool])
+    # Neither a new source of the name nor another address.
+    refused = staff.post(reverse(ADD), form(name="web"))
+    assert "Agents of eve call tools of web." in str(refused.context["adminform"].form.errors)
+    source = mcp_sources.address("http://127.0.0.1:1/mcp")
+    values = form(name=source.name, url="http://127.0.0.1:1/mine")
+    refused = staff.post(change(source), values)
+    assert "Agents of eve" in refused.context["adminform"].form.errors["url"][0]
+    source.refresh_from_db()
+    assert source.url == "http://127.0.0.1:1/mcp"
+    assert (
+        staff.post(change(source), {**values, "url": source.url, "seconds": 9}).status_code == 302
+    )
+    assert admin_client.post(change(source), values).status_code == 302
 
 
 def test_staff_with_the_permission_add_addresses(staff: Client) -> None:

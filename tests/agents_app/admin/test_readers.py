@@ -45,6 +45,7 @@ def _saved(client: Client, agent: Agent, **values: Any) -> dict[str, list[str]]:
         ("kind", {"kind": "connected", "options": "{}"}),
         ("url", {"kind": "remote", "url": "https://mine.example/v1", "protocol": "completions"}),
         ("delegates", {"delegates": ["mine"]}),
+        ("tools", {"tools": ["csv_report", "fetch_page"]}),
         ("provider", {**MODEL, "options": '{"base_url": "https://mine.example/v1"}'}),
     ],
 )
@@ -64,6 +65,7 @@ def test_only_who_may_act_as_the_owner_changes_who_reads(
     assert any("Only eve" in words for words in errors[field]), errors
     agent.refresh_from_db()
     assert (agent.owner, agent.kind, agent.url, agent.delegates) == (eve, "hosted", "", [])
+    assert agent.tools == ["csv_report"]
 
 
 def test_the_address_of_a_model_is_not_moved(developer: Client) -> None:
@@ -81,9 +83,9 @@ def test_everything_else_is_an_operators_to_change(developer: Client) -> None:
     eve, dora = factories.user("eve"), User.objects.get(username="dora")
     options, tools = {"script": "echo"}, ["csv_report"]
     agent = Agent.objects.create(name="helper", owner=eve, options=options, tools=tools)
-    assert _saved(developer, agent, instructions="Be brief.", max_steps="3") == {}
+    assert _saved(developer, agent, instructions="Be brief.", max_steps="3", tools=[]) == {}
     agent.refresh_from_db()
-    assert (agent.instructions, agent.max_steps) == ("Be brief.", 3)
+    assert (agent.instructions, agent.max_steps, agent.tools) == ("Be brief.", 3, [])
     # Agents of the operator, and of the server, are theirs.
     for owner in (dora, None):
         Agent.objects.update(owner=owner)
