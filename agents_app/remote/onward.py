@@ -144,7 +144,7 @@ def cost_in(cost: object, currency: object) -> Decimal | None:
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
     if not is_number or currency not in {None, CURRENCY}:
         return None
-    found = Decimal(repr(cost))
-    if not found.is_finite() or found < 0:
+    amount = Decimal(repr(cost))
+    if not amount.is_finite() or not 0 <= amount < 10**9:
         return None
-    return found.quantize(Decimal("1e-9"), rounding="ROUND_CEILING")
+    return amount.quantize(Decimal("1e-9"), rounding="ROUND_CEILING")
