@@ -43,7 +43,7 @@ def cause_of(error: Exception) -> str:
     cut to CAUSE_CHARS.
     """
     if isinstance(error, AgentError):
-        return error.cause
+        return without_secrets(error.cause)
     if _redact is None:
         return ""
     if isinstance(error, UPPError):

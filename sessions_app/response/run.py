@@ -277,7 +277,7 @@ class Run:
         except AgentError as error:
             failed = _failed(error.code, error.message, error.retry_after)
             cause = Cause.SERVER if error.is_elsewhere else None
-            return replace(failed, error_cause=error.cause, cause=cause)
+            return replace(failed, error_cause=cause_of(error), cause=cause)
         except Exception as error:
             # The response must end, and its readers must learn of the failure.
             logger.exception("response %s failed", self.response_id)

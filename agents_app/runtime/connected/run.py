@@ -287,8 +287,9 @@ class _Relay:
         output = () if response is None else response.output
         whole = "".join(item.text for item in output if isinstance(item, TextContent))
         if response is not None and response.status not in {"completed", "in_progress"}:
-            said = response.error.message if response.error else whole
-            claims.fail(f"{response.status}: {said}")
+            # Operators read the cause, and few of them may read what was said in a chat.
+            said = "" if claims.text_chars else whole
+            claims.fail(f"{response.status}: {response.error.message if response.error else said}")
         if self._calls.asked:
             claims.fail("an end before the results of the tools that it called")
         if whole and not claims.text_chars:

@@ -280,6 +280,19 @@ def test_a_defect_of_a_daemon_ends_its_answer_alone(dial: Dial, alice: Person, d
     assert output_text(end_of(other)) == "unharmed"
 
 
+def test_the_cause_of_a_failed_answer_does_not_repeat_the_answer(dial: Dial, alice: Person) -> None:
+    daemon = connected(dial, alice)
+    causes = []
+    for said in ("", "Meet Eve at noon."):
+        client = asker(dial, alice)
+        client.ask("hello")
+        daemon.say(turn := daemon.turn(), said)
+        text = said or "uak_12345678 is not valid"
+        daemon.send(turn, "response.done", text=text, error=True)
+        causes.append(Response.objects.get(pk=end_of(client)["response_id"]).error_cause)
+    assert causes == ["its daemon: failed: [redacted] is not valid", "its daemon: failed: "]
+
+
 def test_thoughts_without_content_are_no_output(dial: Dial, alice: Person) -> None:
     daemon = connected(dial, alice)
     client = asker(dial, alice)
