@@ -21,6 +21,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from agents_app.group_names import is_name_of_another
 from agents_app.models import Agent, AgentConnection, AgentKind, ProcessLease
 from agents_app.models.agents import presence_changed
 from agents_app.selectors import AgentSpec, agent_named, get_spec, remembered_spec
@@ -110,10 +111,9 @@ def _made(name: str, *, owner_id: int, rights: Rights) -> AgentSpec:
     if rights.agents is not None or not rights.has(MAKE):
         raise NameNotYours(name)
     agent = Agent(name=name, kind=AgentKind.CONNECTED, owner_id=owner_id)
-    agent.full_clean(exclude=["owner"])
-    if User.objects.filter(username__iexact=name).exclude(pk=owner_id).exists():
-        # In a chat, the agent would be mistaken for that person.
+    if is_name_of_another(name, owner_id):
         raise NameNotYours(name)
+    agent.full_clean(exclude=["owner"])
     with transaction.atomic():
         # The lock serializes creation by one person's daemons, so that none exceeds the limit.
         User.objects.select_for_update(no_key=True).filter(pk=owner_id).first()

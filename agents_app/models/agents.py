@@ -18,13 +18,12 @@ from django.db.models.functions import Lower
 from django.dispatch import Signal
 from django.utils import timezone
 
-from agents_app.group_names import GROUP_NAMES
+from agents_app.group_names import problem_of_name
 from agents_app.pricing import read_pricing, without_zeros
 from agents_app.strategies import MAX_STEPS, make_strategy
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 """An agent's name: at most 64 letters, digits and . _ -, with no dot at either end."""
-
 
 AGENT_ID = re.compile(r"agent_[0-9a-f]{32}")
 
@@ -305,13 +304,14 @@ class Agent(models.Model):
     def clean(self) -> None:
         """Validate fields that depend on each other.
 
-        Raises ValidationError for a name that addresses everyone; for options that are not an
+        Raises ValidationError for a new name that addresses others; for options that are not an
         object or that the strategy does not have; for tools, approvals or delegates that are not
-        lists of names; for approvals of tools that the agent does not have; and for invalid prices.
+        lists of names; for approvals of tools that it does not have; and for invalid prices.
         """
         errors: dict[str, Any] = {}
-        if self.name.casefold() in GROUP_NAMES:
-            errors["name"] = f"People write @{self.name} to everyone. Choose another name."
+        is_renamed = not Agent.objects.filter(pk=self.pk, name=self.name).exists()
+        if is_renamed and (refusal := problem_of_name(self.name, self.owner_id)):
+            errors["name"] = refusal
         if not isinstance(self.options, dict):
             errors["options"] = "Write a JSON object."
         if not isinstance(self.tools, list) or not all(isinstance(t, str) for t in self.tools):

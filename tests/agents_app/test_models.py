@@ -19,6 +19,7 @@ from agents_app.selectors import (
     remembered,
     remembered_agent,
 )
+from tests import factories
 
 pytestmark = pytest.mark.django_db
 
@@ -59,6 +60,25 @@ def test_another_name_is_refused(name: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Agent(name=name).full_clean()
     assert list(caught.value.message_dict) == ["name"]
+
+
+def test_no_agent_takes_the_name_of_another_person_or_of_everyone() -> None:
+    ada, bob = factories.user("ada"), factories.user("bob")
+    agent = factories.agent("translator", owner=ada)
+    for name in ("bob", "BOB", "here"):
+        agent.name = name
+        with pytest.raises(ValidationError) as refused:
+            agent.full_clean()
+        assert "Choose another name" in refused.value.message_dict["name"][0]
+    for owner in (None, bob):
+        made = Agent(name="ada", owner=owner)
+        with pytest.raises(ValidationError):
+            made.full_clean()
+    # Their own name is theirs, and so is one that an agent had before the person.
+    Agent(name="ada", owner=ada).full_clean()
+    agent.name = "translator"
+    factories.user("translator")
+    agent.full_clean()
 
 
 def test_a_name_is_taken_whatever_its_case() -> None:
