@@ -48,7 +48,7 @@ class Peer(models.Model):
     suspended_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     # Its own limits, below those of all peers: the size of a body, envelopes and KiB an hour, and
-    # the streams that it reads at a time.
+    # the streams that it reads concurrently.
     max_body_kb = models.PositiveIntegerField(null=True, blank=True)
     rate_lph = models.PositiveIntegerField(null=True, blank=True)
     kb_per_hour = models.PositiveIntegerField(null=True, blank=True)
@@ -60,22 +60,22 @@ class Peer(models.Model):
     address = models.CharField(max_length=300, blank=True, default="", db_default="")
     # The base address where its documents are read; empty for https:// and its host.
     documents_address = models.CharField(max_length=300, blank=True, default="", db_default="")
-    # The hub that vouches for it (envelope §8), and since when that does not list it any more.
+    # The hub that vouches for it (envelope §8), and since when the hub no longer lists it.
     # While the hub is not trusted, or has expired, this peer is not trusted either.
     anchor = models.ForeignKey(
         "self", models.PROTECT, null=True, blank=True, related_name="children"
     )
     unlisted_at = models.DateTimeField(null=True, blank=True)
-    # When its hub document was last read or, of a member of this server's hub, its manifest.
+    # When its hub document was last read or, for a member of this server's hub, its manifest.
     documents_read_at = models.DateTimeField(null=True, blank=True)
-    # Its hub document, if it was added as a hub, and until when that counts.
+    # Its hub document, if it was added as a hub, and when that expires.
     hub = models.JSONField(default=dict, blank=True, db_default={})
     hub_expires_at = models.DateTimeField(null=True, blank=True)
     # Whether envelopes between it and other such peers are passed on (`exchange.relay`). Those of a
     # hub's children are, too, if it is set for the hub.
     is_relayed = models.BooleanField(default=False, db_default=False)
     # When the next envelope of a shared chat may be posted, or when another process may try; and
-    # how many attempts have failed since the last that did not (`guests.outgoing`).
+    # how many attempts have failed since the last success (`guests.outgoing`).
     deliver_at = models.DateTimeField(default=timezone.now, db_default=Now())
     failures = models.PositiveIntegerField(default=0, db_default=0)
 
@@ -129,7 +129,7 @@ class EnvelopeStream(models.Model):
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="streams", db_index=False)
     stream_id = models.CharField(max_length=128)
-    # Its id at the member that answers it, if that is another one: several answer one envelope.
+    # Its id at the member that answers it, if that differs: several answer one envelope.
     remote_id = models.CharField(max_length=128, blank=True, default="", db_default="")
     # The DID that was asked, which is one of ours.
     receiver = models.CharField(max_length=512)
@@ -303,7 +303,7 @@ class ErasureNotice(models.Model):
 
 
 class ChatMirror(models.Model):
-    """A chat here whose log belongs to a peer, and how far each side knows the other's words."""
+    """A chat here whose log belongs to a peer, and how far each side has the other's entries."""
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     peer = models.ForeignKey(Peer, models.CASCADE, related_name="mirrors", db_index=False)
@@ -313,9 +313,9 @@ class ChatMirror(models.Model):
     applied_seq = models.BigIntegerField(default=0)
     # The last entry of this log that the home knows.
     sent_seq = models.BigIntegerField(default=0)
-    # The epoch of the home's log: another one after a backup was restored there.
+    # The epoch of the home's log, which changes when a backup is restored there.
     home_epoch = models.CharField(max_length=64, blank=True, default="", db_default="")
-    # Whether an entry was missing: the home is asked to go on after `applied_seq`.
+    # Whether an entry was missing: the home is asked to resume after `applied_seq`.
     is_behind = models.BooleanField(default=False)
     # Until when its next item is not posted, because the peer still fetches the files of it.
     held_until = models.DateTimeField(null=True, blank=True)
@@ -342,7 +342,7 @@ class ChatFollower(models.Model):
     # The entry after which its first guest joined, and the last one that it has.
     first_seq = models.BigIntegerField()
     sent_seq = models.BigIntegerField()
-    # The last message of it that was taken, by the name that the peer gave it.
+    # The last message accepted from the peer, by the peer's own id for it.
     last_message = models.CharField(max_length=64, blank=True)
     # Until when its next item is not posted, because the peer still fetches the files of it.
     held_until = models.DateTimeField(null=True, blank=True)

@@ -45,7 +45,7 @@ class Adjusted:
 
 def needs_second(amount: Money, by: int) -> bool:
     """Return whether an adjustment by this signed amount needs a second operator."""
-    return services.exceeds_alone(amount, by, _alone(amount.asset))
+    return services.exceeds_solo_limit(amount, by, _solo_limit(amount.asset))
 
 
 def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope: str) -> Adjusted:
@@ -67,7 +67,7 @@ def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope
                 amount=amount,
                 by=by,
                 reason=reason,
-                alone=_alone(amount.asset),
+                solo_limit=_solo_limit(amount.asset),
             )
             return Adjusted(transfer=done, replayed=done.replayed)
     refuse_own([account], by)
@@ -119,7 +119,7 @@ def refuse(request_id: int, *, by: int, reason: str) -> None:
         _end(row, AdjustmentState.REFUSED, by, reason)
 
 
-def _alone(asset: str) -> Money:
+def _solo_limit(asset: str) -> Money:
     return Money.parse(settings.UAMP_ADJUSTMENT_ALONE, asset)
 
 

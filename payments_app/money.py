@@ -66,7 +66,7 @@ class Money:
         if type(self.amount) is not int:
             raise InvalidAmount("An amount must be a whole number of smallest units.")
         if not -LARGEST <= self.amount <= LARGEST:
-            raise InvalidAmount(f"An amount has at most {MAX_DIGITS} digits.")
+            raise InvalidAmount(f"An amount may have at most {MAX_DIGITS} digits.")
         asset_named(self.asset)
 
     @classmethod
@@ -94,7 +94,7 @@ class Money:
         if sign and not signed:
             raise InvalidAmount("An amount must not have a sign.")
         if len(whole) + len(places) > MAX_DIGITS:
-            raise InvalidAmount(f"An amount has at most {MAX_DIGITS} digits.")
+            raise InvalidAmount(f"An amount may have at most {MAX_DIGITS} digits.")
         if len(places) > scale:
             raise InvalidAmount(f"{asset} has {scale} decimal places.")
         amount = int(whole + places.ljust(scale, "0"))

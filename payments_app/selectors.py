@@ -251,7 +251,7 @@ def usage_by(
 ) -> list[Spent]:
     """Return spending grouped by one dimension, narrowed by the others.
 
-    The highest comes first; days, which are those of UTC, come in their order.
+    The highest comes first; days, which are those of UTC, come in chronological order.
     """
     column = COLUMNS[dimension]
     narrowed = {

@@ -53,7 +53,7 @@ from payments_app.ledger.plans import Capture
 from payments_app.ledger.pool_returns import return_pool
 from payments_app.ledger.transfers import (
     adjust,
-    exceeds_alone,
+    exceeds_solo_limit,
     record_receipt,
     refund,
     top_up,
@@ -101,7 +101,7 @@ __all__ = [
     "capture",
     "capture_many",
     "ensure_account",
-    "exceeds_alone",
+    "exceeds_solo_limit",
     "expire_and_audit",
     "new_transfer_id",
     "record_receipt",

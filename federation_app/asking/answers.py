@@ -103,7 +103,7 @@ class PeerAnswer:
         """
         text, found = self.window.text, list[ev.Event]()
         if signed is not None and text and signed != text:
-            raise malformed("The text that is signed is another one than was sent.", detail="sig")
+            raise malformed("The signed text differs from the text that was sent.", detail="sig")
         if signed and not text:
             found.append(self._delta(signed, 0))
         usage = _usage((self.done or {}).get("usage"))

@@ -96,7 +96,7 @@ async def messages(request: HttpRequest) -> HttpResponseBase:
         )
     if len(request.body) > ENVELOPE_BYTES:
         raise EnvelopeError(
-            EnvelopeCode.TOO_LARGE, f"An envelope has at most {ENVELOPE_BYTES} bytes."
+            EnvelopeCode.TOO_LARGE, f"An envelope may have at most {ENVELOPE_BYTES} bytes."
         )
     relays = read_relays(request.headers.get(RELAYED_BY, ""))
     receiver = EnvelopeReceiver(address=_handshake(request).address, relays=relays)

@@ -97,7 +97,10 @@ class RelayedRecords:
         key = admitted.peer.pk, admitted.envelope.id
         if key in _open:
             raise EnvelopeError(
-                EnvelopeCode.BUSY, "The envelope is under way.", detail="relay", retry_after=1
+                EnvelopeCode.BUSY,
+                "The envelope is still being delivered.",
+                detail="relay",
+                retry_after=1,
             )
         if sum(len(line.streams) for line in self._lines.values()) >= quotas.streams_of(
             admitted.peer
@@ -137,7 +140,7 @@ class RelayedRecords:
             await self._stream_ended.wait()
 
     async def close(self) -> None:
-        """Leave the members, whose streams go on there."""
+        """Leave the members, whose streams continue."""
         for line in list(self._lines.values()):
             if line.reading is not None:
                 line.reading.cancel()
@@ -163,7 +166,7 @@ class RelayedRecords:
                 return known
             if len(self._lines) >= LINES_MOST:
                 raise EnvelopeError(
-                    EnvelopeCode.BUSY, "This socket leads to too many members.", retry_after=1
+                    EnvelopeCode.BUSY, "This socket has streams to too many members.", retry_after=1
                 )
             base = relay.base_of(member)
             try:
@@ -241,4 +244,4 @@ class RelayedRecords:
 def _check(peers: list[Peer]) -> None:
     for peer in peers:
         if not registry.is_member(peer):
-            raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "It is passed on no more.")
+            raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "It is no longer passed on.")

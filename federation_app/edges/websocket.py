@@ -247,7 +247,7 @@ class EnvelopeSocket:
             if self._process.draining:
                 await self._end(CLOSE_RESTART)
         except Exception:
-            logger.exception("the deltas of a stream were not made")
+            logger.exception("the deltas of a stream could not be produced")
             await self._end(CLOSE_DEFECT)
         finally:
             await opened.close()

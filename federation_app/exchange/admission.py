@@ -133,13 +133,11 @@ def admit(raw: bytes) -> Admitted:
     if envelope.intent not in (*INTENTS, *(GUEST_INTENTS if is_about_guests else ())):
         raise EnvelopeError(
             EnvelopeCode.UNSUPPORTED,
-            f"This server does nothing for the intent {envelope.intent}. See its manifest.",
+            f"This server does not support the intent {envelope.intent}. See its manifest.",
             detail="intent",
         )
     if is_about_guests and agent:
-        raise EnvelopeError(
-            EnvelopeCode.UNAUTHORIZED, "Shared chats are between servers.", detail="to"
-        )
+        raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "Only servers can share chats.", detail="to")
     quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=size)
     if envelope.cap_token:
         _check_capability(envelope, receiver)
@@ -171,7 +169,7 @@ def certified_peer(name: str) -> Peer:
 def remember(
     admitted: Admitted, *, chat_id: str = "", is_done: bool = True
 ) -> tuple[ReceivedEnvelope, bool]:
-    """Record an envelope's id and the stream that it opens; return its row, and if it is a repeat.
+    """Record an envelope's id and the stream that it opens; return its row and whether it repeats.
 
     `is_done` is False for one whose effect comes later: see `outcomes`. Raises
     EnvelopeError conflict if the id or the stream was used for something else.
@@ -261,7 +259,7 @@ def find_own_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> E
     found = find_stream(peer, stream_id=stream_id, reply_to=reply_to)
     if found.relayed_to_id is not None:
         raise EnvelopeError(
-            EnvelopeCode.NOT_FOUND, "The receiver of the stream is another one.", detail="stream_id"
+            EnvelopeCode.NOT_FOUND, "The stream has another receiver.", detail="stream_id"
         )
     return found
 
@@ -309,7 +307,7 @@ def _session_of(admitted: Admitted) -> str:
     if earlier.receiver != admitted.receiver:
         raise EnvelopeError(
             EnvelopeCode.CONFLICT,
-            "You reply to an envelope that you sent to another name.",
+            "The envelope that you reply to was sent to another name.",
             detail="reply_to",
         )
     return earlier.session_id
@@ -339,6 +337,6 @@ def _check_context(envelope: Envelope, peer: Peer) -> None:
         if named[envelope_id] != sha256:
             raise EnvelopeError(
                 EnvelopeCode.CONFLICT,
-                "A reference of context has another hash than the envelope of its id.",
+                "The hash of a context reference does not match the envelope with its id.",
                 detail="context",
             )

@@ -65,7 +65,7 @@ class ChatStream(WindowedStream):
         self._followed = FollowedResponse(self._http)
 
     async def join(self) -> None:
-        """See WindowedStream. Raises EnvelopeError not_found if the account is no member."""
+        """See WindowedStream. Raises EnvelopeError not_found if the account is not a member."""
         head = await database.run(head_of, self._peer, self.stream.chat_id)
         if self._after > head:
             raise EnvelopeError(EnvelopeCode.CONFLICT, f"The last event is {head}.", detail="after")
@@ -104,7 +104,7 @@ class ChatStream(WindowedStream):
         except RemoteProtocolError as error:
             raise envelope_error(error) from None
         raise EnvelopeError(
-            EnvelopeCode.BUSY, "The process ends. Resume the stream.", retry_after=1
+            EnvelopeCode.BUSY, "The process is shutting down. Resume the stream.", retry_after=1
         )
 
     async def _delta(self, seq: int, event: dict[str, Any]) -> StreamDelta:
@@ -113,7 +113,7 @@ class ChatStream(WindowedStream):
         envelope = await database.run(signed_event, self._peer, self.stream, content)
         number = self.window.take()
         if number != seq:
-            # The log has no gaps, and neither has what a session receives of it.
+            # The log has no gaps, and neither do the events that a session receives from it.
             raise RuntimeError(f"event {seq} of {self.stream.chat_id} follows {number - 1}")
         payload = {"envelope": envelope}
         return delta_at(seq, self.stream.stream_id, timezone.now(), DeltaType.CHUNK, payload)

@@ -65,12 +65,12 @@ class EnvelopeReceipt:
 
     @property
     def stream_id(self) -> str:
-        """The stream's id; '' without one."""
+        """The stream's id; '' if there is none."""
         return "" if self.stream is None else self.stream.stream_id
 
     @property
     def window(self) -> int:
-        """The stream's window; 0 without one."""
+        """The stream's window; 0 if there is none."""
         return 0 if self.stream is None else self.stream.window
 
     async def leave(self) -> None:
@@ -364,7 +364,7 @@ class EnvelopeReceiver:
 
 
 def _stream_of(received: ReceivedEnvelope) -> EnvelopeStream:
-    """Return the stream that an envelope opened; raises EnvelopeError conflict without one."""
+    """Return the stream that an envelope opened; raises EnvelopeError conflict if none."""
     if received.stream is None:
         raise EnvelopeError(EnvelopeCode.CONFLICT, "You used this id before.", detail="id_conflict")
     return received.stream

@@ -1,4 +1,4 @@
-"""The relay between members of this server's hub: an envelope of one for another is passed on.
+"""The relay between members of this server's hub: it passes on envelopes from one to another.
 
 The bytes are those that the sender signed, so the receiver verifies the sender, and trusts this
 server with nothing. What keeps it in bounds:
@@ -8,8 +8,8 @@ server with nothing. What keeps it in bounds:
   it is for. Each of those is posted it once (`pass_on_to_all`), and one that refuses it or does not
   answer stops no other.
 - `UAMP-Relayed-By` names the servers that passed it on. A server that finds itself there refuses
-  it, and so does one beyond RELAYS_MOST. One that leaves itself out causes no circle either: an
-  envelope that is under way is refused (5.04), and one that was accepted is not passed on again.
+  it, and so does one beyond RELAYS_MOST. One that leaves itself out causes no loop either: an
+  envelope in transit is refused (5.04), and one that was accepted is not passed on again.
 - A member that does not answer holds up AT_ONCE envelopes of a process, for POST_SECONDS each.
 
 Nothing is stored for later: a sender to which no one answered sends the same bytes again (5.04),
@@ -54,7 +54,7 @@ RETRY_SECONDS: Final = 5
 ABANDONED: Final = timedelta(minutes=1)
 """After this time, an envelope under way may be sent again: its process has died."""
 OPENING: Final = frozenset({Intent.ASK, Intent.SUBSCRIBE})
-"""The intents that open a stream; an answer to another one names the stream that it is about."""
+"""The intents that open a stream; an answer to any other names the stream that it is about."""
 _ACCEPTED: Final = 202
 _RETRY_MOST: Final = 3600
 _WORD_CHARS: Final = 500
@@ -93,7 +93,7 @@ def read_relays(header: str) -> tuple[str, ...]:
     if len(names) >= RELAYS_MOST or own_names.own_identity().did in names:
         raise EnvelopeError(
             EnvelopeCode.UNAUTHORIZED,
-            "The envelope is in a circle, or too many servers have passed it on.",
+            "The envelope was relayed in a loop, or by too many servers.",
             detail="relayed_by",
         )
     for name in names:
@@ -104,7 +104,7 @@ def read_relays(header: str) -> tuple[str, ...]:
 async def pass_on(admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]) -> Passed:
     """Pass on an envelope and return how its receiver answered.
 
-    Raises the EnvelopeError with which the receiver refuses it, and busy if that does not answer.
+    Raises the receiver's EnvelopeError if it refuses, and busy if it does not answer.
     """
     member = admitted.relayed_to
     if member is None:
@@ -124,7 +124,7 @@ async def pass_on(admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]) ->
 async def pass_on_to_all(
     admitted: Admitted, raw: bytes, *, relays: tuple[str, ...]
 ) -> tuple[Delivery, ...]:
-    """Pass on an envelope to each member that it is for; return the outcomes in their order.
+    """Pass on an envelope to each member that it is for; return the outcomes in order.
 
     A repeat is posted only to those that have not accepted it. Raises EnvelopeError if none has:
     busy if another try may succeed, or else that of the first.
@@ -148,7 +148,7 @@ async def _deliver(
 ) -> Delivery:
     if member is None:
         error = EnvelopeError(
-            EnvelopeCode.UNAUTHORIZED, "The receiver is no member of this hub.", detail="to"
+            EnvelopeCode.UNAUTHORIZED, "The receiver is not a member of this hub.", detail="to"
         )
         return Delivery(to=to, error=error)
     one = replace(admitted, relayed_to=member, receiver=to[0])
@@ -254,7 +254,7 @@ async def refusal_in(response: aiohttp.ClientResponse) -> EnvelopeError:
 
 
 def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
-    """Record an envelope that is to be passed on; return its row, and False if it was before.
+    """Record an envelope that is to be passed on; return its row, and False for a repeat.
 
     Raises EnvelopeError conflict if its id or its stream was used for something else, and busy if
     it is under way.
@@ -290,7 +290,10 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
     )
     if known is None or not abandoned.update(created_at=now):
         raise EnvelopeError(
-            EnvelopeCode.BUSY, "The envelope is under way.", detail="relay", retry_after=1
+            EnvelopeCode.BUSY,
+            "The envelope is still being delivered.",
+            detail="relay",
+            retry_after=1,
         )
     return known, True
 
@@ -308,7 +311,7 @@ def _end(
             about = EnvelopeStream.objects.filter(peer=admitted.peer, relayed_to=member)
             stream = about.filter(stream_id=receipt.stream_id).first()
         elif receipt.stream_id:
-            # Several members may call their streams alike, so each has another name here.
+            # Members may choose the same stream id, so each stream gets a new one here.
             is_one_of_several = bool(admitted.routes)
             stream, _ = EnvelopeStream.objects.get_or_create(
                 peer=admitted.peer,
@@ -329,7 +332,7 @@ def _end(
 
 
 def _check_id(admitted: Admitted) -> None:
-    """Raise EnvelopeError conflict if the id of an envelope was used for another one."""
+    """Raise EnvelopeError conflict if the id of an envelope was used for a different one."""
     envelope = admitted.envelope
     rows = ReceivedEnvelope.objects.filter(peer=admitted.peer, envelope_id=envelope.id)
     if rows.exists():
@@ -380,7 +383,7 @@ async def _post(member: Peer, raw: bytes, relays: tuple[str, ...]) -> _Receipt:
 
 
 async def _receipt_in(response: aiohttp.ClientResponse) -> _Receipt:
-    """Return the stream in a receipt: that of `Location`, whose form the specification gives."""
+    """Return the stream that a receipt names in `Location`, whose form is specified."""
     raw = await response.content.read(DOCUMENT_BYTES)
     stream_id = response.headers.get("Location", "").rpartition("/v1/stream/")[2]
     try:

@@ -52,7 +52,7 @@ class RelayedStream:
     async def open(self, *, token: str, after: str, relays: tuple[str, ...]) -> None:
         """Ask the member for the stream; raises EnvelopeError, also that of the member.
 
-        `after` is the reader's Last-Event-ID, "" without one.
+        `after` is the reader's Last-Event-ID, "" if it sent none.
         """
         if _counts[self._peer.pk] >= quotas.streams_of(self._peer):
             raise EnvelopeError(
@@ -89,7 +89,7 @@ class RelayedStream:
             raise unanswered() from None
 
     async def close(self) -> None:
-        """Leave the stream, which goes on at the member; later calls do nothing."""
+        """Leave the stream, which continues at the member; later calls do nothing."""
         if not self._is_open:
             return
         self._is_open = False
@@ -129,7 +129,7 @@ class RelayedStream:
             or not registry.is_member(self._peer)
         ):
             raise EnvelopeError(
-                EnvelopeCode.UNAUTHORIZED, "The stream is passed on no more.", detail="relay"
+                EnvelopeCode.UNAUTHORIZED, "The stream is no longer passed on.", detail="relay"
             )
         return member
 

@@ -26,16 +26,18 @@ PAYMENT_TYPE: Final = "application/vnd.uamp.payment+json"
 
 
 async def done_members(
-    peer: Peer, stream: EnvelopeStream, asked: ReceivedEnvelope | None, text: str
+    peer: Peer, stream: EnvelopeStream, request: ReceivedEnvelope | None, text: str
 ) -> dict[str, object]:
     """Return the members of `done` about the whole answer: its text, signed for the peer.
 
-    `asked` is the request of the stream; without it, it is read.
+    `request` is the envelope that opened the stream; it is read if not given.
     """
     found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
     if len(text) <= SIGNED_CHARS:
         found["envelope"] = await database.run(
-            partial(_signed, peer, stream, Intent.INFORM, text, type_="text/markdown", asked=asked)
+            partial(
+                _signed, peer, stream, Intent.INFORM, text, type_="text/markdown", request=request
+            )
         )
     return found
 
@@ -64,16 +66,16 @@ def _signed(
     content: str,
     *,
     type_: str,
-    asked: ReceivedEnvelope | None = None,
+    request: ReceivedEnvelope | None = None,
 ) -> dict[str, Any]:
-    """Return a signed envelope of the asked name that references the request of a stream."""
-    if asked is None:
-        asked = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
+    """Return a signed envelope from a stream's receiver that references its request."""
+    if request is None:
+        request = ReceivedEnvelope.objects.filter(stream=stream).order_by("id").first()
     members: dict[str, Any] = {"stream_id": stream.stream_id}
-    if asked is not None:
-        members["reply_to"] = f"urn:uuid:{asked.envelope_id}"
+    if request is not None:
+        members["reply_to"] = f"urn:uuid:{request.envelope_id}"
         members["context"] = [
-            {"id": f"urn:uuid:{asked.envelope_id}", "hash": f"sha256:{asked.sha256}"}
+            {"id": f"urn:uuid:{request.envelope_id}", "hash": f"sha256:{request.sha256}"}
         ]
     return new_envelope(
         own_names.own_signer(stream.receiver),

@@ -79,7 +79,7 @@ def missing_of(error: dict[str, Any]) -> int:
     """Return the last delta that a reader has, from its error 4.09; raises EnvelopeError."""
     if error.get("code") != EnvelopeCode.CONFLICT.value:
         raise EnvelopeError(
-            EnvelopeCode.UNSUPPORTED, "Of errors, 4.09 with `expected` is answered.", detail="code"
+            EnvelopeCode.UNSUPPORTED, "Only error 4.09 with `expected` is supported.", detail="code"
         )
     return _number(error.get("expected"), least=0, name="expected") - 1
 

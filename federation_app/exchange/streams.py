@@ -86,7 +86,7 @@ class DeltaStream(WindowedStream):
             raise envelope_error(error) from None
         # The process shuts down, or the response was left midway: its reader may return.
         raise EnvelopeError(
-            EnvelopeCode.BUSY, "The stream has ended before its answer. Resume it.", retry_after=1
+            EnvelopeCode.BUSY, "The stream ended before the answer did. Resume it.", retry_after=1
         )
 
     async def join(self) -> None:

@@ -97,11 +97,11 @@ class PeerTurn:
         await self._followed.send_state(attached, response_id, with_output=True)
 
     async def events(self) -> AsyncIterator[Sequence[Event]]:
-        """Yield the response's events as they arrive together; an empty list after silence.
+        """Yield the response's events in batches as they arrive; an empty list after silence.
 
-        Ends with the response, or when the response cannot continue without help; the demands of
-        work that it delegated are then the last ones. Raises
-        RemoteProtocolError for an error of the session.
+        Ends with the response, or when it cannot continue without help: the last events are then
+        the demands of the work that it delegated. Raises RemoteProtocolError for an error of the
+        session.
         """
         self._http.end_when_idle()
         queue, has_ended = self._connection.outgoing, False

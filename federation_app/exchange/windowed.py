@@ -1,4 +1,4 @@
-"""A stream to one reader, within its window (envelope §5), whatever its deltas tell.
+"""A stream to one reader, within its window (envelope §5), whatever its deltas contain.
 
 The window is that of the reader. Acknowledgements that reach another process are read from the row.
 """
@@ -39,7 +39,7 @@ class WindowedStream(ABC):
     """The deltas of a stream after the last one that its reader has.
 
     The reader's task iterates over `deltas` and calls `close`; any other task of the process may
-    call `acknowledge`, and set `woken` to have a stream look at what it waits for. The peer reads
+    call `acknowledge`, and set `woken` to have a stream recheck what it waits for. The peer reads
     at most `most` streams here.
     """
 
@@ -98,7 +98,7 @@ class WindowedStream(ABC):
         self._acknowledged.set()
 
     async def close(self) -> None:
-        """Leave what it follows, which goes on; later calls do nothing."""
+        """Leave the source, which continues; later calls do nothing."""
         if not self._is_open:
             return
         self._is_open = False
@@ -136,7 +136,7 @@ class WindowedStream(ABC):
         self._checked_at = time.monotonic()
         if not await database.run(registry.is_trusted, self.stream.peer_id):
             raise EnvelopeError(
-                EnvelopeCode.UNAUTHENTICATED, "The peer is trusted no more.", detail="peer"
+                EnvelopeCode.UNAUTHENTICATED, "The peer is no longer trusted.", detail="peer"
             )
 
 

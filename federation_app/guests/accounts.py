@@ -36,7 +36,7 @@ def host_of(peer: Peer) -> str:
     identity = read_identity(peer.did)
     if identity.path:
         raise EnvelopeError(
-            EnvelopeCode.UNAUTHORIZED, "Only servers speak for people.", detail="from"
+            EnvelopeCode.UNAUTHORIZED, "Only servers may act for people.", detail="from"
         )
     return identity.authority
 
@@ -47,7 +47,7 @@ def peer_at(host: str) -> Peer:
         return registry.find_peer(identity_at(host).did)
     except EnvelopeError:
         raise EnvelopeError(
-            EnvelopeCode.NOT_FOUND, f"{host} is no peer of this server.", detail="host"
+            EnvelopeCode.NOT_FOUND, f"{host} is not a peer of this server.", detail="host"
         ) from None
 
 
@@ -56,7 +56,7 @@ def own_name(peer: Peer, person: RemotePerson) -> WholeName:
     name = read_name(person.name)
     if name.host != host_of(peer):
         raise EnvelopeError(
-            EnvelopeCode.UNAUTHORIZED, "You speak for your own people only.", detail="by"
+            EnvelopeCode.UNAUTHORIZED, "You may act only for your own people.", detail="by"
         )
     return name
 

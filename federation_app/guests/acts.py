@@ -218,7 +218,7 @@ def _act(act: ActOnMessage, user_id: int) -> None:
 def _erase(peer: Peer, act: PersonErasure) -> None:
     """Erase the account of a person who was erased on their own server; raises EnvelopeError busy.
 
-    It has their words in chats here and in mirrors, and a blocked person is erased as well.
+    It holds their messages in chats here and in mirrors, and a blocked person is erased as well.
     """
     accounts.own_name(peer, act.by)
     row = Guest.objects.filter(peer=peer, remote_id=act.by.id).select_related("user").first()
@@ -228,7 +228,7 @@ def _erase(peer: Peer, act: PersonErasure) -> None:
         erase_person(row.user, reason="Erased on their own server.", wait=0)
     except StillRunning:
         raise EnvelopeError(
-            EnvelopeCode.BUSY, "Answers to the person still run.", retry_after=1
+            EnvelopeCode.BUSY, "Answers to the person are still running.", retry_after=1
         ) from None
 
 

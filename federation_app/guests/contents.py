@@ -117,7 +117,7 @@ class GuestLeaving(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", t
 
 
 class PersonErasure(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="erase"):
-    """A person of the sender was erased: their words and their name leave this server, too."""
+    """A person of the sender was erased: their messages and their name leave this server, too."""
 
     by: RemotePerson
 
@@ -233,7 +233,7 @@ def read(body: EnvelopeBody, type_: type[_Content]) -> _Content:
 
 
 def read_act(body: EnvelopeBody) -> GuestAct:
-    """Return what a guest did; raises EnvelopeError malformed."""
+    """Return the action of a guest; raises EnvelopeError malformed."""
     try:
         act: GuestAct = msgspec.convert(load(decoded(body)), GuestAct)
     except msgspec.ValidationError as error:

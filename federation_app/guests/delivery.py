@@ -134,7 +134,7 @@ async def _tell(bell: _Doorbell, chat_id: str, user_id: int, is_typing: bool) ->
 
 
 def _post(post: SignedPost) -> guard.Posted | None:
-    """Post an envelope and return the answer; None without one."""
+    """Post an envelope and return the answer; None if there is none."""
     try:
         return guard.post(
             post.url,

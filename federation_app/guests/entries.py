@@ -45,7 +45,7 @@ _MESSAGE: Final = ("id", "content", "name", "sender_kind", "created_at", "reply_
 
 
 def own_act(peer: Peer, entry: LoggedEvent) -> dict[str, Any] | None:
-    """Return what a person here did in a mirror; None for any other entry of its log."""
+    """Return the action of a person here in a mirror; None for any other entry of its log."""
     payload = entry.payload
     if is_from_home(payload.get("event_id")):
         return None

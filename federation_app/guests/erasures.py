@@ -1,4 +1,4 @@
-"""The erasure of people across servers: each peer that has their words is informed. Synchronous.
+"""The erasure of people across servers: each peer that has their messages is informed. Synchronous.
 
 A peer knows a person by the chats that they shared with its own people. It is informed until it has
 accepted (`outgoing`), even if none of them is in the chat any more.

@@ -152,7 +152,7 @@ async def fetch_files(
     chat_id: str,
     user_id: int | None = None,
 ) -> list[ContentRecord | FileProblem]:
-    """Return the files of a message as stored here, in their order, or why one is not.
+    """Return the files of a message as stored here, in order, or why one is not.
 
     They belong to the chat `chat_id` here, or to the person who sends them, until they are sent.
     Raises EnvelopeError busy while they are still being fetched.

@@ -175,8 +175,8 @@ def receive_decline(peer: Peer, declined: Withdrawal) -> None:
 def receive_acceptance(peer: Peer, accepted: Acceptance) -> None:
     """Make the invited person a member; raises EnvelopeError.
 
-    conflict if the invitation is not open any more; unauthorized for another person than the
-    invited one, and if the inviter may not add members any more.
+    conflict if the invitation is no longer open; unauthorized for anyone but the invited person,
+    and if the inviter may no longer add members.
     """
     with transaction.atomic():
         row = _locked(peer, accepted.invitation, is_received=False)
@@ -199,10 +199,12 @@ def receive_acceptance(peer: Peer, accepted: Acceptance) -> None:
             add_participant(chat_id=row.chat_id, added_by=row.user, user=user)
         except (NotAMember, NotAllowed):
             raise EnvelopeError(
-                EnvelopeCode.UNAUTHORIZED, "The inviter adds no members now.", detail="invitation"
+                EnvelopeCode.UNAUTHORIZED,
+                "The inviter may no longer add members.",
+                detail="invitation",
             ) from None
         if not follows:
-            # What was written since its last guest left is not for the peer.
+            # The peer may not read what was written after its last guest left.
             ChatFollower.objects.update_or_create(
                 peer=peer, chat_id=row.chat_id, defaults={"first_seq": head, "sent_seq": head}
             )

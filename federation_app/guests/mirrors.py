@@ -1,7 +1,7 @@
-"""The mirrors of peers' chats: entries of the home's log, applied in its order. Synchronous.
+"""The mirrors of peers' chats: entries of the home's log, applied in order. Synchronous.
 
-An entry names the one before it. One that is known changes nothing; after a gap the home is asked
-to go on from the last one that is applied.
+Each entry names the one before it. A known entry changes nothing; after a gap the home is asked to
+resume after the last applied entry.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _person(peer: Peer, entry: ChatEntry, person: RemotePerson) -> User | None:
         if read_name(person.name).host != own_host():
             return accounts.guest_account(peer, person)
     except EnvelopeError as error:
-        logger.warning("a member of a chat of %s was left out: %s", peer.did, error)
+        logger.warning("a member of a chat of %s was skipped: %s", peer.did, error)
         return None
     if not person.id.isdecimal() or len(person.id) > _KEY_DIGITS:
         return None
@@ -158,7 +158,7 @@ def _apply_event(
 ) -> None:
     event = entry.event
     author = None if entry.author is None else _person(peer, entry, entry.author)
-    # What a person here did to their own is in the mirror already.
+    # Changes that a person here made to their own messages are already in the mirror.
     is_own = author is not None and not accounts.is_guest(author)
     match event.get("type"):
         case "message.created":
@@ -177,8 +177,8 @@ def _apply_event(
         case "reaction.added" | "reaction.removed" if author is not None and not is_own:
             _react(mirror.chat_id, event, author)
         case "message.pinned" | "message.unpinned":
-            # Pins are the chat's, and their order is the home's; but it does not say that a person
-            # here has pinned something.
+            # Pins belong to the chat and follow the home's order, but the home cannot pin in the
+            # name of a person here.
             _pin(mirror.chat_id, event, None if is_own else author)
 
 
@@ -203,7 +203,7 @@ def _add_message(
     author: User | None,
     files: Sequence[ContentRecord | FileProblem],
 ) -> None:
-    """Append a message. A person here has written it only if it waits here."""
+    """Append a message. It counts as written by a person here only if it is waiting here."""
     message = entry.event.get("message")
     if not isinstance(message, dict):
         raise malformed("A message.created has a message.", detail="event")
@@ -238,7 +238,7 @@ def _add_message(
     try:
         seq = chats.add_message(mirror.chat_id, new)
     except chats.ForeignMessage:
-        logger.warning("%s sent a message with the id of another one", peer.did)
+        logger.warning("%s sent a message whose id is taken", peer.did)
         return
     if seq is not None and turn is not None:
         ordered_elsewhere(mirror.chat_id, turn.pk, new.id, seq)
@@ -257,7 +257,7 @@ def _react(chat_id: str, event: dict[str, Any], author: User) -> None:
     try:
         chats.react(chat_id, message_id, user_id=author.pk, emoji=emoji, given=given)
     except (NotAnEmoji, TooManyReactions):
-        logger.warning("a reaction of another server to %s was left out", message_id)
+        logger.warning("a reaction from another server to %s was skipped", message_id)
 
 
 def _pin(chat_id: str, event: dict[str, Any], author: User | None) -> None:
@@ -265,11 +265,11 @@ def _pin(chat_id: str, event: dict[str, Any], author: User | None) -> None:
     try:
         chats.pin(chat_id, message_id, user_id=None if author is None else author.pk, given=given)
     except TooManyPins:
-        logger.warning("a pin of another server of %s was left out", message_id)
+        logger.warning("another server's pin of %s was skipped", message_id)
 
 
 def _text(event: dict[str, Any], name: str) -> str:
     value = event.get(name)
     if not isinstance(value, str):
-        raise malformed(f"{name} of the event is a text.", detail="event")
+        raise malformed(f"{name} of the event must be a string.", detail="event")
     return value

@@ -1,9 +1,9 @@
-"""What a peer does not know yet of shared chats, in the order in which it is posted. Synchronous.
+"""The updates of shared chats that a peer still lacks, in posting order. Synchronous.
 
-Nothing is stored to be sent: invitations, waiting messages and the logs of chats are the outboxes,
+There is no outbox table: invitations, waiting messages and the logs of chats are the outboxes,
 each with a cursor that moves when the peer has accepted an item (ADR 66). A process claims a peer
 for one item; another takes over when the claim has expired. While a peer fetches the files of an
-item, its chat is held, and those of other chats are posted.
+item, the rest of that chat waits, and items of other chats are posted.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ RETRY_AFTER_MOST: Final = 600
 _searched: Final[dict[int, tuple[int, int]]] = {}
 """Parts of logs in which a follower's peer has nothing to learn, from its place to the head."""
 _DONE: Final = range(200, 300)
-# What a repetition does not change. Anything else is tried again: 4.01 is also a clock that is off
-# or a peer that suspends us, 4.29 and 5.04 name a time.
+# Refusals that a retry would not change. Others are retried: 4.01 may also mean a wrong clock or a
+# peer that has suspended us; 4.29 and 5.04 say when.
 _FINAL: Final = frozenset({400, 402, 403, 404, 409, 413, 415})
 _CODES: Final = {402: "payment_required", 404: "chat_not_found"}
 
@@ -75,7 +75,7 @@ class OutgoingEnvelope:
     claimed_until: datetime
     done: Callable[[], object]
     refused: Callable[[int], object]
-    # Statuses after which a repetition may succeed, besides those of a busy or absent peer.
+    # Statuses after which a retry may succeed, besides those of a busy or absent peer.
     passing: frozenset[int] = frozenset()
     # Holds its chat until a time; None for an item without files.
     hold: Callable[[datetime], object] | None = None
@@ -136,7 +136,7 @@ def claim(peer_id: int) -> OutgoingEnvelope | None:
 def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | None = None) -> bool:
     """Record how a peer has answered an item; return whether the next one may be posted.
 
-    `retry_after` is the number of seconds that the peer wants to be left alone.
+    `retry_after` is the number of seconds that the peer asked to wait.
     """
     now = timezone.now()
     mine = Peer.objects.filter(pk=item.post.peer_id, deliver_at=item.claimed_until)
@@ -148,7 +148,7 @@ def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | Non
         mine.update(deliver_at=now, failures=0)
         return True
     if item.hold is not None and status == HTTPStatus.SERVICE_UNAVAILABLE:
-        # A peer that is busy with more than the files says so to the next item, too.
+        # A peer that is busy with more than the files refuses the next item, too.
         seconds = min(max(retry_after or 1, 1), RETRY_AFTER_MOST)
         item.hold(now + timedelta(seconds=seconds))
         mine.update(deliver_at=now)
@@ -164,7 +164,7 @@ def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | Non
 
 
 def _contents(peer: Peer) -> Iterator[_UnknownContent]:
-    """Yield what the peer does not know, the next one first."""
+    """Yield the items that the peer lacks, in posting order."""
     yield from _erasures(peer)
     yield from _invitations(peer)
     mirrored = list(ChatMirror.objects.filter(peer=peer).order_by("pk"))
@@ -278,7 +278,7 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
 
 
 def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_UnknownContent]:
-    """Yield the next thing that a person here did in a mirror; move its cursor past the others."""
+    """Yield the next action of a person here in a mirror; move its cursor past other entries."""
     while found := events_after(mirror.chat_id, mirror.sent_seq):
         for entry in found:
             sent = partial(_sent_act, mirror.pk, entry.seq)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def read_query(members: Mapping[str, str]) -> FileQuery:
-    """Return what a peer asks for; raises EnvelopeError malformed."""
+    """Return the request of a peer; raises EnvelopeError malformed."""
     try:
         return msgspec.convert(dict(members), FileQuery)
     except msgspec.ValidationError as error:

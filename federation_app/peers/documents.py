@@ -74,7 +74,7 @@ class PeerDocuments:
 
     @property
     def hub_value(self) -> dict[str, object]:
-        """The hub as plain JSON values; empty for a peer that is no hub."""
+        """The hub as plain JSON values; empty for a peer that is not a hub."""
         value: dict[str, object] = {} if self.hub is None else msgspec.to_builtins(self.hub)
         return value
 
@@ -92,7 +92,7 @@ def read_signed_keys(
 ) -> tuple[VerificationKey, ...]:
     """Fetch the keys in a name's DID document; raises EnvelopeError.
 
-    Each new one must have the word of a known one (`names.trust`).
+    A known key must vouch for each new one (`names.trust`).
     """
     keys = read_keys(identity, base=base)
     if new_keys(known, keys):

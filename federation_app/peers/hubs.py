@@ -46,7 +46,7 @@ CHILDREN_SECONDS: Final = 60.0
 def add_hub(found: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = "") -> Peer:
     """Add the peer of these documents as a hub; raises EnvelopeError malformed for another trust.
 
-    With another one, an attacker who takes over a hub's host could publish a key, and list peers.
+    With any other, an attacker who takes over a hub's host could publish a key, and list peers.
     """
     if found.hub is None:
         raise malformed("The documents have no hub.", detail="hub")
@@ -67,7 +67,7 @@ def read_again(hub: Peer) -> AgentHub:
     """Fetch the document of a hub and apply it to its children; raises EnvelopeError."""
     known = hub_of(hub)
     if known is None:
-        raise malformed("The peer is no hub.", detail="hub")
+        raise malformed("The peer is not a hub.", detail="hub")
     now = timezone.now()
     known_from = None if known.issued_at is msgspec.UNSET else known.issued_at
     jws = documents.fetch_hub(read_identity(hub.did), base=hub.documents_address)

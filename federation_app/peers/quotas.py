@@ -28,7 +28,7 @@ def check_envelope(peer: Peer, *, body_bytes: int, size: int) -> None:
     if peer.max_body_kb is not None and body_bytes > peer.max_body_kb * KIB:
         raise EnvelopeError(
             EnvelopeCode.TOO_LARGE,
-            f"Your bodies have at most {peer.max_body_kb} KiB.",
+            f"Your bodies may have at most {peer.max_body_kb} KiB.",
             detail="max_body_kb",
         )
     recent = ReceivedEnvelope.objects.filter(peer=peer, created_at__gt=timezone.now() - HOUR)

@@ -51,7 +51,7 @@ def find_peer(did: str) -> Peer:
     """
     peer = trusted_peers().select_related("user").filter(did=did).first()
     if peer is None or (peer.user is not None and not peer.user.is_active):
-        raise unauthenticated("The sender is no peer of this server.", detail="peer")
+        raise unauthenticated("The sender is not a peer of this server.", detail="peer")
     return peer
 
 
@@ -104,7 +104,7 @@ def is_member(peer: Peer) -> bool:
 
 
 def member_of(did: str) -> Peer | None:
-    """Return the member with this name, or the one that hosts it; None without either.
+    """Return the member with this name, or the one that hosts it; None if there is neither.
 
     A name that is a peer of its own is no longer its host's.
     """

@@ -99,7 +99,7 @@ class _RecordCall:
             await self._socket.read(self._receive)
             await self._socket.finish()
         except Exception:
-            logger.exception("a call of gRPC was not read")
+            logger.exception("a gRPC call was not read")
         # The queue of a slow reader may be full, but without this end mark its call would not end.
         await self._records.put(None)
 
@@ -142,7 +142,7 @@ async def _refuse_unready(context: Any) -> None:
         await _abort(context, EnvelopeError(EnvelopeCode.BUSY, "The server ends.", retry_after=1))
     if not settings.UAMP_FEDERATION_HOST:
         await _abort(
-            context, EnvelopeError(EnvelopeCode.NOT_FOUND, "This server takes no envelopes.")
+            context, EnvelopeError(EnvelopeCode.NOT_FOUND, "This server does not accept envelopes.")
         )
 
 

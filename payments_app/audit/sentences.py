@@ -45,7 +45,7 @@ class Findings:
 
 
 def outside(amount: str) -> str:
-    """Return the condition that a column is no amount of the ledger; SQLite stores any value."""
+    """Return the condition that a column is not a ledger amount; SQLite stores any value."""
     is_other = "" if connection.vendor == "postgresql" else f"typeof({amount}) <> 'integer' OR "
     return f"({is_other}{amount} NOT BETWEEN -{LARGEST} AND {LARGEST})"
 

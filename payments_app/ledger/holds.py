@@ -171,7 +171,7 @@ def renew(response_ids: Sequence[str], *, seconds: float) -> int:
 
 
 def _asked(one: Authorization) -> tuple[object, ...]:
-    # The duration is not part of the request: retries may compute it anew.
+    # The duration is not part of the request: retries may recompute it.
     return ("authorize", one.account_id, one.amount, one.purpose, one.response_id)
 
 

@@ -1,4 +1,4 @@
-"""Operators may not decide about their own money: another one has to.
+"""Operators may not decide about their own money: another operator has to.
 
 An account is a person's own if they or their agent own it, if it is the pool of a chat that they
 are or were a member of, or if it belongs to a payment on a chain that they sent, or to a token

@@ -97,11 +97,11 @@ def adjust(
     by: int | None,
     reason: str,
     scope: str = "",
-    alone: Money | None = None,
+    solo_limit: Money | None = None,
 ) -> TransferOutcome:
-    """Change a balance by a signed amount, against the suspense account, as an operator decided.
+    """Change a balance by a signed amount, against the suspense account, on an operator's decision.
 
-    `alone` limits what the operator adjusts in 24 hours without a second one.
+    `solo_limit` is the most that the operator may adjust in 24 hours without a second operator.
 
     Raises OwnMoney, LedgerFrozen, NeedsSecond, InsufficientFunds, SameAccount, UnknownAccount,
     AssetMismatch, InvalidAmount for zero, ValueError without a reason, IdempotencyConflict.
@@ -121,8 +121,11 @@ def adjust(
             raise SameAccount("The suspense account is the other side of adjustments.")
         accounts, _ = balances.lock_accounts({account, suspense.id})
         # All adjustments lock the suspense account, so none of the sum is missing.
-        if alone is not None and by is not None and exceeds_alone(amount, by, alone):
-            raise NeedsSecond(f"You may adjust {alone} {alone.asset} in 24 hours alone.")
+        if solo_limit is not None and by is not None and exceeds_solo_limit(amount, by, solo_limit):
+            raise NeedsSecond(
+                f"You may adjust at most {solo_limit} {solo_limit.asset} in 24 hours"
+                " without a second operator."
+            )
         new = NewTransfer(
             kind="adjust",
             asset=amount.asset,
@@ -133,8 +136,8 @@ def adjust(
         return idempotency.record(claimed, done)
 
 
-def exceeds_alone(amount: Money, by: int, alone: Money) -> bool:
-    """Return whether an adjustment, added to those of the last 24 hours, exceeds `alone`.
+def exceeds_solo_limit(amount: Money, by: int, solo_limit: Money) -> bool:
+    """Return whether an adjustment, added to those of the last 24 hours, exceeds `solo_limit`.
 
     Adjustments that a second operator approved do not count.
     """
@@ -142,7 +145,7 @@ def exceeds_alone(amount: Money, by: int, alone: Money) -> bool:
     own = Transfer.objects.filter(kind="adjust", by=by, asset=amount.asset)
     recent = own.filter(created_at__gt=Now() - ALONE_PERIOD).exclude(Exists(approved))
     before = recent.aggregate(sum=Total("amount"))["sum"] or 0
-    return before + abs(amount.amount) > alone.amount
+    return before + abs(amount.amount) > solo_limit.amount
 
 
 def _posted(new: NewTransfer, accounts: Mapping[int, LockedAccount], amount: Money) -> str:

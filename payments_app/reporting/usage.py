@@ -53,7 +53,7 @@ def usage_of_account(
 def _usage(
     payer: Q, by: Sequence[Dimension], since: datetime, asset: str, limit: int, reader: int | None
 ) -> list[Used]:
-    """Days come in their order, and within them the largest amount first."""
+    """Days come in chronological order, and within them the largest amount first."""
     asker = Case(
         When(
             Q(transfer__hold__purpose=SPONSOR) & ~Q(transfer__hold__asker_id=reader),

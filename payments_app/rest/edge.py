@@ -144,9 +144,9 @@ def key_of(request: Request, given: str = "") -> str:
     header = request.headers.get("Idempotency-Key", "")
     key = header or given
     if header and given and header != given:
-        raise ValidationError({"idempotencyKey": "The header Idempotency-Key has another one."})
+        raise ValidationError({"idempotencyKey": "The Idempotency-Key header has a different key."})
     if len(key) > KEY_CHARS:
-        raise ValidationError({"idempotencyKey": f"A key has at most {KEY_CHARS} characters."})
+        raise ValidationError({"idempotencyKey": f"A key may have at most {KEY_CHARS} characters."})
     return key or uuid.uuid4().hex
 
 
@@ -170,7 +170,7 @@ def queried(
     if strict and (unknown := sorted(set(request.query_params) - set(serializer.fields))):
         raise Problem(
             "unknown_parameter",
-            f"This route knows {', '.join(serializer.fields)}.",
+            f"Supported parameters: {', '.join(serializer.fields)}.",
             errors=[{"parameter": name, "detail": "Unknown."} for name in unknown],
         )
     serializer.is_valid(raise_exception=True)

@@ -164,7 +164,7 @@ class LockView(PaymentView):
         values = checked(request, wire.MoreLock)
         given = [name for name in ("additionalAmount", "amount") if name in values]
         if len(given) != 1:
-            raise ValidationError({"additionalAmount": "Say by how much, once."})
+            raise ValidationError({"additionalAmount": "Send either this or `amount`."})
         payee, amount = _payee(request), money(values, given[0])
         key = key_of(request, values["idempotencyKey"])
         answer, replayed = locks.once(

@@ -68,7 +68,7 @@ class OnwardBudgetView(PaymentView):
             text = "Only the owner of a remote agent has a budget for it."
             raise PermissionDenied(text) from error
         except NotRemote as error:
-            raise ValidationError({"agent": "It is not a remote agent."}) from error
+            raise ValidationError({"agent": "This is not a remote agent."}) from error
         return Response(_shown(agent_id, budget))
 
 

@@ -77,7 +77,7 @@ class SponsorshipsView(PaymentView):
         operation_id="list_sponsorships", responses={200: SponsorshipListSerializer, **refusals()}
     )
     def get(self, request: Request) -> Response:
-        """Return them with how much of each budget is used."""
+        """Return the agents, and how much of each budget is used."""
         user_id = caller(request).pk
         mine = sponsorships.sponsored_by(user_id)
         return Response({"sponsorships": [_shown(agent.pk, user_id) for agent in mine]})

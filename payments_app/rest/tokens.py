@@ -101,14 +101,14 @@ ToppedUp = shape(
     replayed=serializers.BooleanField(),
 )
 Revoked = shape(
-    "RevokedPaymentToken", **_STATE, returned=serializers.CharField(help_text="What came back.")
+    "RevokedPaymentToken", **_STATE, returned=serializers.CharField(help_text="Amount returned.")
 )
 States = shape("PaymentTokens", object=serializers.CharField(), items=State(many=True))
 
 
 @extend_schema_field({"type": "array", "items": {"$ref": "#/components/schemas/PaymentTokenTree"}})
 class _Children(serializers.ListField):
-    """Tokens of the same shape."""
+    """The delegated tokens, each with its own children."""
 
 
 Tree = shape("PaymentTokenTree", **_STATE, children=_Children())
@@ -169,12 +169,12 @@ class TokenView(PaymentView):
 
     @extend_schema(operation_id="get_payment_token", responses={200: State, **refusals(404)})
     def get(self, request: Request, token_id: str) -> Response:
-        """Return it, without its secret."""
+        """Return the token without its secret."""
         return Response(_state(endings.state_of(token_id, caller(request).pk)))
 
     @extend_schema(operation_id="revoke_payment_token", responses={200: Revoked, **refusals(404)})
     def delete(self, request: Request, token_id: str) -> Response:
-        """Revoke it and all its descendants; what is not held is returned immediately."""
+        """Revoke the token and its descendants; money that is not held is returned immediately."""
         return _revoke(request, token_id)
 
 
@@ -185,7 +185,7 @@ class TreeView(PaymentView):
 
     @extend_schema(operation_id="get_payment_token_tree", responses={200: Tree, **refusals(404)})
     def get(self, request: Request, token_id: str) -> Response:
-        """Return it with its `children`."""
+        """Return the token with its `children`."""
         return Response(_tree(endings.tree(token_id, caller(request).pk)))
 
 
@@ -200,7 +200,7 @@ class TokenTopUpView(PaymentView):
         responses={200: ToppedUp, **refusals(400, 402, 404, 409)},
     )
     def post(self, request: Request, token_id: str) -> Response:
-        """Move more of the caller's money into it: the same `jti`, a higher balance."""
+        """Move more of the caller's money into the token: the same `jti`, a higher balance."""
         values = checked(request, TopUp)
         user_id = caller(request).pk
         done = top_ups.top_up(

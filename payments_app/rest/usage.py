@@ -70,7 +70,7 @@ class UsedSerializer(serializers.Serializer[Any]):
 
 
 class UsageSerializer(serializers.Serializer[Any]):
-    """Spending, the largest first, and by day in the order of the days."""
+    """Spending, the largest first, or by day in chronological order."""
 
     object = serializers.CharField(default="list")
     currency = serializers.CharField()
@@ -98,7 +98,7 @@ class UsageView(PaymentView):
     def get(self, request: Request) -> Response:
         """Return what the caller paid in the last `days` days, grouped, the largest first.
 
-        By `person` it is who asked; those for whom the caller is a sponsor are one row, unnamed.
+        Grouped by `person`, rows are the people who asked; sponsored people share one unnamed row.
         """
         query = queried(request, UsageQuery)
         since = since_days(query["days"])

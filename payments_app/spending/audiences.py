@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NotForAgent(LedgerError):
-    """The token's name of the agent has come to mean another one."""
+    """The token's name for the agent now means a different agent."""
 
 
 def ids_of(names: Iterable[str]) -> dict[str, str]:

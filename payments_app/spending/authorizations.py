@@ -112,8 +112,7 @@ class LimitGuard:
         if any(row.token_id for row in self._rows):
             self._tokens = _tokens_behind({one.account_id for one in asked})
         concerned = {(row.user_id, row.asset) for one in asked for row in self._of(one)}
-        # Sorted, so that two lists creating the same accounts cannot wait for each other in a
-        # circle.
+        # Sorted, so that two lists that create the same accounts cannot deadlock.
         return {account_of_user(*one).id for one in sorted(concerned)}
 
     def allow(self, asked: Authorization) -> None:

@@ -162,7 +162,7 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
     """Move the available money of ended tokens to their heirs; return the amounts."""
     heirs = _heirs(ended)
     rows = [row for row in ended if row.pk in heirs]
-    # Locked together in the order of ids, so that two calls cannot wait for each other in a circle.
+    # Locked together in the order of ids, so that two calls cannot deadlock.
     accounts, _ = balances.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
     given = []
     for row in rows:

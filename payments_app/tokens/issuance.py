@@ -183,7 +183,7 @@ def _make(wanted: _Wanted) -> IssuedToken:
     if wanted.form not in {"opaque", "jwt"}:
         raise ImpossibleToken("The form of a token must be opaque or jwt.")
     if len(wanted.name) > NAME_CHARS:
-        raise ImpossibleToken(f"A name has at most {NAME_CHARS} characters.")
+        raise ImpossibleToken(f"A name may have at most {NAME_CHARS} characters.")
     # Derived from the key, so that a retry means the same account and the ledger recognises it.
     digest = hashlib.sha256(f"{wanted.scope}\0{wanted.key}".encode()).hexdigest()
     token_id = f"pt_{digest[:32]}"

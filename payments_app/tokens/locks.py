@@ -101,7 +101,7 @@ def spendable(payee: Payee, secret: str) -> ResolvedToken:
 
 
 def check_audience(payee: Payee, token: ResolvedToken, agent_id: str) -> None:
-    """Raise TokenRefused if a token is not for this agent of the payee; "" is no agent."""
+    """Raise TokenRefused if a token is not for this agent of the payee; "" means no agent."""
     if agent_id and token.audience and agent_id not in _meant(payee, token):
         raise token_lookup.TokenRefused("token_invalid", "The payment token is not for this agent.")
 

@@ -61,5 +61,5 @@ class TopUpProvider(Protocol):
         ...
 
     def hook(self, body: bytes, headers: Mapping[str, str]) -> TopUpReport | None:
-        """Return the report in a provider's call, None without one. Raises ForeignHook."""
+        """Return the report in a webhook call; None if it has none. Raises ForeignHook."""
         ...

@@ -81,7 +81,7 @@ def token_beside(headers: Mapping[str, str]) -> str:
 
 def _read(value: str, *, only_token: bool) -> Offered:
     if len(value) > HEADER_CHARS:
-        raise BadHeader(f"A payment header has at most {HEADER_CHARS} characters.")
+        raise BadHeader(f"A payment header may have at most {HEADER_CHARS} characters.")
     if only_token or "." in value or "_" in value[:5]:
         return Offered(token=value)
     try:

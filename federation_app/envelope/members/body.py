@@ -35,10 +35,10 @@ def decoded(body: EnvelopeBody) -> bytes:
     try:
         whole = inflating.decompress(data, most + 1)
     except zlib.error:
-        raise malformed("The content is not what gzip writes.", detail="compression") from None
+        raise malformed("The content is not valid gzip.", detail="compression") from None
     if len(whole) > most:
         raise EnvelopeError(
-            EnvelopeCode.TOO_LARGE, "The content grows too large.", detail="compression"
+            EnvelopeCode.TOO_LARGE, "The decompressed content is too large.", detail="compression"
         )
     if not inflating.eof or inflating.unused_data:
         raise malformed("The content ends early or late.", detail="compression")
@@ -74,5 +74,5 @@ def _bytes_of(body: EnvelopeBody) -> bytes:
 
 def _unsupported(member: str, value: str) -> EnvelopeError:
     return EnvelopeError(
-        EnvelopeCode.UNSUPPORTED, f"The {member} {value[:40]!r} is not read here.", detail=member
+        EnvelopeCode.UNSUPPORTED, f"The {member} {value[:40]!r} is not supported.", detail=member
     )

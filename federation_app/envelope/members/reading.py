@@ -122,7 +122,7 @@ def envelope_of(value: object) -> Envelope:
     if len(canonical(members.ext)) > limits.EXTENSION_BYTES:
         raise EnvelopeError(
             EnvelopeCode.TOO_LARGE,
-            f"ext has at most {limits.EXTENSION_BYTES} bytes.",
+            f"ext may have at most {limits.EXTENSION_BYTES} bytes.",
             detail="ext",
         )
     reply_to = "" if members.reply_to is msgspec.UNSET else members.reply_to

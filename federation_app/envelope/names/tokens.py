@@ -101,7 +101,7 @@ def signed_token(
 
 def _claims(token: str) -> dict[str, Any]:
     if len(token) > TOKEN_BYTES:
-        raise unauthenticated(f"A token has at most {TOKEN_BYTES} bytes.", detail="token")
+        raise unauthenticated(f"A token may have at most {TOKEN_BYTES} bytes.", detail="token")
     try:
         jws = read_compact(token, types=TOKEN_TYPES)
         claims = load(decode64(jws.payload), most=TOKEN_BYTES)

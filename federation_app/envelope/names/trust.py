@@ -8,8 +8,8 @@ The rules:
 3. A child is a name that the hub lists. Its manifest is at the name's own address, has the digest
    that the hub lists, and is signed with a key in the child's DID document.
 4. A new key of a name counts if `jwks` of a hub document of its host lists it, and a key that was
-   trusted before has signed that document, which has not expired: the old key's word. A DID
-   document alone is no such word, since an attacker who takes over the host can change it.
+   trusted before has signed that document, which has not expired: the old key vouches for it. A
+   DID document alone does not, since an attacker who takes over the host can change it.
 
 A manifest (schema A.3) has no members for times, so a child is as fresh as the list that names it.
 """
@@ -62,7 +62,7 @@ def check_new_keys(
     *,
     now: datetime,
 ) -> None:
-    """Raise EnvelopeError unauthenticated if a new key has not the word of a known one (rule 4).
+    """Raise EnvelopeError unauthenticated unless a known key vouches for each new one (rule 4).
 
     `hub_jws` is the hub document of the name's host; it is not read if no key is new.
     """
@@ -87,7 +87,7 @@ def check_new_keys(
 def new_keys(
     known: Iterable[VerificationKey], current: Iterable[VerificationKey]
 ) -> list[VerificationKey]:
-    """Return the keys of a document that are not known; another one under a known id is new."""
+    """Return the keys of a document that are not known; a different key under a known id is new."""
     trusted = {(key.kid, _material(key)) for key in known}
     return [key for key in current if (key.kid, _material(key)) not in trusted]
 

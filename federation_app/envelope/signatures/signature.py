@@ -50,7 +50,7 @@ def verify_signature(
     The id of the key must begin with the sender's DID.
     """
     if len(sig) > SIGNATURE_CHARS:
-        raise malformed(f"A signature has at most {SIGNATURE_CHARS} characters.", detail="sig")
+        raise malformed(f"A signature may have at most {SIGNATURE_CHARS} characters.", detail="sig")
     jws = read_compact(sig, types={SIGNATURE_TYPE})
     if jws.kid and jws.kid.partition("#")[0] != sender:
         raise unauthenticated("The key is that of another sender.", detail="kid")

@@ -42,7 +42,7 @@ def read_records(
         if length > record:
             raise EnvelopeError(
                 EnvelopeCode.TOO_LARGE,
-                f"A record has at most {record} bytes.",
+                f"A record may have at most {record} bytes.",
                 detail="length",
             )
         at += PREFIX.size

@@ -70,7 +70,7 @@ def test_each_member_gets_the_bytes_once_and_a_repeat_reaches_those_that_failed(
     second: MemberServer,
     third: None,
 ) -> None:
-    # Two names of the first member, and one that is no member.
+    # Two names of the first member, and one that is not a member.
     ask = to_all(sender, f"{MEMBER}:agents:sage", THIRD, STRANGER)
     raw = json.dumps(dict(reversed(ask.items())), indent=1).encode()
     second.answers = lambda _path: refusal("4.13", 413)

@@ -98,7 +98,7 @@ WRONG: dict[str, tuple[int, str, dict[str, Any]]] = {
     ),
     "to no member": (403, "4.03", {"to": ["did:web:none.example"]}),
     "to a name that is none": (403, "4.03", {"to": ["mailto:a@b.example"]}),
-    "to a peer that is no member": (403, "4.03", {"to": ["did:web:other.example"]}),
+    "to a peer that is not a member": (403, "4.03", {"to": ["did:web:other.example"]}),
     "to the sender itself": (403, "4.03", {"to": ["did:web:client.example"]}),
     "to an agent of the sender": (403, "4.03", {"to": ["did:web:client.example:agents:a"]}),
     "an hour old": (401, "4.01", {"ts": "2026-01-01T00:00:00Z"}),
