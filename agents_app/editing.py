@@ -152,7 +152,7 @@ def _check(agent: Agent, key: str | None, delegates: Collection[str]) -> None:
     """
     size = len(msgspec.json.encode({name: getattr(agent, name) for name in FIELDS}))
     if size > CONFIGURATION_BYTES:
-        raise ValidationError(f"All fields have at most {CONFIGURATION_BYTES} bytes together.")
+        raise ValidationError(f"All fields may have at most {CONFIGURATION_BYTES} bytes together.")
     if problems := _problems(agent, key, delegates):
         raise ValidationError(problems)
     agent.full_clean()

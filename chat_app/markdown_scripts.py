@@ -31,7 +31,7 @@ _UNSPACED: Final = regex.compile(
 )
 # Punctuation after which no writer of a heading in bold puts a space: `**Note:**text`.
 _CLOSING_SIGN: Final = regex.compile(r"[:;.,!?%)\]}\"']|[^\x00-\x7f](?<=[\p{Pe}\p{Pf}\p{Po}])")
-# Punctuation of any script that ends a sentence and is no part of an address.
+# Punctuation of any script that ends a sentence and is not part of an address.
 _AFTER_ADDRESS: Final = regex.compile(
     r"[\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff61-\uff64"
     r"\u2014\u2018-\u201f\u2026\u2039\u203a\u203c\u2047-\u2049\u00ab\u00bb\u200b\u2060\u055d\u0589\u060c\u061b\u061f\u06d4"
@@ -196,7 +196,7 @@ def _details(state: StateBlock, start_line: int, end_line: int, silent: bool) ->
 
 
 def _summary(state: StateBlock, line: int, end_line: int) -> tuple[int, str | None]:
-    """Return the line after a summary on lines of its own, and its text; None without one."""
+    """Return the line after a summary on lines of its own, and its text; None if there is none."""
     first = line
     while first < end_line and not _line(state, first):
         first += 1

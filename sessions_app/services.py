@@ -117,7 +117,8 @@ def _client_id(principal: Principal, suggested: str | None) -> str:
         return ""
     if not SESSION_ID.fullmatch(suggested):
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, "A session id has at most 64 letters, digits, '-', '_', '.'."
+            ErrorCode.INVALID_EVENT,
+            "A session id may have at most 64 letters, digits, '-', '_', '.'.",
         )
     return suggested
 

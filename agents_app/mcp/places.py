@@ -26,7 +26,7 @@ class SourceFailed(Exception):
     """The source cannot be used now; the message says why, for people, without secrets.
 
     `is_unsure`: the call had been sent and may have been carried out. `cause` is the kind of the
-    failure, without words of the source.
+    failure, without text from the source.
     """
 
     def __init__(

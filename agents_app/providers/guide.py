@@ -68,7 +68,7 @@ _TOPICS: Final = {
 def guide_text(question: str) -> str:
     """Return the answer to a question, in the question's language where the server speaks it.
 
-    It depends only on the question, so an interrupted answer goes on in the same language.
+    It depends only on the question, so an interrupted answer continues in the same language.
     """
     text = question.casefold()
     with translation.override("de" if _GERMAN.search(text) else settings.LANGUAGE_CODE):

@@ -17,7 +17,7 @@ LIST_SECONDS = 5.0
 OPENAI_MODEL = "gpt-4o-mini"
 """The default at OpenAI itself, whose list has hundreds of models in no useful order."""
 
-# Kinds of models in a list that do not chat.
+# Kinds of listed models that are not chat models.
 _OTHER_KINDS = (
     "embed", "rerank", "whisper", "tts", "dall-e", "moderation", "transcribe", "bge-", "image",
     "audio", "realtime", "clip", "imagen", "veo", "aqa",
@@ -111,10 +111,10 @@ def _configured() -> _Vendor | None:
 
 
 def models_at(provider: str, *, base_url: str | None, key: str) -> list[str]:
-    """Return the models of a server that chat, in its order.
+    """Return a server's chat models, in the order in which it lists them.
 
-    Without `base_url` it is the vendor's, or the one that the environment names. Blocks for at most
-    LIST_SECONDS and a little. Raises NoModelError.
+    `base_url` defaults to the address that the environment names, or to the vendor's. Blocks for a
+    little over LIST_SECONDS at most. Raises NoModelError.
     """
     vendor = next(vendor for vendor in _VENDORS if vendor.provider == provider)
     try:
@@ -124,7 +124,7 @@ def models_at(provider: str, *, base_url: str | None, key: str) -> list[str]:
 
 
 def models_in(listing: bytes) -> tuple[str, ...]:
-    """Return the models that chat in a listing of OpenAI's API; () for anything else."""
+    """Return the chat models in a listing of OpenAI's API; () for anything else."""
     return models_listed("openai_compat", listing)
 
 
@@ -139,7 +139,7 @@ def listing_request(
 
 
 def models_listed(provider: str, listing: bytes) -> tuple[str, ...]:
-    """Return the models that chat in a provider's listing; () for anything else."""
+    """Return the chat models in a provider's listing; () for anything else."""
     for vendor in _VENDORS:
         if vendor.provider == provider:
             try:
@@ -158,7 +158,7 @@ class _ListingError(Exception):
 
 
 def _first_listed(vendor: _Vendor) -> str:
-    """Return the first model that chats, in the order of the server's list."""
+    """Return the first chat model in the server's list."""
     try:
         return _list(vendor, _address_of(vendor), os.environ.get(f"{vendor.prefix}_API_KEY"))[0]
     except _ListingError as error:

@@ -50,7 +50,7 @@ def suggested_models(row: ModelRow, admit: Callable[[], bool]) -> tuple[str, ...
     if request is None:
         return ()
     url, headers = request
-    # A key may list other models than another one, and never stands in the cache.
+    # Keys may list different models, and a key itself never stands in the cache.
     digest = hashlib.sha256("\0".join((row.provider, url, key or "")).encode()).hexdigest()
     found: tuple[str, ...] | None = cache.get(f"models:{digest}")
     if found is None:

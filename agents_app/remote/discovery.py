@@ -62,7 +62,7 @@ def discover(url: str, key: str = "") -> FoundAgent:
     if key:
         headers["Authorization"] = f"Bearer {key}"
     places = dict.fromkeys(base + path for path in _WELL_KNOWN)
-    # If the address names one agent, the card at the server's root describes another one.
+    # If the address names one agent, the card at the server's root describes another agent.
     places |= dict.fromkeys(origin + path for path in _WELL_KNOWN) if base == origin else {}
     asked: list[tuple[str, Callable[[str, Any], FoundAgent]]] = [
         (base, _of_directory),

@@ -13,7 +13,7 @@ from agents_app.remote.addresses import target_of
 
 OPTIONS = "remote"
 """The provider whose options apply to remote agents (agents_app.providers.options)."""
-NO_KEY = f"A key has at most {KEY_CHARS} printable ASCII characters and no spaces."
+NO_KEY = f"A key may have at most {KEY_CHARS} printable ASCII characters and no spaces."
 KEY_WITHOUT_MODEL = "Only a remote agent, or one with a model, has a key."
 KEY_TWICE = "Enter a key or name an environment variable, not both."
 _NAMED = frozenset({RemoteProtocol.COMPLETIONS.value, RemoteProtocol.RESPONSES.value})

@@ -22,7 +22,7 @@ _IF_MATCH: Final = {
     "in": "header",
     "name": "If-Match",
     "schema": {"type": "string", "maxLength": 400},
-    "description": "An `ETag` of a GET of this path: where it has another one by now, 412.",
+    "description": "An `ETag` from a GET of this path; 412 if it has changed since.",
 }
 
 
@@ -30,16 +30,16 @@ _IF_NONE_MATCH: Final = {
     "in": "header",
     "name": "If-None-Match",
     "schema": {"type": "string", "maxLength": 400},
-    "description": "An `ETag` of an earlier answer: where it is still the same, 304.",
+    "description": "An `ETag` from an earlier response; 304 if it has not changed.",
 }
-# Money is never stored by clients, so that its answers have no entity tag.
+# Responses about money are never cached, so they have no entity tag.
 _NEVER_STORED: Final = ("/api/payments", "/api/v1/usage", "/api/v1/ledger")
 _IDEMPOTENCY_KEY: Final = {
     "in": "header",
     "name": "Idempotency-Key",
     "schema": {"type": "string", "minLength": 1, "maxLength": 128},
-    "description": "The same request again has no second effect and gets the answer of the first,"
-    " with `Idempotency-Replayed`; another one under the same key is refused (409).",
+    "description": "A repeated request has no further effect and gets the first response again,"
+    " with `Idempotency-Replayed`; a different request with the same key is refused (409).",
 }
 _PAYMENT_KEY: Final = {
     "in": "header",

@@ -41,7 +41,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             if not isinstance(data, Mapping) or not isinstance(error.detail, dict):
                 raise
             errors.update(error.detail)
-        # The members of a form are all texts.
+        # All values of a form are strings.
         if not isinstance(data, QueryDict):
             errors.update(_wrong_types(self, data))
         unknown = sorted(map(str, set(data) - set(self.fields)))

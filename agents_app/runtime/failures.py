@@ -178,7 +178,7 @@ _REMOTE_FAILURE = (ErrorCode.PROVIDER_ERROR, "The remote agent {name} failed. Tr
 
 
 def unpaid(message: str) -> AgentError:
-    """Return the error of an answer that could not go on without a payment."""
+    """Return the error of an answer that could not continue without a payment."""
     return AgentError(message, code=ErrorCode.PAYMENT_REQUIRED)
 
 

@@ -64,7 +64,7 @@ def _of_strategy(spec: AgentSpec, request: RunRequest) -> Iterator[str]:
         yield ACTING_PROMPT
     elif spec.strategy == "plan":
         tools = [_tool(*tool) for tool in offered(spec, request)]
-        # A vendor that enforces the schema receives it beside the prompt.
+        # A vendor that enforces the schema receives it in addition to the prompt.
         yield planning_prompt(tools, limit=spec.max_steps, schema=PLAN_SCHEMA)
 
 

@@ -194,7 +194,7 @@ class _ChildProcess:
         try:
             self._process.wait(KILL_SECONDS)
         except subprocess.TimeoutExpired:
-            logger.exception("a process does not die")
+            logger.exception("a process could not be killed")
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):

@@ -24,17 +24,17 @@ class TooManyWait(Exception):
 
 
 class FairTurns(Generic[T]):
-    """Hands out a set of things as futures, to threads and event loops. Thread-safe."""
+    """Hands out slots as futures, to threads and event loops. Thread-safe."""
 
-    def __init__(self, things: Iterable[T]) -> None:
-        self.free = list(things)
+    def __init__(self, slots: Iterable[T]) -> None:
+        self.free = list(slots)
         self._lock = threading.Lock()
         # The waiting askers, in the order of their turns.
         self._waiting: OrderedDict[str, deque[Future[T]]] = OrderedDict()
         self._busy: set[str] = set()
 
     def ask(self, asker: str) -> Future[T]:
-        """Return a future of a thing, for `give_back` or `give_up`; raises TooManyWait."""
+        """Return a future for a slot, to end with `give_back` or `give_up`; raises TooManyWait."""
         turn: Future[T] = Future()
         with self._lock:
             waiting = self._waiting.setdefault(asker, deque())
@@ -44,15 +44,15 @@ class FairTurns(Generic[T]):
             self._hand_out()
         return turn
 
-    def give_back(self, asker: str, thing: T) -> None:
-        """Return a thing so that the next asker can have it."""
+    def give_back(self, asker: str, slot: T) -> None:
+        """Return a slot so that the next asker can have it."""
         with self._lock:
             self._busy.discard(asker)
-            self.free.append(thing)
+            self.free.append(slot)
             self._hand_out()
 
     def give_up(self, asker: str, turn: Future[T]) -> None:
-        """Stop waiting; a thing that the future has received in the meantime is returned."""
+        """Stop waiting; a slot that the future has received in the meantime is returned."""
         if not turn.cancel():
             self.give_back(asker, turn.result())
             return

@@ -67,7 +67,7 @@ def draw(data: bytes, mime_type: str, *, asker: str) -> bytes:
 
 
 def draw_here(data: bytes, mime_type: str) -> bytes:
-    """Return what `draw` does, without limits on time and memory.
+    """Do the work of `draw`, without limits on time and memory.
 
     Raises what Pillow does for a picture that it cannot read, and ValueError for too many pixels.
     """

@@ -48,7 +48,7 @@ def measure(data: bytes, mime_type: str, *, asker: str) -> int:
 
 
 def measure_here(data: bytes, mime_type: str) -> int:
-    """Return what `measure` does, without limits."""
+    """Do the work of `measure`, without limits."""
     return most_pages(data) if mime_type == _PDF else longest_ms(data, mime_type)
 
 

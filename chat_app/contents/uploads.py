@@ -86,7 +86,9 @@ def add_part(upload_id: uuid.UUID, *, offset: int, data: bytes) -> Upload:
 
 def _keep(upload: Upload, data: bytes) -> None:
     if upload.parts.count() >= PARTS:
-        raise InvalidMedia(f"An upload has at most {PARTS} parts. Start again with larger ones.")
+        raise InvalidMedia(
+            f"An upload may have at most {PARTS} parts. Start again with larger ones."
+        )
     part = UploadPart(upload=upload, start=upload.offset)
     part.blob.save(uuid.uuid4().hex, ContentFile(data), save=False)
     try:

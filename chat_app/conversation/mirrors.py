@@ -94,7 +94,7 @@ def add_message(chat_id: str, new: NewMessage) -> int | None:
 def edit(chat_id: str, message_id: str, content: str, *, author_id: int | None) -> None:
     """Change a message as its author did at the home; needs a transaction.
 
-    No one else can, the home included: words of a person here are changed here.
+    No one else can, the home included: messages of a person here are changed here.
     """
     message = _locked(chat_id, message_id)
     if message is None or message.content == content or message.sender_user_id != author_id:
@@ -140,7 +140,7 @@ def take_back(chat_id: str, entry: LoggedEvent) -> None:
 
 
 def _locked(chat_id: str, message_id: str) -> Message | None:
-    """Lock a mirror and return one of its messages; None without it, and for a deleted one."""
+    """Lock a mirror and return one of its messages; None if it does not exist or was deleted."""
     lock_chats([chat_id])
     return Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at=None).first()
 

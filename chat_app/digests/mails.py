@@ -1,4 +1,4 @@
-"""The text of a mail about unread messages, in the language of its reader."""
+"""The text of an email about unread messages, in the language of its reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def mail_of(address: str, settings: PersonSettings, messages: Sequence[Message]) -> EmailMessage:
-    """Return the mail; without "Show who wrote and what" it has neither authors nor words."""
+    """Return the email; without "Show who wrote and what" it has neither authors nor text."""
     server = server_settings.UAMP_ISSUER.rstrip("/")
     link = unsubscribe_url(settings.user_id)
     with translation.override(settings.language or server_settings.LANGUAGE_CODE):

@@ -1,4 +1,4 @@
-"""Workers that mail people: the row is claimed first, so that a mail is sent at most once."""
+"""Workers that mail people: the row is claimed first, so that an email is sent at most once."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def look_for_unread() -> None:
 
 @shared_task
 def mail_unread(*, user_id: int, **kwargs: Any) -> None:
-    """Mail a person what stayed unread, unless they had a mail within the hour."""
+    """Mail a person what stayed unread, unless they had an email within the hour."""
     if kwargs:
-        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+        logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     now = timezone.now()
     until = now - unread.UNREAD
     address, settings = unread.address_of(user_id), settings_of(user_id)
@@ -60,4 +60,4 @@ def mail_unread(*, user_id: int, **kwargs: Any) -> None:
         mail_of(address, settings, messages).send()
     except (OSError, ValueError) as error:
         # The text of an error may name the recipient.
-        logger.error("a mail about unread messages was not sent: %s", type(error).__name__)  # noqa: TRY400 as above
+        logger.error("an email about unread messages was not sent: %s", type(error).__name__)  # noqa: TRY400 as above

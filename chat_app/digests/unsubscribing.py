@@ -1,4 +1,4 @@
-"""The link that ends the mails of a person without signing in (RFC 8058).
+"""The link that ends the emails of a person without signing in (RFC 8058).
 
 Opening it only asks, since programs that scan mails open links; a POST ends the mails.
 """
@@ -37,7 +37,7 @@ def unsubscribe_url(user_id: int) -> str:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether to end the mails, or end them. The token proves who may, not a cookie."""
+    """Ask whether to end the emails, or end them. The token proves who may, not a cookie."""
     if len(token) > _TOKEN_CHARS:
         raise Http404
     try:

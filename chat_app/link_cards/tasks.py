@@ -39,7 +39,7 @@ def ask(url: str) -> None:
 def read_link(*, url: str, **kwargs: Any) -> None:
     """Read the head of a page and store it."""
     if kwargs:
-        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+        logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     cards.keep(url, _head(url))
 
 

@@ -215,7 +215,7 @@ def _address(link: ShareLink, place: int) -> Callable[[str], str]:
 
 
 def _parts(link: ShareLink, row: Message, *, asker: str, until: float) -> list[ShownPart]:
-    """Return the parts of a message in their order (UAMP §6.13)."""
+    """Return the parts of a message in order (UAMP §6.13)."""
     address = _address(link, row.seq)
 
     def text(written: str) -> ShownPart:

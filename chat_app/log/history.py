@@ -259,7 +259,7 @@ def last_messages(chat_id: str, *, limit: int) -> list[ChatMessage]:
 def messages_from(
     chat_id: str, message_id: str = "", *, is_descending: bool, limit: int
 ) -> list[ChatMessage]:
-    """Return current messages from one of them on, or from an end of the log; none without it.
+    """Return current messages from one of them on, or from an end of the log; none if it is gone.
 
     Those that appear only in threads are left out.
     """

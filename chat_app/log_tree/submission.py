@@ -60,9 +60,9 @@ class Submission(NamedTuple):
 
 
 def submissions_due() -> list[Submission]:
-    """Return what to submit: to each witness with an address that has not cosigned the newest one.
+    """Return a submission of the newest checkpoint for each witness that has not cosigned it.
 
-    Raises TreeChanged.
+    Witnesses without an address fetch it themselves. Raises TreeChanged.
     """
     named = [(witness.name, address) for witness, address in addresses().items() if address]
     newest = TreeCheckpoint.objects.order_by("-size").first() if named else None

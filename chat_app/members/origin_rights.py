@@ -47,7 +47,7 @@ def may_in_sources(chat_id: str, user_id: int, rights: Collection[Right]) -> boo
 
 
 def _has_left_words_of_others(chat_id: str, user_id: int) -> bool:
-    """Return whether a fork has words of others whose original is gone, with its chat."""
+    """Return whether a fork has messages of others whose original is gone, with its chat."""
     original = Message.objects.filter(pk=OuterRef("copied_from"))
     copies = Message.objects.filter(
         chat_id=chat_id, copied_from__isnull=False, sender_user__isnull=False
@@ -59,5 +59,5 @@ def check_right_in_sources(chat_id: str, user_id: int, right: Right) -> None:
     """Raise NotAllowed if a person lacks a right in a chat that this one was copied from."""
     if not may_in_sources(chat_id, user_id, {right}):
         raise NotAllowed(
-            right, "This chat begins with messages of another one, in which you may not do that."
+            right, "This chat begins with messages of another chat, in which you may not do that."
         )

@@ -1,4 +1,4 @@
-"""Notifications while no page is open: browsers and what is sent to each (Web Push), and mails."""
+"""Notifications while no page is open: browsers and what is sent to each (Web Push), and emails."""
 
 from __future__ import annotations
 

@@ -127,6 +127,6 @@ def _visible(text: str) -> str:
 
 def _check_length(text: str, what: str, most: int, points: int) -> None:
     if graphemes(text) > most or len(text) > points:
-        raise InvalidName(f"{what} has at most {most} characters.")
+        raise InvalidName(f"{what} may have at most {most} characters.")
     if _MARKS.search(unicodedata.normalize("NFD", text)):
-        raise InvalidName(f"{what} has at most {_MARKS_MAX} marks on one letter.")
+        raise InvalidName(f"{what} may have at most {_MARKS_MAX} marks on one letter.")

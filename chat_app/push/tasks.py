@@ -42,7 +42,7 @@ def send_news() -> None:
 def send_push(*, pk: int, **kwargs: Any) -> None:
     """Make one delivery attempt, unless it is not due or another worker has it."""
     if kwargs:
-        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+        logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     claimed = deliveries.claim(pk)
     if claimed is not None:
         deliveries.finish(claimed, deliveries.attempt(claimed))

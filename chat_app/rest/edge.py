@@ -54,7 +54,7 @@ class StrictJSONParser(BaseParser):
         size = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(size + 1)
         if len(body) > size:
-            raise Problem("content_too_large", f"The body has at most {size} bytes.")
+            raise Problem("content_too_large", f"The body may have at most {size} bytes.")
         return json_object(body, bytes_max=size)
 
 

@@ -90,7 +90,7 @@ def read_query(request: Request, query: type[serializers.Serializer[Any]]) -> di
     if unknown := sorted(set(request.query_params) - set(serializer.fields)):
         raise Problem(
             "unknown_parameter",
-            f"This route knows {', '.join(serializer.fields) or 'no parameters'}.",
+            f"Supported parameters: {', '.join(serializer.fields) or 'none'}.",
             errors=[{"parameter": name, "detail": "Unknown."} for name in unknown],
         )
     repeated = [

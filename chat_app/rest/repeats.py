@@ -43,7 +43,7 @@ class RepeatableRequest:
 
     @classmethod
     def of(cls, request: Request) -> RepeatableRequest | None:
-        """Claim the key of a request; None without one. Raises Problem."""
+        """Claim the key of a request; None if it has none. Raises Problem."""
         key = request.headers.get(HEADER)
         if key is None or not request.user.is_authenticated:
             return None

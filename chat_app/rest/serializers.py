@@ -151,7 +151,7 @@ class ChatSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     kind = serializers.CharField(help_text="group or session")
     home = serializers.CharField(
-        allow_null=True, help_text="The server that owns the chat's log, if it is another one."
+        allow_null=True, help_text="The server that owns the chat's log, if it is not this one."
     )
     payer = serializers.CharField(help_text="The payer: asker, owner, pool, or sponsor.")
     only_owners_pin = serializers.BooleanField(help_text="Otherwise all members pin messages.")
@@ -353,7 +353,7 @@ class RenderSerializer(StrictSerializer):
     def validate_text(self, text: str) -> str:
         """Refuse a text that would take long to render."""
         if len(text.encode()) > RENDER_BYTES:
-            raise serializers.ValidationError(f"The text has at most {RENDER_BYTES} bytes.")
+            raise serializers.ValidationError(f"The text may have at most {RENDER_BYTES} bytes.")
         return text
 
 

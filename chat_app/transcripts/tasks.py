@@ -34,7 +34,7 @@ def ask(content_id: str) -> None:
 def transcribe(*, content_id: str, **kwargs: Any) -> None:
     """Send a recording to the server, and store the text that it returns."""
     if kwargs:
-        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+        logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     content = Content.objects.filter(pk=content_id).first()
     if content is not None:
         transcripts.keep(content_id, _text(content))

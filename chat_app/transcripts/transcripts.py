@@ -65,7 +65,7 @@ def known_transcript(content: Content) -> Transcript:
 
 
 def keep_words(message_id: str, texts: Sequence[str]) -> None:
-    """Store a model's transcripts of the recordings in a message, in their order."""
+    """Store a model's transcripts of the recordings in a message, in order."""
     message = Message.objects.filter(pk=message_id).first()
     items = message.content_items if message is not None else None
     sounds = [item for item in items or () if item.get("type") == "audio"]

@@ -110,7 +110,7 @@ async def subscribe(call: MethodCall) -> StreamingHttpResponse:
 
 
 async def get(call: MethodCall) -> dict[str, Any]:
-    """Return a task in its present state."""
+    """Return a task in its current state."""
     params = call.read(TaskParams)
     task = await _service(call).get(params.id, history_length=params.history_length)
     return call.dialect.json.task(task)

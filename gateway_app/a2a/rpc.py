@@ -158,7 +158,9 @@ def _read(request: HttpRequest) -> dict[str, Any]:
             raise
         raise TaskRefused(TaskErrorReason.PARSE_ERROR, error.message) from None
     if isinstance(body, list):
-        raise TaskRefused(TaskErrorReason.INVALID_REQUEST, "Send one call: there are no batches.")
+        raise TaskRefused(
+            TaskErrorReason.INVALID_REQUEST, "Send one call; batches are not supported."
+        )
     if not isinstance(body, dict):
         raise TaskRefused(TaskErrorReason.INVALID_REQUEST, "A call must be an object.")
     return body

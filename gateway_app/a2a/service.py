@@ -126,7 +126,7 @@ class TaskService:
         return exchange.stream(frames)
 
     async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
-        """Return a task in its present state."""
+        """Return a task in its current state."""
         reader = await self._reader_alone()
         stored = await self._with_history(reader, task_id, history_length)
         return task_of(stored, link=reader.link_in(stored.chat_id), history_length=history_length)

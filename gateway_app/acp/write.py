@@ -207,7 +207,7 @@ def permission_request(asked: ev.ToolApprovalRequired, session_id: str) -> dict[
 
 
 def signed(signature: str | None) -> dict[str, Any]:
-    """Return the `_meta` of a result: that AI made the answer, and the answer's signature."""
+    """Return the `_meta` of a result: the mark of AI content, and the answer's signature."""
     ours = {} if signature is None else {"uamp_signature": signature}
     return {"_meta": {"digitalSourceType": AI_MADE, **ours}}
 

@@ -31,7 +31,7 @@ RunEvent: TypeAlias = "dict[str, Any]"
 
 PROTOCOL_VERSION: Final = "1.0"
 _DELEGATE: Final = "delegate"
-# Events that may be about delegated work, whose response is another one.
+# Events that may be about delegated work, whose response is a different one.
 _OF_ANY_WORK: Final = (
     ev.ToolApprovalRequired,
     ev.ToolApprovalDone,

@@ -106,7 +106,7 @@ class ToolResultBlockParam(_BlockParam, frozen=True, kw_only=True, tag="tool_res
 
 
 class ThinkingBlockParam(_BlockParam, frozen=True, kw_only=True, tag="thinking"):
-    """An earlier thought, which is dropped: models see no other thoughts than their own."""
+    """An earlier thought, which is dropped: models see only their own thoughts."""
 
     thinking: str
 
@@ -230,7 +230,7 @@ def _results(
 
 
 def _result(block: ToolResultBlockParam, place: str) -> tuple[uamp.Message, list[uamp.ContentItem]]:
-    """Return a result and its media, which models take from a user only."""
+    """Return a result and its media, which models accept only from a user."""
     given = block.content or ()
     shown = (TextBlockParam(text=given),) if isinstance(given, str) else given
     items = [_item(one, f"{place}.content.{index}") for index, one in enumerate(shown)]

@@ -40,7 +40,7 @@ class ToolParam(msgspec.Struct, frozen=True, kw_only=True):
                 f"{place}.type", f"{self.type!r} is Anthropic's. Agents bring their own tools."
             )
         if self.input_schema is None:
-            raise refused(f"{place}.input_schema", "A tool needs a schema of its input.")
+            raise refused(f"{place}.input_schema", "A tool needs an input schema.")
         return uamp.ToolDefinition(
             function=uamp.FunctionDefinition(
                 name=self.name,

@@ -153,7 +153,7 @@ def _content(frames: Iterable[Frame]) -> list[Frame]:
 
 
 def _object(arguments: str) -> str:
-    """Return the arguments of a call; models may write what is no JSON object."""
+    """Return the arguments of a call, or none if the model wrote anything but a JSON object."""
     try:
         msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The present texts of questions and answers that a client or a response holds copies of."""
+"""The current text of questions and answers that a client or a response holds copies of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def current_texts(
     response_ids: Iterable[str], principal: Principal
 ) -> dict[str, CurrentTexts]:
-    """Return the present texts of responses that the principal holds copies of."""
+    """Return the current text of responses that the principal holds copies of."""
     found = await database.run(past_responses.current_texts, list(response_ids), principal)
     return {
         response_id: CurrentTexts(

@@ -124,7 +124,7 @@ class ResponseReader:
         return Conversations(self._principal, self._address)
 
     async def find(self, response_id: str) -> StoredResponse | None:
-        """Return a response in its present state; None if the caller has no such response."""
+        """Return a response in its current state; None if the caller has no such response."""
         read = partial(
             past_responses.find_response,
             response_id,
@@ -161,7 +161,7 @@ class ResponseReader:
             stored = await self.find(response_id)
             if stored is None or stored.has_ended:
                 break
-            # Its own process, perhaps another one, ends it.
+            # Its own process, which may be a different one, ends it.
             await asyncio.sleep(CANCEL_SECONDS)
         return stored
 
@@ -245,7 +245,7 @@ class ResponseReader:
         return stored if stored.has_ended else stored.asking(await self._asked(kept))
 
     async def _with_conversation(self, stored: StoredResponse) -> StoredResponse:
-        """Return a response with its preceding conversation in its present wording."""
+        """Return a response with its preceding conversation in its current wording."""
         config, origins = stored.request.response, origins_from(stored.extension.get("origins"))
         if not origins or config is None or config.messages is None:
             return stored

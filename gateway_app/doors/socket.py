@@ -102,7 +102,7 @@ class ForeignDialect(SocketDialect, ABC):
         if self.frame_bytes is not None and len(frame) > self.frame_bytes:
             raise RemoteProtocolError(
                 ErrorCode.EVENT_TOO_LARGE,
-                f"All that one turn sends has at most {self.frame_bytes} bytes, with its history.",
+                f"One turn and its history may have at most {self.frame_bytes} bytes.",
             )
         await table.receive(self.connection, frame)
         if self._refused:
@@ -163,7 +163,7 @@ class ForeignDialect(SocketDialect, ABC):
         self.connection.pay = refuse_unpaid
 
     async def current_texts(self, response_ids: Iterable[str]) -> dict[str, CurrentTexts]:
-        """Return the present questions and answers of the client's responses."""
+        """Return the current questions and answers of the client's responses."""
         return await current_texts(response_ids, self.connection.principal)
 
     @property

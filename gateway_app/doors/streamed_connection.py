@@ -146,7 +146,7 @@ class PostedEvents:
             raise RemoteProtocolError(
                 ErrorCode.TOO_MANY_ITEMS,
                 f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers, and"
-                f" unread answers have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
+                f" unread answers may have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
                 f" characters, {http_connections.KEPT_CHARS_PER_PRINCIPAL} in all your connections."
                 " Read their streams, or delete those that you no longer use.",
             ) from None

@@ -70,7 +70,7 @@ def response_in(item_id: str) -> str:
 
 
 def shown_items(message: ChatMessage, link: Callable[[str], str]) -> list[Shown]:
-    """Return the items of a message in their order.
+    """Return the items of a message in order.
 
     Those of an answer have the ids that its response gives them.
     """

@@ -169,7 +169,7 @@ async def _item(chats: Conversations, conversation_id: str, item_id: str) -> Sho
 
 
 def _key(request: HttpRequest) -> str:
-    """Return what identifies a repeatable request: its key and its body."""
+    """Return the identity of a repeatable request: its key and its body."""
     key = request.headers.get("Idempotency-Key", "")
     return f"{key}:{hashlib.sha256(request.body).hexdigest()}" if key else ""
 

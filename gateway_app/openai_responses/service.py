@@ -84,7 +84,7 @@ class ResponsesService:
         return self.writer_of_stored(stored)
 
     async def find(self, response_id: str) -> StoredResponse:
-        """Return one of the caller's responses in its present state."""
+        """Return one of the caller's responses in its current state."""
         stored = await self._found(response_id)
         if stored is None:
             raise RemoteProtocolError(
@@ -115,7 +115,7 @@ class ResponsesService:
         end = await self._reader.end_of(stored)
         if end is None:
             raise RemoteProtocolError(
-                ErrorCode.UNKNOWN_SESSION, f"The words of {stored.id!r} are no longer kept."
+                ErrorCode.UNKNOWN_SESSION, f"The text of {stored.id!r} is no longer stored."
             )
         return end
 
@@ -177,7 +177,7 @@ class ResponsesService:
             if sum(sizes.get(item.id or "", 0) for item in items) > REFERENCED_BYTES:
                 raise refused(
                     "input",
-                    f"The items that references name have at most {REFERENCED_BYTES} bytes.",
+                    f"The items that references name may have at most {REFERENCED_BYTES} bytes.",
                     ErrorCode.EVENT_TOO_LARGE,
                 )
         return tuple(

@@ -27,7 +27,7 @@ _CUSTOM_PARAMETERS: Final[dict[str, Any]] = {
     "required": ["input"],
     "additionalProperties": False,
 }
-# Tools of OpenAI that a program offers beside its own; agents have their own counterparts.
+# Tools of OpenAI that a program offers alongside its own; agents have their own counterparts.
 _LEFT_OUT: Final = ("web_search", "image_generation", "tool_search")
 
 
@@ -75,7 +75,7 @@ def definitions(
     """Return the functions that tools become, and what `ClientTools` needs about them.
 
     Raises RemoteProtocolError for a tool that runs at OpenAI, unless it is one of several that
-    programs offer anyway, beside tools of their own.
+    programs offer anyway, alongside tools of their own.
     """
     can_leave_out = any(not tool.is_left_out for tool in tools)
     functions: list[uamp.FunctionDefinition] = []
@@ -91,7 +91,7 @@ def definitions(
         else:
             _add(tool, place, functions, kept, None)
     if len(functions) > uamp.DEFAULT_LIMITS.tools:
-        raise refused("tools", f"A request has at most {uamp.DEFAULT_LIMITS.tools} tools.")
+        raise refused("tools", f"A request may have at most {uamp.DEFAULT_LIMITS.tools} tools.")
     return tuple(uamp.ToolDefinition(function=function) for function in functions), kept
 
 
@@ -146,7 +146,7 @@ class _KeptNamespace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _KeptTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the function of a tool does not say about it; a custom tool has a format."""
+    """The details of a tool that its function cannot express; a custom tool has a format."""
 
     name: str | None = None
     namespace: _KeptNamespace | None = None
@@ -231,7 +231,7 @@ def _shown_tool(function: uamp.FunctionDefinition, kept: _KeptTool) -> dict[str,
 
 
 def custom_input(arguments: str) -> str:
-    """Return the input of a custom tool from a model's arguments, or all of odd arguments."""
+    """Return the input of a custom tool from a model's arguments; all of them if malformed."""
     try:
         decoded = json.loads(arguments)
     except (ValueError, RecursionError):

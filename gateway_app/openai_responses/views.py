@@ -136,7 +136,7 @@ async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 @dialect_view(refusal, "GET", "HEAD", "DELETE", protocol=TRANSPORT)
 async def response(request: HttpRequest, response_id: str, name: str = "") -> HttpResponseBase:
-    """Return a response in its present state, or stream it from a given position."""
+    """Return a response in its current state, or stream it from a given position."""
     if request.method == "DELETE":
         return _undeletable(request)
     query = read_query(request, RetrieveQuery)

@@ -70,7 +70,8 @@ class RealtimeConversation:
         if len(self._items) >= MAX_ITEMS or self._bytes + more > MAX_BYTES:
             raise refused(
                 place,
-                f"A conversation has at most {MAX_ITEMS} items and {MAX_BYTES} bytes. Delete some.",
+                f"A conversation may have at most {MAX_ITEMS} items and {MAX_BYTES} bytes."
+                " Delete some.",
                 ErrorCode.TOO_MANY_ITEMS,
             )
 
@@ -156,7 +157,7 @@ class RealtimeConversation:
         return ids - {""}
 
     def update(self, texts: Mapping[str, CurrentTexts]) -> list[str]:
-        """Apply the present texts to the items; return the ids of the items removed.
+        """Apply the current texts to the items; return the ids of the items removed.
 
         An answer that made calls is removed together with their results.
         """

@@ -79,7 +79,7 @@ class InputSound:
         if len(self._samples) + len(samples) > self._most:
             raise refused(
                 "audio",
-                f"The buffer has at most {self._most} bytes. Commit or clear it.",
+                f"The buffer may have at most {self._most} bytes. Commit or clear it.",
                 ErrorCode.EVENT_TOO_LARGE,
             )
         self._samples += samples

@@ -1,4 +1,4 @@
-"""The present texts of the questions and answers copied into a stored conversation.
+"""The current text of the questions and answers copied into a stored conversation.
 
 A response stores the conversation that preceded it (ADR 25). Messages deleted since are left out of
 that copy, together with the results of their calls; edited ones show their present text.
@@ -27,7 +27,7 @@ class MessageOrigin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CurrentTexts:
-    """A response's present texts; `question` is empty if it was deleted."""
+    """A response's current texts; `question` is empty if it was deleted."""
 
     question: tuple[uamp.ContentItem, ...]
     is_edited: bool

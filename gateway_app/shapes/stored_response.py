@@ -37,12 +37,12 @@ class SettledPayment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredResponse:
-    """One response of the caller, in the present state of its rows.
+    """One response of the caller, in the current state of its rows.
 
     `thread` is the id under which its client continues the conversation, and `extension` the data
     that the protocol stores with the session. `status` is a `uamp.ResponseState`; `asked` holds the
     pending questions of an unfinished response. `request` is the original request: its `messages`
-    are the preceding conversation in its present wording, or None if the chat held it. `origins`
+    are the preceding conversation in its current wording, or None if the chat held it. `origins`
     mark the questions and answers of other responses in it. `follow_ups` are the messages with
     which its client answered the response, if they were loaded.
     """

@@ -56,9 +56,9 @@ class AccountForm(forms.Form):
 
 
 def join_with_new_account(secret: str, username: str, password: str) -> tuple[User, str] | None:
-    """Make an account, add it to the chat of an invite link, and return it and the chat's id.
+    """Create an account, add it to the chat of an invite link, and return it and the chat's id.
 
-    Returns None, and makes no account, if the link is not active. Raises UsedUp and NameTaken.
+    Returns None, and creates no account, if the link is not active. Raises UsedUp and NameTaken.
     """
     hashed = make_password(password)
     try:

@@ -89,7 +89,7 @@ KINDS: Final[Mapping[str, RateKind]] = {
     ),
     # Links to confirm an address or to choose a new password, by who requests them and by address.
     "mails": RateKind("UAMP_MAILS_PER_DAY", "UAMP_MAILS_PER_DAY", "a day"),
-    # The same links of one requester to one address: a requester alone cannot use up its mails.
+    # The same links of one requester to one address: a requester alone cannot use up its emails.
     "mails to one": RateKind("UAMP_MAILS_TO_ONE_PER_DAY", "UAMP_MAILS_TO_ONE_PER_DAY", "a day"),
     # Each may make a worker fetch web pages.
     "link cards": _same("UAMP_LINK_CARDS_PER_MINUTE"),

@@ -38,8 +38,8 @@ class AccessGrant:
     """The claims of a token: its owner, its purpose, and the credential used to request it.
 
     `agent` is the name of the only agent it is for, or "". `key_id` and `key_version` identify the
-    API key; they are 0 without one. `actors` are those who passed it on and `identity_id` is the
-    identity at another issuer, as in `Principal`.
+    API key; they are 0 if there is none. `actors` are those who passed it on and `identity_id` is
+    the identity at another issuer, as in `Principal`.
     """
 
     user_id: int
@@ -119,7 +119,7 @@ def verify(token: str, header: verification.Header) -> AccessGrant:
             expires_at=verification.expiry(claims),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TokenInvalid("it is no access token") from error
+        raise TokenInvalid("it is not an access token") from error
 
 
 def audience(agent: str) -> str:

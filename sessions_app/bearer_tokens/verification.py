@@ -91,7 +91,7 @@ def verify(
     if header.algorithm != key.algorithm or key.algorithm not in set(algorithms):
         raise TokenInvalid(f"the algorithm {header.algorithm!r} is not that of the key")
     if header.type not in {kind.lower() for kind in types}:
-        raise TokenInvalid(f"the type {header.type!r} is no access token's")
+        raise TokenInvalid(f"the type {header.type!r} is not that of an access token")
     try:
         claims: dict[str, Any] = jwt.decode(
             token,
@@ -140,5 +140,5 @@ def _object(part: str) -> dict[str, Any]:
     except (binascii.Error, ValueError, uamp.RemoteProtocolError) as error:
         raise TokenInvalid("a part cannot be read") from error
     if not isinstance(value, dict):
-        raise TokenInvalid("a part is no object")
+        raise TokenInvalid("a part is not a JSON object")
     return value

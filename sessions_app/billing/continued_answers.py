@@ -53,7 +53,7 @@ def continued_answer(
 
     An answer is continued once at each of its ends, by the one who asked for it, by a request that
     repeats its conversation, and has at most `most` responses. A visitor has no identity, so for
-    visitors the id of the call counts, which this server made up.
+    visitors the id of the call counts, which this server generated.
     """
     asker = Q(response__session__principal=principal.key)
     if principal.is_visitor:

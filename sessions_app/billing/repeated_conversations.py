@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReturnedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A history that ends with the result of a call, without new words of the asker.
+    """A history that ends with the result of a call, without new input from the asker.
 
     `beginnings` has each place at which the answer that made the call may begin: the digest of the
     conversation before it, and the messages from there on.
@@ -31,10 +31,10 @@ class ReturnedCall(msgspec.Struct, frozen=True, kw_only=True):
     response_format: uamp.ResponseFormat | None
 
     def continues(self, request: Mapping[str, Any], output: Sequence[uamp.ContentItem]) -> bool:
-        """Return whether it continues the answer of a stored request, which has this output.
+        """Return whether this continues the answer to a stored request, which has this output.
 
-        The client may leave tools and the format out, and add none: their descriptions are read by
-        the model like a question.
+        The client may omit tools and the format, but not add any: the model reads their
+        descriptions like part of the question.
         """
         digest = request.get("conversation")
         after = next((after for before, after in self.beginnings if before == digest), None)
@@ -123,7 +123,7 @@ def _repeats(item: uamp.ContentItem, stored: uamp.ContentItem | None) -> bool:
 
 
 def _value(call: uamp.ToolCallData) -> object:
-    """Return the arguments of a call, which clients may format anew."""
+    """Return the arguments of a call, which clients may reformat."""
     try:
         return msgspec.json.decode(call.arguments)
     except msgspec.DecodeError:

@@ -248,7 +248,7 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
             there = shown_amount(str(available), amount.asset)
             return ev.PaymentError(
                 code=PaymentErrorCode.INSUFFICIENT_BALANCE,
-                message=f"{needed} are needed, {there} are there. Top up.",
+                message=f"{needed} needed, {there} available. Top up.",
                 balance_required=required,
                 balance_current=str(available),
                 can_retry=True,

@@ -49,7 +49,7 @@ def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -
 def of_others(bill: Bill, whole: Bill, *, tokens: int, of: int) -> Bill:
     """Return the charge for an answer that neither its asker nor its payer stopped.
 
-    Of its price it has at most the share of the tokens that it wrote, out of `of`.
+    It includes at most the share of the price that matches the tokens written, out of `of`.
     """
     share = whole.answer.share(min(tokens, of), of)
     return bill if bill.answer <= share else replace(bill, answer=share, unfinished="share")

@@ -80,5 +80,5 @@ class ConnectionWriter:
             try:
                 await database.run(connections.close_connections, keys)
             except Exception:
-                # Until the lease of this process expires, others take the agents for connected.
+                # Until the lease of this process expires, others consider the agents connected.
                 logger.exception("%d connections of agents were not closed", len(keys))

@@ -71,7 +71,8 @@ async def register_agent(
         capabilities=event.client_capabilities,
     )
     await _written(daemon)
-    # Nothing may fail between the row and this, or other processes would send turns to no daemon.
+    # Nothing may fail between writing the row and this, or other processes would send turns to a
+    # daemon that no one serves.
     link.register(daemon)
     _reply_created(connection, event, daemon, spec)
     registry.current().connected.admit(daemon)
@@ -88,7 +89,7 @@ def _check_may_register(connection: ClientConnection, principal: Principal) -> N
         )
     check_scope(principal, connections.CONNECT)
     if principal.rights.agents is None:
-        # A mistyped name must not make an agent.
+        # A mistyped name must not create an agent.
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
             "This key is not limited to an agent. Create a connect token for the agent that you"
@@ -183,7 +184,7 @@ async def _check_capabilities(
     if size > CAPABILITIES_BYTES:
         raise RemoteProtocolError(
             ErrorCode.EVENT_TOO_LARGE,
-            f"Capabilities of an agent have at most {CAPABILITIES_BYTES} bytes.",
+            f"An agent's capabilities may have at most {CAPABILITIES_BYTES} bytes.",
         )
     await check_text(connection, principal, size)
 

@@ -40,7 +40,7 @@ def too_many(
 
 def too_large(limit: int) -> RemoteProtocolError:
     """Return the error for an input that would exceed the limit on pending bytes."""
-    return too_many(f"Pending inputs have at most {limit} bytes. Send response.create.")
+    return too_many(f"Pending inputs may have at most {limit} bytes. Send response.create.")
 
 
 def may_pass(error: Exception) -> bool:

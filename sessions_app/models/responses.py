@@ -283,7 +283,7 @@ class PaymentRequest(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            # The waiting ones of a chat, which answers ask for, and all, for operators.
+            # Waiting requests: those of a chat for its answers, and all of them for operators.
             models.Index(fields=["asked_in", "decided_at"], name="payments_of_a_chat"),
             models.Index(
                 fields=["deadline"], condition=Q(decided_at__isnull=True), name="payment_deadlines"

@@ -79,7 +79,7 @@ class Followers:
         self.add(connection)
 
     def disconnect(self, daemons: Collection[RegisteredAgent]) -> None:
-        """End daemons that operators disconnected, all of them before any answer goes on."""
+        """End daemons that operators disconnected, all of them before any answer continues."""
         links = {daemon.link for daemon in daemons}
         for connection in self if links else ():
             link = connection.agent_socket

@@ -75,7 +75,7 @@ class NewMessageSerializer(StrictSerializer):
         text = attrs.get("content", "")
         if len(text.encode("utf-8", "surrogatepass")) > settings.UAMP_MESSAGE_BYTES:
             raise serializers.ValidationError(
-                {"content": f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."}
+                {"content": f"The text may have at most {settings.UAMP_MESSAGE_BYTES} bytes."}
             )
         if not text.strip() and not attrs.get("attachments"):
             raise serializers.ValidationError({"content": "A message needs text or a file."})

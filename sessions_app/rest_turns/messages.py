@@ -55,8 +55,8 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     HEADER,
     location="header",
     required=False,
-    description="1 to 128 characters. The same request again has no second effect; another one"
-    " under the same key is refused (409).",
+    description="1 to 128 characters. A repeated request has no further effect; a different"
+    " request with the same key is refused (409).",
 )
 
 

@@ -151,7 +151,7 @@ def run_tool(
         _kill(process)
         process.join(KILL_SECONDS)
         if process.is_alive():
-            logger.error("the process %d of %s does not die", process.pid, tool.name)
+            logger.error("process %d of %s could not be killed", process.pid, tool.name)
         else:
             process.close()
     if end.error is not None:

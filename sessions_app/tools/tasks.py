@@ -175,7 +175,7 @@ def _tell_of_end(call: ToolCall) -> None:
 def run_tool_call(self: Task[..., None], *, pk: int, **kwargs: Any) -> None:
     """Run a queued call to its end, unless it has ended or another worker holds it."""
     if kwargs:
-        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+        logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     claim = database.scoped(claim_call, pk)
     if claim is None:
         logger.info("tool call %s was not claimed: it ended, or another worker runs it", pk)

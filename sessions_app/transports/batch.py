@@ -163,7 +163,7 @@ def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
         raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "The body must be an array of events.")
     if len(events) > BATCH_EVENTS:
         raise RemoteProtocolError(
-            ErrorCode.TOO_MANY_ITEMS, f"A batch has at most {BATCH_EVENTS} events."
+            ErrorCode.TOO_MANY_ITEMS, f"A batch may have at most {BATCH_EVENTS} events."
         )
     return events
 

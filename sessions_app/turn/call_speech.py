@@ -99,7 +99,7 @@ def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
     if length > most or words > TEXT_CHARS:
         raise RemoteProtocolError(
             ErrorCode.EVENT_TOO_LARGE,
-            f"What is said at once in a call has at most {most // 1000} seconds of sound and"
+            f"One utterance in a call may have at most {most // 1000} seconds of sound and"
             f" {TEXT_CHARS} characters of text.",
         )
     if length < LEAST_MS:

@@ -81,7 +81,7 @@ async def facts_of(request: TurnRequest, text: str | None, history: History) -> 
 
 
 async def queue_facts_of(request: TurnRequest) -> QueueFacts:
-    """Return what decides whether a turn is queued."""
+    """Return the facts that decide whether a turn is queued."""
     return await database.run(_read_queue, request)
 
 

@@ -41,7 +41,7 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
         if voice is not None and not _VOICE.fullmatch(voice):
             raise RemoteProtocolError(
                 ErrorCode.INVALID_EVENT,
-                "The name of a voice has at most 64 letters, digits, - and _.",
+                "The name of a voice may have at most 64 letters, digits, - and _.",
                 details={"param": f"{of}.voice.voice_id"},
             )
     given = {name: getattr(response, name) for name in _OPTIONS}

@@ -105,8 +105,8 @@ def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) ->
     if size > settings.UAMP_MESSAGE_BYTES:
         raise RemoteProtocolError(
             ErrorCode.EVENT_TOO_LARGE,
-            f"The text of one turn has at most {settings.UAMP_MESSAGE_BYTES} bytes, and this has"
-            f" {size}. Its inputs were dropped: send less of them, or the text as a file.",
+            f"The text of one turn may have at most {settings.UAMP_MESSAGE_BYTES} bytes, and this"
+            f" has {size}. Its inputs were dropped: send less of them, or the text as a file.",
         )
     return size
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BODY_BYTES: Final = 1024 * 1024
-AT_ONCE: Final = 50
+BATCH_SIZE: Final = 50
 # The most of them for one person or one address's visitors, so that the webhooks of a person with
 # thousands do not hold up others.
-OF_ONE: Final = 10
+MAX_PER_PERSON: Final = 10
 # The minimum delay before rechecking webhooks beyond UAMP_WEBHOOKS_PER_MINUTE.
 PAUSE_SECONDS: Final = 10
 # The delay before rechecking a webhook whose body could not be built. One that keeps failing is
@@ -60,7 +60,7 @@ class DueState:
 
 
 async def queue_changes() -> None:
-    """Queue the states that are due, at most AT_ONCE."""
+    """Queue the states that are due, at most BATCH_SIZE."""
     refused: set[str] = set()
     for change in await database.run(find_changes):
         if change.counted_as in refused:
@@ -95,7 +95,7 @@ def due(now: datetime | Now) -> QuerySet[Webhook]:
 def find_changes() -> list[DueState]:
     """Return webhooks whose response has changed state since the last delivery.
 
-    At most AT_ONCE in total, and OF_ONE per person.
+    At most BATCH_SIZE in total, and MAX_PER_PERSON per person.
     """
     now = timezone.now()
     if not due(now).exists():
@@ -103,9 +103,11 @@ def find_changes() -> list[DueState]:
     place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
     first = _changed(due(now)).annotate(place=place)
     found = (
-        first.filter(place__lte=OF_ONE).order_by("place", "look_at").values_list("pk", flat=True)
+        first.filter(place__lte=MAX_PER_PERSON)
+        .order_by("place", "look_at")
+        .values_list("pk", flat=True)
     )
-    chosen = _changed(Webhook.objects.filter(pk__in=list(found[:AT_ONCE])))
+    chosen = _changed(Webhook.objects.filter(pk__in=list(found[:BATCH_SIZE])))
     rows = list(chosen.select_related("response__agent", "user").order_by("look_at"))
     for row in rows:
         if is_unwelcome(row):

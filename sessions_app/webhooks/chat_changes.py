@@ -22,7 +22,7 @@ from chat_app.members.chat_lists import changed_since
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.models import Webhook, WebhookDelivery
-from sessions_app.webhooks.changes import AT_ONCE, OF_ONE, postpone_all
+from sessions_app.webhooks.changes import BATCH_SIZE, MAX_PER_PERSON, postpone_all
 from sessions_app.webhooks.deliveries import disable, refusal
 from sessions_app.webhooks.payment_events import log_types, with_payments
 
@@ -80,14 +80,19 @@ def due(now: datetime | Now) -> QuerySet[Webhook]:
 
 
 def find_entries() -> list[DueEntries]:
-    """Return entries to queue, for at most AT_ONCE webhooks and OF_ONE per person."""
+    """Return entries to queue, for at most BATCH_SIZE webhooks and MAX_PER_PERSON per person."""
     wake()
     now = timezone.now()
     if not due(now).exists():
         return []
     place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
-    first = due(now).annotate(place=place).filter(place__lte=OF_ONE).order_by("place", "look_at")
-    chosen = Webhook.objects.filter(pk__in=list(first.values_list("pk", flat=True)[:AT_ONCE]))
+    first = (
+        due(now)
+        .annotate(place=place)
+        .filter(place__lte=MAX_PER_PERSON)
+        .order_by("place", "look_at")
+    )
+    chosen = Webhook.objects.filter(pk__in=list(first.values_list("pk", flat=True)[:BATCH_SIZE]))
     rows = list(chosen.select_related("user").order_by("look_at"))
     heads = chat_heads(row.chat_id for row in rows if row.chat_id is not None)
     found = []

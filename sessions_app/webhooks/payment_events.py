@@ -24,9 +24,9 @@ REFUNDED: Final = "payment.refunded"
 
 
 def log_types(types: Sequence[str]) -> list[str]:
-    """Return the types of log entries that a webhook of these types needs to read; none is all."""
+    """Return the types of log entries to read for a webhook of these types; [] means all."""
     logged = {name for name in types if name not in {PAID, REFUNDED}}
-    # No entry is a refund: a webhook of nothing else reads on along the ends, and sends none.
+    # Refunds have no log entries: a webhook of refunds alone reads the ends, and sends none.
     return sorted(logged if logged and PAID not in types else logged | set(ENDS)) if types else []
 
 

@@ -105,7 +105,7 @@ def set_receiver(
     Webhook.objects.filter(response=response, name=receiver.name).delete()
     if Webhook.objects.filter(response=response).count() >= PER_RESPONSE:
         raise RemoteProtocolError(
-            ErrorCode.INVALID_EVENT, f"A response has at most {PER_RESPONSE} receivers."
+            ErrorCode.INVALID_EVENT, f"A response may have at most {PER_RESPONSE} receivers."
         )
     is_live = from_beginning or response.finished_at is None
     secrets = {name: value for name in _SECRETS if (value := getattr(receiver, name))}

@@ -67,7 +67,7 @@ def _notify(pks: Iterable[int]) -> None:
 def send_webhook(*, pk: int, **kwargs: Any) -> None:
     """Make one delivery attempt, unless it is not due or another worker has it."""
     if kwargs:
-        logger.info("arguments of a newer caller are not used: %s", ", ".join(kwargs))
+        logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     claimed = database.scoped(deliveries.claim, pk)
     if claimed is None:
         logger.info("webhook delivery %s was not claimed: it is not due", pk)

@@ -1,7 +1,7 @@
 """The text that a page shows: the strings in its content streams, and in what they draw.
 
 That is forms, the texts that stand in for marked content, and soft masks and patterns, which a
-reader may draw anew for each thing painted with them.
+reader may redraw for each object painted with them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _INKS_IN_INKS: Final = 3
 class _Shown(NamedTuple):
     """What a stream shows: its text, how often it paints, and the inks that it names.
 
-    A string that is left open goes on in the next stream of a page, of which `size` bytes are text.
+    An unterminated string continues in the next stream of a page, of which `size` bytes are text.
     """
 
     text: int = 0
@@ -121,7 +121,7 @@ class Texts:
         return self._size(self._of_value(value, 0), _INKS_IN_INKS)
 
     def _size(self, shown: _Shown, depth: int) -> int:
-        """Return the size of a text with that of the inks, once for each thing painted."""
+        """Return the size of a text plus that of the inks, once for each painted object."""
         numbers = {one for name in shown.inks for one in self._inks[name]} if depth else set()
         of_ink = max((self._size_of_ink(one, depth - 1) for one in numbers), default=0)
         # A mask, the inside and the outline.

@@ -47,7 +47,7 @@ class PdfDocument:
         return [text.at(offset) for text, offset in self._places.get(number, ())]
 
     def definitions_of(self, value: Value) -> list[Definition]:
-        """Return all definitions of what a value refers to; none if it is no reference."""
+        """Return all definitions of what a value refers to; none if it is not a reference."""
         return self.definitions(value.number) if isinstance(value, Reference) else []
 
     def size_of_text(self, value: Value, depth: int = 0) -> int:

@@ -73,7 +73,7 @@ def is_header(data: bytes, position: int) -> bool:
 def _header(head: bytes) -> tuple[int, int, int]:
     """Return the samples of a frame, its sampling rate or 0, and the length of its header.
 
-    The length is without the checksum, and 0 for bytes that are no header.
+    The length is without the checksum, and 0 for bytes that are not a header.
     """
     if len(head) < 6 or head[0] != 0xFF or head[1] & 0xFE != 0xF8:
         return _MOST_SAMPLES, 1, 0

@@ -47,7 +47,7 @@ _MPEG_2: Final = {
 def frames_us(data: bytes) -> int:
     """Return the length of all frames in microseconds.
 
-    Decoders differ in where they find the first frame and where they go on after an error: the
+    Decoders differ in where they find the first frame and where they resume after an error: the
     longest chain of frames counts, and bytes that are not frames at the lowest bit rate.
     """
     start = after_tags(data)

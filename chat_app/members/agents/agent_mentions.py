@@ -1,9 +1,9 @@
 """Mentions of agents by agents: which are answered, and what stops them. Synchronous.
 
 Guards decide, based on rows alone: how many times in a row agents asked each other (hops), how
-often these two did so recently (the pair window), whether agents are silenced, and whether the one
-asked is enabled and both the asker and the owner of the agent that asks may use it. A mention that
-a guard stops becomes a log entry with the reason.
+often these two have asked each other recently (the pair window), whether agents are silenced,
+whether the agent that is asked is enabled, and whether both the asker and the owner of the asking
+agent may use it. A mention that a guard stops becomes a log entry with the reason.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class BlobView(RestView):
 
 
 def _too_large(most: int) -> Problem:
-    return Problem("content_too_large", f"A file has at most {most} bytes.")
+    return Problem("content_too_large", f"A file may have at most {most} bytes.")
 
 
 def requested(content_id: uuid.UUID, request: Request) -> Content:

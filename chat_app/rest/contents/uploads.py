@@ -57,7 +57,7 @@ class PartParser(BaseParser):
         size = settings.UAMP_BODY_BYTES
         data: bytes = stream.read(size + 1)
         if len(data) > size:
-            raise Problem("content_too_large", f"A part has at most {size} bytes.")
+            raise Problem("content_too_large", f"A part may have at most {size} bytes.")
         return data
 
 

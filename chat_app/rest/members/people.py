@@ -152,7 +152,7 @@ class OwnPictureView(RestView):
         """Crop an uploaded picture to its middle and make it the caller's."""
         most = settings.UAMP_PICTURE_BYTES
         length = request.headers.get("Content-Length", "")
-        too_large = Problem("content_too_large", f"A picture has at most {most} bytes.")
+        too_large = Problem("content_too_large", f"A picture may have at most {most} bytes.")
         if length.isdecimal() and int(length[:_DIGITS]) > most + _MULTIPART_BYTES:
             raise too_large
         body = UploadSerializer(data=request.data)

@@ -54,7 +54,10 @@ class EventsQuery(SeqQuery):
         types = attrs["types"].split(",")
         if unknown := sorted(set(types) - set(LOG_TYPES)):
             raise serializers.ValidationError(
-                {"types": f"Not in a log: {', '.join(unknown)}. Known are {', '.join(LOG_TYPES)}."}
+                {
+                    "types": f"Unknown types: {', '.join(unknown)}."
+                    f" Supported: {', '.join(LOG_TYPES)}."
+                }
             )
         return {**attrs, "types": types}
 

@@ -340,6 +340,6 @@ class MessageEditSerializer(StrictSerializer):
         """Refuse a text that is too long for a message."""
         if len(content.encode()) > settings.UAMP_MESSAGE_BYTES:
             raise serializers.ValidationError(
-                f"The text has at most {settings.UAMP_MESSAGE_BYTES} bytes."
+                f"The text may have at most {settings.UAMP_MESSAGE_BYTES} bytes."
             )
         return content

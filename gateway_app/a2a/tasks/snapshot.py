@@ -1,4 +1,4 @@
-"""The present state of a response as a task."""
+"""The current state of a response as a task."""
 
 from __future__ import annotations
 

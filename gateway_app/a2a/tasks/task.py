@@ -56,7 +56,7 @@ class TaskArtifact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """A task in its present state."""
+    """A task in its current state."""
 
     id: str
     context_id: str

@@ -45,7 +45,7 @@ async def issue_secret(
     if len(msgspec.json.encode(config)) > CONFIG_BYTES:
         raise RemoteProtocolError(
             ErrorCode.EVENT_TOO_LARGE,
-            f"A session's configuration has at most {CONFIG_BYTES} bytes.",
+            f"A session's configuration may have at most {CONFIG_BYTES} bytes.",
         )
     issue = partial(
         tickets.issue_secret, principal, agent=spec.name, config=config, seconds=seconds

@@ -42,7 +42,7 @@ async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None
     if size > settings.UAMP_MESSAGE_BYTES:
         raise RemoteProtocolError(
             ErrorCode.EVENT_TOO_LARGE,
-            f"The text of a message has at most {settings.UAMP_MESSAGE_BYTES} bytes,"
+            f"The text of a message may have at most {settings.UAMP_MESSAGE_BYTES} bytes,"
             f" and this has {size}.",
         )
     session = attached.session

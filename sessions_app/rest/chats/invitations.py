@@ -1,7 +1,7 @@
 """`/join/{secret}`: the page of an invite link, where people join (docs/links.md).
 
-A visitor signs in there or makes an account, unless UAMP_INVITED_ACCOUNTS is off. Reading the page
-does not join the chat: that takes a form, which pages of other sites cannot submit.
+A visitor signs in there or creates an account, unless UAMP_INVITED_ACCOUNTS is off. Reading the
+page does not join the chat: that takes a form, which pages of other sites cannot submit.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _join_as_visitor(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the invitation with a form for an account, or make the account and open the chat."""
+    """Show the invitation with a form for an account, or create the account and open the chat."""
     if settings.UAMP_OIDC_ISSUER or not settings.UAMP_INVITED_ACCOUNTS:
         return redirect_to_login(request.get_full_path())
     quota = throttles.count(request, "shared pages", None)

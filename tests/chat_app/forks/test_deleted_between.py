@@ -147,7 +147,7 @@ def test_what_leaves_it_needs_a_right_in_the_chats_that_are_left(
         leave(message.chat, mallory)
     go([forks[place] for place in gone])
 
-    with pytest.raises(NotAllowed, match="messages of another one"):
+    with pytest.raises(NotAllowed, match="messages of another chat"):
         does(forks[-1], mallory)
 
     Chat.objects.get(pk=message.chat_id).participants.filter(user=mallory).update(

@@ -110,7 +110,7 @@ def test_the_copy_of_a_chat_leaves_it_with_a_right_there(
     if may:
         assert does(chat, bob)
     else:
-        with pytest.raises(NotAllowed, match="messages of another one"):
+        with pytest.raises(NotAllowed, match="messages of another chat"):
             does(chat, bob)
 
 

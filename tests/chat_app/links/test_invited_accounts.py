@@ -1,4 +1,4 @@
-"""Visitors who make an account on the page of an invite link."""
+"""Visitors who create an account on the page of an invite link."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_every_wrong_member_is_named_at_once(client: Client) -> None:
         (
             "/chats/{chat}/events?types=message.creatd&after=0&before=9",
             "types",
-            "Not in a log: message.creatd. Known are message.created,",
+            "Unknown types: message.creatd. Supported: message.created,",
         ),
         (
             "/chats/{chat}/events?types=message.created",

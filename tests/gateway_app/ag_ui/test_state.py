@@ -92,7 +92,7 @@ def test_a_model_that_changes_an_older_version_is_shown_the_newer_one(
     events = run(web, "worker", run_input(task, state={"a": 1}), alice)
 
     assert "STATE_DELTA" not in {event["type"] for event in events}
-    said = 'The state has version 1 by now, not 7. It is: {"a":1}'
+    said = 'The state is now at version 1, not 7. It is: {"a":1}'
     assert any(said in text for text in read)
     assert the(events, "TOOL_CALL_RESULT")["metadata"] == {"isError": True}
 

@@ -29,7 +29,7 @@ def _webhooks() -> None:
     of_ada = factories.response(echo, factories.chat(ada, echo))
     of_bob = factories.response(echo, factories.chat(bob, echo))
     due = timezone.now() - timedelta(hours=1)
-    owners = [("user:ada", of_ada, due)] * 2 * changes.AT_ONCE
+    owners = [("user:ada", of_ada, due)] * 2 * changes.BATCH_SIZE
     owners += [("user:bob", of_bob, timezone.now())]
     Webhook.objects.bulk_create(
         Webhook(
@@ -47,7 +47,7 @@ def _webhooks() -> None:
 def test_a_round_has_a_few_webhooks_of_each_person() -> None:
     found = [change.counted_as for change in changes.find_changes()]
 
-    assert found == ["user:ada"] * changes.OF_ONE + ["user:bob"]
+    assert found == ["user:ada"] * changes.MAX_PER_PERSON + ["user:bob"]
 
 
 def test_what_is_beyond_the_rate_of_a_person_is_postponed_at_once(settings: Settings) -> None:
@@ -56,7 +56,7 @@ def test_what_is_beyond_the_rate_of_a_person_is_postponed_at_once(settings: Sett
     async_to_sync(changes.queue_changes)()
 
     assert not Webhook.objects.filter(look_at__lte=timezone.now()).exists()
-    assert Webhook.objects.filter(look_at__isnull=False).count() == 2 * changes.AT_ONCE + 1
+    assert Webhook.objects.filter(look_at__isnull=False).count() == 2 * changes.BATCH_SIZE + 1
 
 
 def test_receivers_that_do_not_answer_leave_workers_to_other_people() -> None:
