@@ -1,4 +1,4 @@
-"""The state that the clients and agents of a chat share, and changes to it; an addition.
+"""The state that the clients and agents of a chat share, and changes to it (an addition).
 
 A state is a JSON object with a version, which counts its changes. If two changes name the same
 version, the later one is refused; a change without a version always applies.
@@ -54,7 +54,7 @@ def change_state(
     if change.version is not None and change.version != before.version:
         raise RemoteProtocolError(
             ErrorCode.STATE_CONFLICT,
-            f"The state has version {before.version} by now, not {change.version}.",
+            f"The state is now at version {before.version}, not {change.version}.",
             details={"version": before.version},
         )
     after = dict(change.state) if change.state is not None else _patched(before, change, limits)
@@ -71,7 +71,8 @@ def _patched(before: VersionedState, change: StateChange, limits: Limits) -> dic
     patch = change.patch or ()
     if len(patch) > limits.patch_operations:
         raise RemoteProtocolError(
-            ErrorCode.TOO_MANY_ITEMS, f"a patch has at most {limits.patch_operations} operations"
+            ErrorCode.TOO_MANY_ITEMS,
+            f"a patch may have at most {limits.patch_operations} operations",
         )
     try:
         after = apply_patch(before.value, patch, max_bytes=limits.state_bytes)
@@ -88,11 +89,11 @@ def _check_bounds(state: dict[str, Any], limits: Limits) -> None:
         level = [child for value in level for child in _children(value)]
     if any(isinstance(value, dict | list) for value in level):
         raise RemoteProtocolError(
-            ErrorCode.TOO_DEEP, f"a state has at most {limits.state_depth} levels"
+            ErrorCode.TOO_DEEP, f"a state may have at most {limits.state_depth} levels"
         )
     if len(msgspec.json.encode(state)) > limits.state_bytes:
         raise RemoteProtocolError(
-            ErrorCode.EVENT_TOO_LARGE, f"a state has at most {limits.state_bytes} bytes"
+            ErrorCode.EVENT_TOO_LARGE, f"a state may have at most {limits.state_bytes} bytes"
         )
 
 

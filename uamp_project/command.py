@@ -12,7 +12,7 @@ Usage: {program} [COMMAND] [OPTIONS]
 
   {first:22}  update the database, then serve everything in one process with its workers
   try                     the same, with a demo to look around
-  user NAME [--admin]     make an account and print its password; --new-password changes one
+  user NAME [--admin]     create an account and print its password; --new-password changes one
   migrate                 update the database
   check --deploy          say which settings are missing or unsafe for the internet
   web                     serve as one web process of several, without workers
@@ -25,7 +25,7 @@ Usage: {program} [COMMAND] [OPTIONS]
 `{program} help --commands` all commands.
 Settings are environment variables, such as DATA_DIR, PORT and HTTPS (docs/settings.md).
 """
-# What the operator can mend, and a traceback says nothing about.
+# Errors that the operator can fix, and for which a traceback is no help.
 _OPERATORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES})
 _DATABASE_SIGNS: Final = (
     "database or disk is full",

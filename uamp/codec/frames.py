@@ -145,7 +145,9 @@ def _convert(frame: dict[str, Any], type_name: str, cls: type[_E]) -> _E:
 def _check_counts(event: Event, frame: dict[str, Any], limits: Limits) -> None:
     if len(_messages_of(event)) > limits.messages:
         raise _refusal(
-            frame, ErrorCode.TOO_MANY_ITEMS, f"a history has at most {limits.messages} messages"
+            frame,
+            ErrorCode.TOO_MANY_ITEMS,
+            f"a history may have at most {limits.messages} messages",
         )
     tools = _tools_of(event)
     if len(tools) > limits.tools:
@@ -155,14 +157,14 @@ def _check_counts(event: Event, frame: dict[str, Any], limits: Limits) -> None:
             raise _refusal(
                 frame,
                 ErrorCode.INVALID_EVENT,
-                f"a tool's name has at most {limits.tool_name_chars} characters",
+                f"a tool's name may have at most {limits.tool_name_chars} characters",
             )
         parameters = function.parameters
         if parameters and len(_encoder.encode(parameters)) > limits.tool_schema_bytes:
             raise _refusal(
                 frame,
                 ErrorCode.EVENT_TOO_LARGE,
-                f"a tool's schema has at most {limits.tool_schema_bytes} bytes",
+                f"a tool's schema may have at most {limits.tool_schema_bytes} bytes",
             )
 
 
@@ -215,7 +217,9 @@ def _check_size(event: Event, frame: dict[str, Any], size: int, limits: Limits) 
     if isinstance(event, ToolResult):
         allowed += limits.tool_result_bytes
     if size > allowed:
-        raise _refusal(frame, ErrorCode.EVENT_TOO_LARGE, f"this event has at most {allowed} bytes")
+        raise _refusal(
+            frame, ErrorCode.EVENT_TOO_LARGE, f"this event may have at most {allowed} bytes"
+        )
 
 
 def encode(

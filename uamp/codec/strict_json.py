@@ -92,7 +92,7 @@ def _text(raw: str | bytes, limits: Limits) -> tuple[str, int]:
 
 def _too_large(limits: Limits) -> NoReturn:
     raise RemoteProtocolError(
-        ErrorCode.FRAME_TOO_LARGE, f"a frame has at most {limits.frame_bytes} bytes"
+        ErrorCode.FRAME_TOO_LARGE, f"a frame may have at most {limits.frame_bytes} bytes"
     )
 
 
@@ -104,7 +104,7 @@ def _check_structure(text: str, limits: Limits) -> None:
     is_over = openings > limits.nodes
     if is_over or 1 + skeleton.count(",") + openings - _empty(skeleton) > limits.nodes:
         raise RemoteProtocolError(
-            ErrorCode.TOO_MANY_VALUES, f"a frame has at most {limits.nodes} values"
+            ErrorCode.TOO_MANY_VALUES, f"a frame may have at most {limits.nodes} values"
         )
     depth = 0
     for bracket in _BRACKET.finditer(skeleton):
@@ -142,11 +142,12 @@ def _object_hook(limits: Limits) -> Callable[[list[tuple[str, Any]]], dict[str, 
             raise RemoteProtocolError(ErrorCode.DUPLICATE_KEY, "an object has a duplicate member")
         if len(pairs) > max_members:
             raise RemoteProtocolError(
-                ErrorCode.TOO_MANY_MEMBERS, f"an object has at most {max_members} members"
+                ErrorCode.TOO_MANY_MEMBERS, f"an object may have at most {max_members} members"
             )
         if members and max(map(len, members)) > max_key_chars:
             raise RemoteProtocolError(
-                ErrorCode.KEY_TOO_LONG, f"a member's name has at most {max_key_chars} characters"
+                ErrorCode.KEY_TOO_LONG,
+                f"a member's name may have at most {max_key_chars} characters",
             )
         return members
 

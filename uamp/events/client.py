@@ -225,7 +225,7 @@ class ToolResult(Event, frozen=True, kw_only=True, tag="tool.result"):
 
 
 class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
-    """A person's decision on ``tool.approval_required``, an addition; the model gets ``reason``."""
+    """A person's answer to ``tool.approval_required`` (an addition); the model gets ``reason``."""
 
     call_id: str
     response_id: str | None = None
@@ -234,7 +234,7 @@ class ToolApprove(Event, frozen=True, kw_only=True, tag="tool.approve"):
 
 
 class StateUpdate(Event, frozen=True, kw_only=True, tag="state.update"):
-    """Change the state that the clients and agents of the chat share, an addition.
+    """Change the state that the clients and agents of the chat share (an addition).
 
     Send either ``state``, which replaces all of it, or ``patch``, a JSON Patch (RFC 6902).
     ``version`` is the version being changed: if the state has a different version by now, the
@@ -305,7 +305,7 @@ class MessageRead(Event, frozen=True, kw_only=True, tag="message.read"):
 
 
 class MessageEdit(Event, frozen=True, kw_only=True, tag="message.edit"):
-    """Edit the text of your own message, an addition; its media stay.
+    """Edit the text of your own message; its media stay (an addition).
 
     ``revision`` is the revision being changed, 0 for the original text: if the message has a
     different revision by now, the change is refused (message_conflict). Without it the last change
@@ -323,28 +323,28 @@ class MessageEdit(Event, frozen=True, kw_only=True, tag="message.edit"):
 
 
 class MessageDelete(Event, frozen=True, kw_only=True, tag="message.delete"):
-    """Delete your own message or, as an owner of the chat, any message; an addition."""
+    """Delete your own message or, as an owner of the chat, any message (an addition)."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
 
 
 class MessagePin(Event, frozen=True, kw_only=True, tag="message.pin"):
-    """Pin a message in its chat, an addition; a setting of the chat decides who may."""
+    """Pin a message in its chat; a setting of the chat decides who may (an addition)."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
 
 
 class MessageUnpin(Event, frozen=True, kw_only=True, tag="message.unpin"):
-    """Unpin a message in its chat, an addition."""
+    """Unpin a message in its chat (an addition)."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
 
 
 class ReactionAdd(Event, frozen=True, kw_only=True, tag="reaction.add"):
-    """React to a message with an emoji, an addition; once per member, message and emoji."""
+    """React to a message with an emoji, once per member, message and emoji (an addition)."""
 
     chat_id: Identifier | None = None
     message_id: Identifier
@@ -352,7 +352,7 @@ class ReactionAdd(Event, frozen=True, kw_only=True, tag="reaction.add"):
 
 
 class ReactionRemove(Event, frozen=True, kw_only=True, tag="reaction.remove"):
-    """Remove your own reaction from a message, an addition."""
+    """Remove your own reaction from a message (an addition)."""
 
     chat_id: Identifier | None = None
     message_id: Identifier

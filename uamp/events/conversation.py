@@ -110,7 +110,7 @@ class MessageCreated(Event, frozen=True, kw_only=True, tag="message.created"):
 
 
 class MessageEdited(Event, frozen=True, kw_only=True, tag="message.edited"):
-    """The author edited a message, an addition; ``content`` is the whole new text.
+    """The author edited a message (an addition); ``content`` is the whole new text.
 
     ``revision`` counts the edits of the message. If the message was deleted later, ``deleted_at``
     is set and the text is missing.
@@ -127,7 +127,7 @@ class MessageEdited(Event, frozen=True, kw_only=True, tag="message.edited"):
 
 
 class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
-    """A message was deleted by its author or an owner of the chat (``user_id``), an addition.
+    """A message was deleted by its author or an owner of the chat, ``user_id`` (an addition).
 
     Its place in the log stays. Its entries have no body when they are read from the log later.
     ``thread`` is the thread it belonged to; ``user_id`` is empty if the server deleted it, because
@@ -142,7 +142,7 @@ class MessageDeleted(Event, frozen=True, kw_only=True, tag="message.deleted"):
 
 
 class MessagePinned(Event, frozen=True, kw_only=True, tag="message.pinned"):
-    """A member (``user_id``) pinned a message in the chat, an addition."""
+    """A member, ``user_id``, pinned a message in the chat (an addition)."""
 
     chat_id: str
     message_id: str
@@ -150,7 +150,7 @@ class MessagePinned(Event, frozen=True, kw_only=True, tag="message.pinned"):
 
 
 class MessageUnpinned(Event, frozen=True, kw_only=True, tag="message.unpinned"):
-    """A member (``user_id``) unpinned a message in the chat, an addition."""
+    """A member, ``user_id``, unpinned a message in the chat (an addition)."""
 
     chat_id: str
     message_id: str
@@ -158,7 +158,7 @@ class MessageUnpinned(Event, frozen=True, kw_only=True, tag="message.unpinned"):
 
 
 class ReactionAdded(Event, frozen=True, kw_only=True, tag="reaction.added"):
-    """A member (``user_id``) reacted to a message with an emoji, an addition."""
+    """A member, ``user_id``, reacted to a message with an emoji (an addition)."""
 
     chat_id: str
     message_id: str
@@ -167,7 +167,7 @@ class ReactionAdded(Event, frozen=True, kw_only=True, tag="reaction.added"):
 
 
 class ReactionRemoved(Event, frozen=True, kw_only=True, tag="reaction.removed"):
-    """A member (``user_id``) removed their reaction, an addition."""
+    """A member, ``user_id``, removed their reaction (an addition)."""
 
     chat_id: str
     message_id: str

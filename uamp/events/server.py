@@ -211,7 +211,7 @@ class ToolCallDone(Event, frozen=True, kw_only=True, tag="tool.call_done"):
 
 
 class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_required"):
-    """A tool call needs a person's approval; an addition, answered with ``tool.approve``.
+    """A tool call needs a person's approval, given with ``tool.approve`` (an addition).
 
     ``arguments`` is JSON text. ``expires_at`` is Unix seconds; a later answer has no effect.
     ``user_id`` is the person who asked for the work; they or an owner of the chat decide.
@@ -227,7 +227,7 @@ class ToolApprovalRequired(Event, frozen=True, kw_only=True, tag="tool.approval_
 
 
 class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done"):
-    """A person approved or refused a tool call, or the time for it has run out; an addition.
+    """A person approved or refused a tool call, or the time for it has run out (an addition).
 
     ``user_id`` and ``username`` are those of the person who decided.
     """
@@ -240,7 +240,7 @@ class ToolApprovalDone(Event, frozen=True, kw_only=True, tag="tool.approval_done
 
 
 class StateUpdated(Event, frozen=True, kw_only=True, tag="state.updated"):
-    """The state of the chat has changed, an addition; ``patch`` (RFC 6902) leads to ``version``.
+    """The chat's state changed (an addition); ``patch`` (RFC 6902) produces ``version``.
 
     A client or person (``user_id``) changed it, or ``agent`` with a tool in ``response_id``.
     """

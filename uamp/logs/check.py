@@ -205,7 +205,7 @@ class LogCheck:
                 self._add(LogProblemKind.ENTRY_CHANGED, entry.seq)
         if signed is not None and signed != entry.chain_hash:
             self._add(LogProblemKind.CHECKPOINT_CHANGED, entry.seq)
-        # Go on from the entry's own values, so that a wrong one does not fail later entries.
+        # Continue from the entry's own values, so that a wrong one does not fail later entries.
         self._seq, self._previous = entry.seq, entry.chain_hash
         # An entry that has no canonical form does not have the hash that it was written with.
         with suppress(ValueError):

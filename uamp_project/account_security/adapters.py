@@ -55,7 +55,7 @@ def name_of(user: AbstractBaseUser) -> str:
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Messages, mails and links of this server; passwords are checked as on the login page."""
+    """Messages, emails and links of this server; passwords are checked as on the login page."""
 
     error_messages = {  # noqa: RUF012 allauth declares it
         **DefaultAccountAdapter.error_messages,
@@ -137,7 +137,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return str(request.META.get("REMOTE_ADDR", ""))
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a mail in the background, in the language of the page that requests it."""
+        """Send an email in the background, in the language of the page that requests it."""
         if settings.UAMP_MAIL == "off":
             return
         values = {**context, "server": settings.UAMP_ISSUER}
@@ -178,7 +178,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         return {"id": _host(), "name": site_name()}
 
     def get_public_key_credential_user_entity(self, user: AbstractBaseUser) -> dict[str, Any]:
-        """Return how authenticators name an account, without its mail address."""
+        """Return how authenticators name an account, without its email address."""
         return {**super().get_public_key_credential_user_entity(user), "name": name_of(user)}
 
     def generate_authenticator_name(self, user: AbstractBaseUser, type: Any) -> str:  # noqa: A002 allauth's signature

@@ -1,4 +1,4 @@
-"""The forms for a mail address and a forgotten password."""
+"""The forms for an email address and a forgotten password."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class TooManyMails(TooManySignIns):
 
 
 class EmailAddressForm(AddEmailForm):
-    """A new mail address of a person's account, which gets a link to confirm it."""
+    """A new email address of a person's account, which gets a link to confirm it."""
 
     email = EmailField(max_length=ADDRESS_CHARS)
 
     def clean_email(self) -> str:
-        """Count the mail after the checks of the address."""
+        """Count the email after the checks of the address."""
         address: str = super().clean_email()
         requester = rates.person(caller(context.request).pk)
         _count_mails(("mails", requester), *_to(address, requester))
@@ -50,7 +50,7 @@ class ForgottenPasswordForm(ResetPasswordForm):
     email = EmailField(max_length=ADDRESS_CHARS)
 
     def clean_email(self) -> str:
-        """Count the mail whether or not the address has an account, which must have confirmed it.
+        """Count the email whether or not the address has an account, which must have confirmed it.
 
         A browser in which the person signed in before has a count of its own, so that no one else
         can use up the mails that the person may request there (docs/adr/0013).
@@ -70,7 +70,7 @@ class ForgottenPasswordForm(ResetPasswordForm):
 
 
 class NewPasswordForm(ResetPasswordKeyForm):
-    """The new password behind the link in a mail."""
+    """The new password behind the link in an email."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -90,7 +90,7 @@ def _to(address: str, requester: str) -> Iterable[tuple[str, str]]:
 
 
 def _count_mails(*counts: tuple[str, str]) -> None:
-    """Count a mail under each kind and name, up to the first that is used up: TooManyMails."""
+    """Count an email under each kind and name, up to the first that is used up: TooManyMails."""
     for kind, name in counts:
         quota = rates.limiter().hit(kind, name)
         if not quota.allowed:

@@ -1,4 +1,4 @@
-"""The texts of mails to people, and their delivery on threads of their own.
+"""The texts of emails to people, and their delivery on threads of their own.
 
 A page that requests a mail does not wait for the mail server: its time would reveal whether there
 was an account to write to.
@@ -27,9 +27,9 @@ _places = threading.BoundedSemaphore(WAITING_MAX)
 
 
 def deliver(message: EmailMessage) -> None:
-    """Send a mail in the background; a failure is logged without the text or the recipient."""
+    """Send an email in the background; a failure is logged without the text or the recipient."""
     if not _places.acquire(blocking=False):
-        logger.error("a mail was dropped: %d are waiting for the mail server", WAITING_MAX)
+        logger.error("an email was dropped: %d are waiting for the mail server", WAITING_MAX)
         return
     _sender.submit(_send, message)
 
@@ -40,13 +40,13 @@ def _send(message: EmailMessage) -> None:
     except (OSError, ValueError) as error:
         # The text of an error may name the recipient.
         reason = getattr(error, "smtp_code", None) or getattr(error, "errno", None) or ""
-        logger.error("a mail was not sent: %s %s", type(error).__name__, reason)  # noqa: TRY400 as above
+        logger.error("an email was not sent: %s %s", type(error).__name__, reason)  # noqa: TRY400 as above
     finally:
         _places.release()
 
 
 def compose(kind: str, values: dict[str, Any]) -> tuple[str, str]:
-    """Return subject and text of a mail; `kind` is the name of django-allauth's template."""
+    """Return subject and text of an email; `kind` is the name of django-allauth's template."""
     name = str(values["user"].get_username())
     if kind == "account/email/password_reset_key":
         text = _(

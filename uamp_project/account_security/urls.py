@@ -1,4 +1,4 @@
-"""The paths of forgotten passwords, mail addresses and second factors.
+"""The paths of forgotten passwords, email addresses and second factors.
 
 Their names are those that django-allauth redirects to.
 """

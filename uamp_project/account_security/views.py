@@ -55,7 +55,7 @@ def entrance(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespons
 
 
 def by_mail(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Return a page that exists only if the server sends mails."""
+    """Return a page that exists only if the server sends emails."""
 
     @wraps(view)
     def sent(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -67,10 +67,10 @@ def by_mail(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
 
 
 class SecurityView(base.IndexView):
-    """How a person signs in: mail address, authenticator app, passkeys, recovery codes."""
+    """How a person signs in: email address, authenticator app, passkeys, recovery codes."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the mail address, and whether the person has a password to confirm changes with."""
+        """Add the email address, and whether the person has a password to confirm changes with."""
         user = caller(self.request)
         addresses = EmailAddress.objects.filter(user=user).order_by("-verified")
         return {

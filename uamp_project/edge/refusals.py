@@ -36,7 +36,7 @@ def unread_request(*, is_too_large: bool) -> tuple[int, list[tuple[bytes, bytes]
 
 def body_too_large(path: str, limit: int) -> HttpResponse:
     """Return a 413 for a body above `limit` bytes."""
-    message = f"The body of this request has at most {limit} bytes."
+    message = f"The body of this request may have at most {limit} bytes."
     if is_protocol(path):
         return problem(RemoteProtocolError(ErrorCode.FRAME_TOO_LARGE, message), instance=path)
     return refusal("content_too_large", detail=message, instance=path)

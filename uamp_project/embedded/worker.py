@@ -115,7 +115,7 @@ class WorkerSupervisor:
             try:
                 process.wait(KILL_SECONDS)
             except subprocess.TimeoutExpired:
-                logger.exception("the worker of %s does not die", self._queue)
+                logger.exception("the worker of %s could not be killed", self._queue)
 
     def _forget(self) -> None:
         if self._process and self._process.stdin:

@@ -1,4 +1,4 @@
-"""Makes the first account with its assistant and a chat, and connects the assistant to a model."""
+"""Creates the first account, its assistant and a chat, and connects the assistant to a model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASSISTANT = "assistant"
 
 
 class AccountExists(Exception):
-    """Another person has made the first account meanwhile."""
+    """Another person has created the first account in the meantime."""
 
 
 def make_operator(

@@ -43,7 +43,7 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup(request: HttpRequest) -> HttpResponse:
-    """Show the form, or make the first account and open its chat."""
+    """Show the form, or create the first account and open its chat."""
     given = request.POST if request.method == "POST" else request.GET
     if not is_token(given.get("token", "")):
         raise Http404
@@ -108,7 +108,7 @@ def _visitors_make_accounts() -> bool:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect_model(request: HttpRequest) -> HttpResponse:
-    """Let an administrator choose what answers for the assistant, and open the chats then.
+    """Let an administrator choose the assistant's model, then open the chats.
 
     Like the admin, it asks for their second factor.
     """

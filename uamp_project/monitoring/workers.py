@@ -105,4 +105,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing: a scrape is no event, and its line could have the token's header."""
+        """Log nothing: a scrape is not an event, and its line could have the token's header."""

@@ -126,7 +126,7 @@ class WebSocketProtocol(WSProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Process received data, but nothing after too many frames.
+        """Process received data; refuse the socket after too many frames.
 
         uvicorn stops reading at each message until the application takes it, which costs two system
         calls for most messages. Here, reading stops only when data arrives while earlier messages
@@ -272,7 +272,7 @@ class _StrictConnection(h11.Connection):
         if isinstance(event, h11.Request):
             names = {name for name, _ in event.headers}
             if {b"content-length", b"transfer-encoding"} <= names:
-                raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding")
+                raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding")
         return event
 
 

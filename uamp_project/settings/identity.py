@@ -1,4 +1,4 @@
-"""Tokens of other issuers, sign-in with an OpenID Connect provider, second factors, and mails."""
+"""Tokens of other issuers, sign-in with an OpenID Connect provider, second factors, and emails."""
 
 from uamp_project.settings.environment import (
     choice,
@@ -29,7 +29,7 @@ UAMP_JWT_ISSUERS = jwt_issuers("UAMP_JWT_ISSUERS")
 # The tolerated difference between an issuer's clock and this server's.
 UAMP_JWT_LEEWAY_SECONDS = integer("UAMP_JWT_LEEWAY_SECONDS", 30, most=120)
 
-# Whether visitors with an invite link may make an account; with a provider, they sign in there.
+# Whether visitors with an invite link may create an account; with a provider, they sign in there.
 UAMP_INVITED_ACCOUNTS = switch("UAMP_INVITED_ACCOUNTS", "1")
 
 UAMP_OIDC_ISSUER = string("UAMP_OIDC_ISSUER")
@@ -47,7 +47,7 @@ UAMP_OIDC_GROUPS_CLAIM = string("UAMP_OIDC_GROUPS_CLAIM", "groups")
 UAMP_STAFF_SECOND_FACTOR = switch("UAMP_STAFF_SECOND_FACTOR", "0")
 UAMP_PASSKEYS_PER_USER = integer("UAMP_PASSKEYS_PER_USER", 20, least=1)
 
-# How long a link in a mail is valid.
+# How long a link in an email is valid.
 PASSWORD_RESET_TIMEOUT = 3600
 ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 1
 
@@ -93,7 +93,7 @@ MFA_TOTP_TOLERANCE = 1
 # An address that is not confirmed yet does not keep its person from protecting the account.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 
-# Where mails go: nowhere, to an SMTP server, as files into DATA_DIR/mails, or to the terminal.
+# Where emails go: nowhere, to an SMTP server, as files into DATA_DIR/mails, or to the terminal.
 UAMP_MAIL = choice("UAMP_MAIL", "off", ("off", "smtp", "file", "console"))
 EMAIL_BACKEND = {
     "off": "django.core.mail.backends.dummy.EmailBackend",

@@ -21,7 +21,7 @@ UAMP_EVENTS_BURST = integer("UAMP_EVENTS_BURST", 120, least=1)
 # The body of a request; a batch of events may carry media as base64 (uamp.Limits.frame_bytes).
 UAMP_BODY_BYTES = integer("UAMP_BODY_BYTES", 12 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = UAMP_BODY_BYTES
-# The bodies that a process holds at once for all requests of one address.
+# Bytes of request bodies that a process holds at a time for one address.
 UAMP_BODY_BYTES_PER_ADDRESS = integer("UAMP_BODY_BYTES_PER_ADDRESS", 256 * 1024 * 1024)
 # The text of one message: all inputs of a turn, without media, in bytes.
 UAMP_MESSAGE_BYTES = integer("UAMP_MESSAGE_BYTES", 256 * 1024)

@@ -38,7 +38,7 @@ _AGENT_CHARS: Final = 200
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the address of a request, set by uamp_project.edge; None without one."""
+    """Return the address of a request, set by uamp_project.edge; None if it has none."""
     try:
         return str(ipaddress.ip_address(str(request.META.get("REMOTE_ADDR", ""))))
     except ValueError:

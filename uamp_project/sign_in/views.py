@@ -32,7 +32,7 @@ class LoginView(auth.LoginView):
         )
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the other ways in: a provider, a passkey, and a mail for a new password."""
+        """Add the other ways in: a provider, a passkey, and an email for a new password."""
         label = settings.UAMP_OIDC_LABEL or _("Sign in with single sign-on")
         provider = label if settings.UAMP_OIDC_ISSUER else ""
         mails = settings.UAMP_MAIL != "off"

@@ -164,7 +164,7 @@ def test_a_tool_name_has_a_limit() -> None:
     refused = _refused(frame % "looks", limits=limits)
     assert (refused.code, refused.message) == (
         ErrorCode.INVALID_EVENT,
-        "a tool's name has at most 4 characters",
+        "a tool's name may have at most 4 characters",
     )
 
 

@@ -192,7 +192,7 @@ class ClientSession:
             self._send_turn(turn)
 
     def cancel(self, response_id: str) -> None:
-        """Cancel an answer, again after a lost connection until it has ended (UAMP §5.13)."""
+        """Cancel an answer, and again after a lost connection until it has ended (UAMP §5.13)."""
         if self._running.cancel(response_id) and self.is_open:
             self._send(ResponseCancel(response_id=response_id))
 

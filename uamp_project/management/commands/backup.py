@@ -23,7 +23,7 @@ from uamp_project.management.migrated import require_migrations
 
 CONTENT: Final = "content"
 KEPT = (CONTENT, "signing_keys", "secret_key", "demo.json")
-"""The parts of DATA_DIR in a backup, besides the database; everything else is created anew."""
+"""The parts of DATA_DIR in a backup, besides the database; everything else is recreated."""
 
 
 class Command(BaseCommand):

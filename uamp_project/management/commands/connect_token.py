@@ -15,7 +15,7 @@ from uamp_project.management.migrated import require_migrations
 
 
 class Command(BaseCommand):
-    """Makes a token, and the connected agent if its name is unused."""
+    """Creates a token, and the connected agent if its name is unused."""
 
     help = (
         "Create a connect token, with which a daemon registers one agent of a person, and print it."

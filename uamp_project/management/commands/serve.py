@@ -68,7 +68,7 @@ class Command(BaseCommand):
                 layer.close()
 
     def _serve(self, host: str, port: int) -> None:
-        # The import makes its event loop that of the process, which other commands do not want.
+        # The import installs the process's event loop, which other commands do not want.
         from sessions_app import lifespan  # noqa: PLC0415 as above
         from sessions_app.access import rates  # noqa: PLC0415 as above
         from uamp_project.asgi import application, shutdown, startup  # noqa: PLC0415 as above

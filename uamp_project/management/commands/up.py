@@ -46,11 +46,11 @@ class Command(BaseCommand):
         if options["demo"]:
             self._say("Preparing the demo ...")
             self._prepare_demo()
-            # The mails of a demo are files, in DATA_DIR/mails.
+            # The emails of a demo are files, in DATA_DIR/mails.
             os.environ.setdefault("UAMP_MAIL", "file")
         connections.close_all()
         self._say("Starting the server ...")
-        # The demo made a channel layer that is no hub, and this process would keep it.
+        # The demo created a channel layer that is not a hub, and this process would keep it.
         arguments = ["serve", "--host", host, "--port", str(port)]
         arguments += ["--no-worker"] if options["no_worker"] else []
         os.execv(sys.executable, [sys.executable, *_program(), *arguments])  # noqa: S606 ourselves

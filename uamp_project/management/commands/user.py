@@ -1,4 +1,4 @@
-"""`manage.py user`: make an account, or give one another password."""
+"""`manage.py user`: create an account, or set a new password for one."""
 
 import secrets
 import sys
@@ -18,7 +18,7 @@ PASSWORD_BYTES: Final = 12
 
 
 class Command(BaseCommand):
-    """Makes an account and prints its password."""
+    """Creates an account and prints its password."""
 
     help = (
         "Create an account and print its password, which the person changes on /account. With"

@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     help = (
         "Serve HTTP and WebSocket in one process, without workers. Run as many as you need with the"
-        " same DATABASE_URL, REDIS_URL, SECRET_KEY and DATA_DIR, and `worker` beside them."
+        " same DATABASE_URL, REDIS_URL, SECRET_KEY and DATA_DIR, and `worker` alongside them."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
