@@ -99,7 +99,7 @@ def measure(group: ServerGroup, victim: str, number: int) -> float:
         group.restart_server(server)
     asker.join(WAIT_SECONDS)
     if not resumed:
-        raise TimeoutError(f"{asker.name} did not go on: {asker.failure!r}")
+        raise TimeoutError(f"{asker.name} did not resume: {asker.failure!r}")
     return watch.resumed_at - killed_at
 
 
