@@ -32,6 +32,7 @@ from federation_app.exchange.receiver import EnvelopeReceipt, EnvelopeReceiver
 from federation_app.exchange.relay import RELAYED_BY, read_relays
 from federation_app.exchange.requests import missing_of
 from sessions_app import database
+from sessions_app.access import rates
 from sessions_app.access.auth import Handshake
 from sessions_app.access.pacing import Pace
 from sessions_app.process import registry as processes
@@ -74,7 +75,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     if refusal is not None:
         await send({"type": "websocket.close", "code": refusal})
         return
-    _sockets[address] += 1
+    visitors = rates.visitors(address)
+    _sockets[visitors] += 1
     offered = scope.get("subprotocols", ())
     await send(
         {
@@ -86,9 +88,9 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         await socket.read(receive)
     finally:
-        _sockets[address] -= 1
-        if not _sockets[address]:
-            del _sockets[address]
+        _sockets[visitors] -= 1
+        if not _sockets[visitors]:
+            del _sockets[visitors]
         await socket.close()
 
 
@@ -97,7 +99,7 @@ def _refusal(address: str) -> int | None:
         return CLOSE_RESTART
     if not settings.UAMP_FEDERATION_HOST:
         return CLOSE_NOT_FOUND
-    if _sockets[address] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
+    if _sockets[rates.visitors(address)] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
         return CLOSE_TOO_MANY
     return None
 

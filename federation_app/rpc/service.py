@@ -23,6 +23,7 @@ from federation_app.envelope.streams.framing import framed, read_records
 from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.rpc import agent_pb2
 from federation_app.rpc.agent_pb2_grpc import AgentServicer
+from sessions_app.access import rates
 from sessions_app.process import registry as processes
 
 if TYPE_CHECKING:
@@ -62,12 +63,13 @@ class EnvelopeService(AgentServicer):
         """Exchange records until the client has sent all of its own and its streams have ended."""
         await _refuse_unready(context)
         address = _address(context)
-        if _calls[address] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
+        visitors = rates.visitors(address)
+        if _calls[visitors] >= settings.UAMP_CONNECTIONS_PER_ADDRESS:
             await _abort(
                 context,
                 EnvelopeError(EnvelopeCode.BUSY, "Your address has too many streams open."),
             )
-        _calls[address] += 1
+        _calls[visitors] += 1
         call = _RecordCall(request_iterator, address)
         reading = processes.current().spawn(call.read(), name="records of gRPC")
         try:
@@ -77,9 +79,9 @@ class EnvelopeService(AgentServicer):
             reading.cancel()
             await asyncio.wait([reading])
             await call.close()
-            _calls[address] -= 1
-            if not _calls[address]:
-                del _calls[address]
+            _calls[visitors] -= 1
+            if not _calls[visitors]:
+                del _calls[visitors]
         if call.status is not None:
             await context.abort(call.status, call.status.name)
 

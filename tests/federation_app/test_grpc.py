@@ -170,6 +170,33 @@ def test_a_stream_that_a_stranger_never_ends_is_ended(
     wait_until(lambda: not service._calls)
 
 
+def test_the_calls_of_a_network_count_together(
+    stub: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UAMP_CONNECTIONS_PER_ADDRESS = 2
+    # The addresses of a network, where a test has one address.
+    addresses = iter(["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"])
+    monkeypatch.setattr(service, "_address", lambda _context: next(addresses))
+    is_over = threading.Event()
+
+    def silent() -> Iterator[Any]:
+        is_over.wait(SECONDS)
+        yield from ()
+
+    calls = [stub.Stream(silent(), timeout=SECONDS)]
+    wait_until(lambda: service._calls.total() == 1)
+    calls.append(stub.Stream(silent(), timeout=SECONDS))
+    wait_until(lambda: service._calls.total() == 2)
+    status, error = refused(lambda: next(stub.Stream(silent(), timeout=SECONDS)))
+    assert (status, error["code"]) == (grpc.StatusCode.UNAVAILABLE, "5.04")
+    calls.append(stub.Stream(silent(), timeout=SECONDS))
+    wait_until(lambda: service._calls.total() == 3)
+    is_over.set()
+    for call in calls:
+        assert list(call) == []
+    wait_until(lambda: not service._calls)
+
+
 def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:
     assert stub is not None  # the process of the server has begun
     (loop,) = registry._processes

@@ -9,8 +9,9 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from federation_app.edges import websocket
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.envelope.streams.framing import PREFIX
@@ -279,6 +280,23 @@ def test_a_socket_of_strangers_and_of_garbage_is_closed(
                 records.receive()
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == code
+
+
+def test_the_sockets_of_a_network_count_together(federated: ServerAddress, settings: Any) -> None:
+    settings.UAMP_CONNECTIONS_PER_ADDRESS = 2
+    settings.UAMP_TRUSTED_PROXIES = ["127.0.0.1"]
+
+    def sockets_of(address: str) -> Records:
+        return Records(federated.ws, headers={"X-Forwarded-For": address})
+
+    with sockets_of("2001:db8::1"), sockets_of("2001:db8::2"):
+        with pytest.raises(InvalidStatus):
+            sockets_of("2001:db8::3").__enter__()
+        with sockets_of("2001:db8:0:1::1"):
+            pass
+    wait_until(lambda: not websocket._sockets)
+    with sockets_of("2001:db8::3"):
+        pass
 
 
 def test_a_revoked_peer_is_sent_nothing_more(
