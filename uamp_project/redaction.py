@@ -5,6 +5,8 @@ arguments of a message and the traceback of an exception. Values are recognised 
 them (`token=…`, `Authorization: …`, `"password": "…"`), which may be percent-encoded in a URL, and
 by their shape (keys and tickets of this server, payment tokens, JWTs, keys of model vendors and of
 Stripe, the user information of a URL, PEM private keys).
+
+The text format also marks where an entry begins: its further lines are indented.
 """
 
 from __future__ import annotations
@@ -64,6 +66,10 @@ _PEM: Final = re.compile(
     re.DOTALL,
 )
 
+_CONTROLS: Final = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
+}
+
 
 def _parameter(match: re.Match[str]) -> str:
     name = unquote_plus(match[1])
@@ -92,9 +98,18 @@ def redact(text: str) -> str:
     return text
 
 
+def _as_one_entry(text: str) -> str:
+    """Indent all lines but the first, and escape other control characters."""
+    return "\n    ".join(text.splitlines()).translate(_CONTROLS)
+
+
 class RedactingFormatter(logging.Formatter):
-    """Formats a record like its base class, then removes the credentials."""
+    """Formats a record like its base class, then removes the credentials.
+
+    Only the first line of an entry begins in the first column: texts of clients, providers and
+    other servers can neither look like another entry nor control a terminal.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the redacted line, including traceback and stack."""
-        return redact(super().format(record))
+        """Return the redacted entry, including traceback and stack."""
+        return _as_one_entry(redact(super().format(record)))

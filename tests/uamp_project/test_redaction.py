@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shlex
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -21,7 +22,7 @@ from tests import services
 from tests.journeys.product import Product
 from tests.programs import Program
 from tests.uamp_project.serving import ROOT, environment
-from uamp_project.redaction import REDACTED, redact
+from uamp_project.redaction import REDACTED, RedactingFormatter, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,3 +198,40 @@ def test_a_long_line_is_read_in_linear_time() -> None:
         started = time.process_time()
         redact(piece * (50_000 // len(piece)))
         assert time.process_time() - started < 1, piece
+
+
+FORGED = "2026-11-30 12:00:00,000 WARNING audit alice signed in"
+
+
+def raised(text: str) -> Any:
+    """Return an exception with its traceback, for a log record."""
+    try:
+        raise ValueError(text)  # noqa: TRY301 the traceback is the point
+    except ValueError:
+        return sys.exc_info()
+
+
+@pytest.mark.parametrize("place", ["message", "exception"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
+def test_no_text_in_an_entry_looks_like_another_entry(end: str, place: str) -> None:
+    text = f"refused{end}{FORGED}"
+    record = logging.LogRecord(
+        name="agents_app",
+        level=logging.WARNING,
+        pathname="",
+        lineno=1,
+        msg="openai: %s",
+        args=(text if place == "message" else "refused",),
+        exc_info=raised(text) if place == "exception" else None,
+    )
+    entry = RedactingFormatter().format(record)
+    first, *others = entry.splitlines()
+    assert first == "openai: refused"
+    assert others[-1] == f"    {FORGED}"
+    assert all(line.startswith("    ") for line in others)
+    assert "\n".join(entry.splitlines()) == entry
+
+
+def test_no_text_in_an_entry_controls_a_terminal() -> None:
+    record = logging.makeLogRecord({"msg": "\x1b[2J\x9b1A\x07\x7f\ta"})
+    assert RedactingFormatter().format(record) == r"\x1b[2J\x9b1A\x07\x7f" + "\ta"
