@@ -225,15 +225,20 @@ def _may_send(by: Principal, row: QueuedTurn) -> bool:
 def waiting_elsewhere(chat_ids: Collection[str]) -> dict[str, QueuedTurn]:
     """Return the next message of each mirror that its home has not accepted yet.
 
-    Those whose credential has ended fail instead.
+    Those that may no longer be sent fail instead, or are deleted if their sender has left.
     """
     waiting = QueuedTurn.objects.filter(chat_id__in=chat_ids, status=QueuedTurnState.QUEUED)
     firsts = waiting.values("chat_id").annotate(first=Min("pk")).values("first")
-    rows = list(QueuedTurn.objects.filter(pk__in=firsts).select_related("user"))
-    ended = [row for row in rows if has_ended(row)]
-    for row in ended:
-        refuse_elsewhere(row, "unauthorized", _KEY_ENDED)
-    return {row.chat_id: row for row in rows if row not in ended}
+    sendable = {}
+    for row in QueuedTurn.objects.filter(pk__in=firsts).select_related("user"):
+        reason = _end_reason(row)
+        if reason is None:
+            sendable[row.chat_id] = row
+            continue
+        with transaction.atomic():
+            lock_chats([row.chat_id])
+            _stop(waiting.filter(pk=row.pk), row, reason)
+    return sendable
 
 
 def accepted_elsewhere(row: QueuedTurn) -> None:
@@ -308,16 +313,8 @@ def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
         row = asked or first
         if row is None:
             return None
-        if not row.user.is_active or not is_member(chat_id, row.user_id):
-            if row.user.is_active and has_left_freely(chat_id, row.user_id):
-                row.delete()
-            else:
-                _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _SENDER_GONE)
-            _publish(chat_id)
-            return None
-        if has_ended(row):
-            _fail(QueuedTurn.objects.filter(pk=row.pk), "unauthorized", _KEY_ENDED)
-            _publish(chat_id)
+        if (reason := _end_reason(row)) is not None:
+            _stop(QueuedTurn.objects.filter(pk=row.pk), row, reason)
             return None
         if row.attempts >= ATTEMPTS:
             # Something ended each process or connection that tried.
@@ -357,6 +354,22 @@ def refused(row: QueuedTurn, code: str, reason: str, *, retry_after: float | Non
             return
         _fail(rows, code, reason)
         _publish(row.chat_id)
+
+
+def _end_reason(row: QueuedTurn) -> str | None:
+    """Return why a message may no longer be sent; None if it may."""
+    if not row.user.is_active or not is_member(row.chat_id, row.user_id):
+        return _SENDER_GONE
+    return _KEY_ENDED if has_ended(row) else None
+
+
+def _stop(rows: QuerySet[QueuedTurn], row: QueuedTurn, reason: str) -> None:
+    """Fail a message, or delete it if its sender has left the chat of their own accord."""
+    if row.user.is_active and has_left_freely(row.chat_id, row.user_id):
+        rows.delete()
+    else:
+        _fail(rows, "unauthorized", reason)
+    _publish(row.chat_id)
 
 
 def _fail(rows: QuerySet[QueuedTurn], code: str, reason: str) -> None:

@@ -14,8 +14,12 @@ from chat_app.conversation.pins import pin_message
 from chat_app.conversation.reactions import add_reaction
 from chat_app.log.entries import NewMessage
 from chat_app.log.history import events_after
+from chat_app.members.participants import remove_participant
 from chat_app.models import Chat, Participant, Pin, Reaction
 from federation_app.guests import entries
+from sessions_app.models import QueuedTurn
+from sessions_app.queue import rows
+from tests import factories
 from tests.live_server import counted_rows, shared_chat
 
 if TYPE_CHECKING:
@@ -131,3 +135,26 @@ def test_what_the_home_refuses_is_undone_and_not_sent_again(
         mirrors.pin(mirror.pk, MESSAGE, user_id=User.objects.create(username="gwen").pk, given=True)
     mirrors.take_back(mirror.pk, acts[-1])
     assert Pin.objects.get().pinned_by_id != alice.user.pk
+
+
+@pytest.mark.parametrize("how", ["deactivated", "removed", "left"])
+def test_nothing_is_sent_for_one_who_may_not_act_any_more(
+    mirror: Chat, alice: Person, bob: Person, how: str
+) -> None:
+    row = factories.queued_turn(bob.user, factories.session(bob.user, mirror))
+    assert rows.waiting_elsewhere([mirror.pk]) == {mirror.pk: row}
+    after_it = factories.queued_turn(alice.user, factories.session(alice.user, mirror))
+    if how == "deactivated":
+        User.objects.filter(pk=bob.user.pk).update(is_active=False)
+    elif how == "removed":
+        with transaction.atomic():
+            mirrors.set_chat(mirror.pk, title="Theirs", only_owners_pin=False, users=[alice.user])
+    else:
+        member = Participant.objects.get(chat=mirror, user=bob.user)
+        remove_participant(chat_id=mirror.pk, participant_id=member.pk, removed_by=bob.user)
+
+    assert rows.waiting_elsewhere([mirror.pk]) == {}
+
+    ended = QueuedTurn.objects.filter(pk=row.pk).values_list("status", "code").first()
+    assert ended == (None if how == "left" else ("failed", "unauthorized"))
+    assert rows.waiting_elsewhere([mirror.pk]) == {mirror.pk: after_it}
