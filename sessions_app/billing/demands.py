@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.db.models import Q
+
 from payments_app.reporting import answer_costs
 from sessions_app import selectors
 from sessions_app.billing import requests
@@ -69,10 +71,15 @@ def open_payments(response_id: str) -> list[PaymentRequest]:
 
 
 def is_demanding(response_id: str) -> bool:
-    """Return whether a response, or work that it delegated, lacks a payment or an approval."""
+    """Return whether a response, or work that it delegated, lacks a payment or an approval.
+
+    A payment that was not made in time ends its own response. An answer that had delegated the work
+    goes on without it, and no longer lacks that payment.
+    """
     family = _family(response_id)
     unpaid = PaymentRequest.objects.filter(
-        response_id__in=family, status__in=(PaymentState.WAITING, PaymentState.EXPIRED)
+        Q(response_id__in=family, status=PaymentState.WAITING)
+        | Q(response_id=response_id, status=PaymentState.EXPIRED)
     )
     asking = ToolCall.objects.filter(response_id__in=family, status=ToolCallState.ASKING)
     return unpaid.exists() or asking.exists()

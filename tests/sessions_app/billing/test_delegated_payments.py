@@ -29,7 +29,7 @@ from tests.sessions_app.billing.paid_agents import (
 from tests.sessions_app.turn.delegation import doer, said, to
 from tests.sessions_app.turn.team_tools import order
 from upp import ToolResultMessage
-from upp.providers.scripted import Call, Text
+from upp.providers.scripted import Call, Pause, Reasoning, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -186,6 +186,38 @@ def test_work_that_is_not_paid_in_time_is_not_due_any_more(
     asked = client.until("payment.required")[-1]
     late = client.until("payment.error", timeout=30)[-1]
     assert (late["response_id"], late["can_retry"]) == (asked["response_id"], False)
+
+
+@pytest.mark.parametrize("stopped", ["at the demand", "after it expired"])
+def test_a_stop_is_a_refusal_only_while_delegated_work_waits_for_its_payment(
+    dial: Dial,
+    alice: Person,
+    paid: Agent,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    stopped: str,
+) -> None:
+    async def ponder(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
+        if isinstance(request.messages[-1], ToolResultMessage):
+            yield Reasoning("I do it myself.")
+            yield Pause(60)
+        yield Call(name="delegate", arguments={"agent": "paid", "task": order(say="done")})
+
+    has_expired = stopped == "after it expired"
+    settings.UAMP_PAYMENT_SECONDS = 1 if has_expired else 60
+    monkeypatch.setitem(SCRIPTS, "ponder", ponder)
+    ponderer = doer("ponderer", "paid", pricing={"per_answer": "1"}, options={"script": "ponder"})
+    approvals.approve(rich(alice).user.pk, ponderer.pk, usd("1"))
+    client = dial(alice)
+    client.create_session(agent="ponderer")
+    client.ask("Think.")
+    client.until("payment.required")
+    if has_expired:
+        client.until("thinking", timeout=30)
+    client.send("response.cancel")
+    client.until("response.cancelled")
+    wait_until(clean)
+    assert earned(ponderer) == ("1" if has_expired else "0")
 
 
 def test_a_visitor_is_asked_for_the_price_of_delegated_work(
