@@ -34,6 +34,8 @@ MAX_AUDIENCE: Final = 50
 NAME_CHARS: Final = 100
 AGENT_CHARS: Final = 150
 MAX_SECONDS: Final = 10 * 366 * 86_400.0
+MAX_CHILDREN: Final = 500
+"""Open tokens that are made out of one: a revocation and a check of its limits read them all."""
 
 
 class ImpossibleToken(ValueError):
@@ -116,8 +118,8 @@ def delegate(
     The parent is given by its secret or its id. The child ends with its parent at the latest. It
     may also pay others in `audience`, to whom the agent may pass it on. The key belongs to the
     caller: another holder of the parent who uses the same key gets a child of their own. Raises
-    TokenRefused, also if the parent may not pay one of them or was already passed on five times,
-    InsufficientFunds with the parent's balance, and the errors of issue.
+    TokenRefused, also if the parent may not pay one of them, was already passed on five times or
+    has MAX_CHILDREN, InsufficientFunds with the parent's balance, and the errors of issue.
     """
     names = _audience([delegate_to, *audience])
     with transaction.atomic():
@@ -208,9 +210,24 @@ def _make(wanted: _Wanted) -> IssuedToken:
             by=wanted.owner_id,
         )
         if not moved.replayed:
+            if wanted.parent_id is not None:
+                _check_children(wanted.parent_id)
             _insert(token_id, account, wanted)
         row = with_accounts(Q(pk=token_id)).get()
     return issued(row, moved.amount, replayed=moved.replayed)
+
+
+def _check_children(parent_id: str) -> None:
+    """Refuse another child of a token that has its limit; the caller has locked the token.
+
+    A child counts until its money has been returned. Raises TokenRefused.
+    """
+    if PaymentToken.objects.filter(parent_id=parent_id, closed_at=None).count() >= MAX_CHILDREN:
+        raise TokenRefused(
+            "token_invalid",
+            f"A payment token has at most {MAX_CHILDREN} open tokens made out of it."
+            " Revoke one, or wait until one has expired.",
+        )
 
 
 def token_account(token_id: str, asset: str, owner_id: int | None) -> int:

@@ -11,7 +11,7 @@ import pytest
 from payments_app import services
 from payments_app.models import PaymentToken
 from payments_app.services import InsufficientFunds
-from payments_app.tokens import endings, top_ups
+from payments_app.tokens import endings, issuance, top_ups
 from payments_app.tokens import lookup as token_lookup
 from payments_app.tokens.lookup import TokenRefused
 from tests.payments_app.funded_accounts import authorize, fees, new_key, usd
@@ -78,6 +78,30 @@ def test_a_token_is_passed_on_five_times_and_not_six() -> None:
         assert token.depth == depth
     with pytest.raises(TokenRefused, match="at most 5"):
         delegate(token, "0.1")
+
+
+def test_a_token_has_a_limit_of_open_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issuance, "MAX_CHILDREN", 2)
+    ada = rich()
+    parent = issue(ada, "1")
+    first = delegate(parent, key="first")
+    second = delegate(parent)
+    with pytest.raises(TokenRefused, match="at most 2 open") as caught:
+        delegate(parent)
+    assert caught.value.code == "token_invalid"
+    assert PaymentToken.objects.count() == 3
+    assert str(token_lookup.resolve(parent.token).available) == "0.8"
+    # A repeat makes no child, and a child has a limit of its own.
+    assert delegate(parent, key="first").token == first.token
+    delegate(first, "0.05")
+    # An expired one counts until its money is back.
+    expire(second)
+    with pytest.raises(TokenRefused):
+        delegate(parent)
+    endings.return_available()
+    third = delegate(parent)
+    endings.revoke(token_id=third.id, user_id=ada.pk)
+    delegate(parent)
 
 
 @pytest.mark.parametrize("end", ["expired", "revoked"])
@@ -254,6 +278,17 @@ def test_passing_on_and_revoking_at_once_leaves_no_child_behind(
         assert all(child.revoked_at is not None for child in children)
         assert wallet(ada) == "10"
     assert services.audit().clean
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_do_not_both_make_the_last_child(
+    django_db_blocker: DjangoDbBlocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuance, "MAX_CHILDREN", 1)
+    parent = issue(rich(), "1")
+    found = race(django_db_blocker, *[partial(delegate, parent, "0.1")] * 4)
+    assert sum(isinstance(one, TokenRefused) for one in found) == 3
+    assert PaymentToken.objects.filter(parent_id=parent.id).count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
