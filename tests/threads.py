@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +38,18 @@ def join_threads(threads: Iterable[Thread], seconds: float = JOIN_SECONDS) -> No
     if running:
         faulthandler.dump_traceback()
         pytest.fail(f"still running after {seconds:g} s: {', '.join(running)}")
+
+
+def waits_for_a_lock() -> bool:
+    """Return whether a connection to this PostgreSQL database waits for a lock."""
+    with connection.cursor() as cursor:
+        # A transaction would otherwise see the connections of its first look.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])
 
 
 class _ThreadPool(ThreadPoolExecutor):

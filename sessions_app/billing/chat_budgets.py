@@ -16,7 +16,7 @@ from payments_app.spending import chat_totals
 from uamp.amounts import shown_amount
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
 
 class BudgetReached(Exception):
@@ -61,11 +61,9 @@ def state_of(budget: ChatBudget, asset: str) -> ChatBudgetState:
     )
 
 
-def lock_if_limited(chat_ids: Collection[str]) -> None:
+def lock_if_limited(chat_ids: Iterable[str]) -> None:
     """Lock those of the chats that have a budget, before any other lock of a reservation."""
-    limited = {budget.chat_id for budget in budgets_of(chat_ids)}
-    if limited:
-        lock_chats(limited)
+    ChatBudgetGuard(chat_ids).lock()
 
 
 class ChatBudgetGuard:
@@ -74,6 +72,11 @@ class ChatBudgetGuard:
     def __init__(self, chat_ids: Iterable[str]) -> None:
         self._budgets = budgets_of({chat_id for chat_id in chat_ids if chat_id})
         self._left: dict[tuple[ChatBudget, str], Money] = {}
+
+    def lock(self) -> None:
+        """Lock the chats that have a budget; must run inside a transaction."""
+        if self._budgets:
+            lock_chats({budget.chat_id for budget in self._budgets})
 
     def allow(self, chat_id: str, agent_id: str, amount: Money) -> None:
         """Raise BudgetReached if a budget has less than the amount left."""

@@ -218,8 +218,11 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
     """Reserve for the responses of many turns; return the payment of each response.
 
     If a payer is refused, nothing is reserved for the response, and the payer is asked later. The
-    caller has locked every chat of the transaction; accounts are then locked in a fixed order.
+    caller has locked the chats of the turns. Delegated work counts in the budget of another chat,
+    so the chats with budgets are locked here, and then the accounts in a fixed order.
     """
+    guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
+    guard.lock()
     found = who_pays(one.purchase for one in wanted if one.source is None)
     payments = {
         one.response_id: found[one.purchase]
@@ -227,7 +230,6 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
         else AnswerPayment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
         for one in wanted
     }
-    guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
     allowed = _Approvals().allow
     asked = [
         _first(one, source)

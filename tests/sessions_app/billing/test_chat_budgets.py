@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connection, transaction
 
-from chat_app.log.entries import lock_chats
 from chat_app.members.chats import ChatChange, update_chat
 from chat_app.models import ChatEvent, Participant
 from payments_app.models import Hold
@@ -19,7 +18,7 @@ from sessions_app.models import Response
 from tests.client import TERMINAL, text_of, wait_until
 from tests.live_server import Dial, Person, shared_chat
 from tests.sessions_app.billing.paid_agents import clean, earned, priced, rich, usd, wallet
-from tests.threads import join_threads
+from tests.threads import join_threads, waits_for_a_lock
 
 if TYPE_CHECKING:
     import httpx
@@ -94,32 +93,31 @@ def test_an_answer_that_reaches_the_budget_ends_with_what_it_wrote(
 def test_two_answers_that_begin_at_once_do_not_both_take_the_last_of_a_budget(
     alice: Person,
 ) -> None:
+    """The budget is that of the chat of the question; delegated work has locked its own alone."""
     agent = priced("paid", per_answer="1")
     chat = owned_chat(alice, budget="1.5", budget_period="day")
-    together = threading.Barrier(2)
-    held: list[bool] = []
+    purchase = Purchase(
+        chat_id=chat.pk, agent_id=agent.pk, agent="paid", asset="USD", asker_id=alice.user.pk
+    )
+    held: dict[str, bool] = {}
 
     def begin(name: str) -> None:
-        together.wait(60)
+        wanted = Reservation(response_id=name, purchase=purchase, amount=usd("1"))
+        held[name] = reserve_all([wanted])[name].first is not None
+
+    def begin_later() -> None:
         try:
             with transaction.atomic():
-                lock_chats([chat.pk])
-                purchase = Purchase(
-                    chat_id=chat.pk,
-                    agent_id=agent.pk,
-                    agent="paid",
-                    asset="USD",
-                    asker_id=alice.user.pk,
-                )
-                wanted = Reservation(response_id=name, purchase=purchase, amount=usd("1"))
-                held.append(reserve_all([wanted])[name].first is not None)
+                begin("resp_b")
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=begin, args=(name,)) for name in ("resp_a", "resp_b")]
-    for thread in threads:
-        thread.start()
-    join_threads(threads)
-    assert sorted(held) == [False, True]
+    second = threading.Thread(target=begin_later)
+    with transaction.atomic():
+        begin("resp_a")
+        second.start()
+        wait_until(lambda: not second.is_alive() or waits_for_a_lock())
+    join_threads([second])
+    assert held == {"resp_a": True, "resp_b": False}
     with pytest.raises(chat_budgets.BudgetReached):
         chat_budgets.check(chat.pk, agent.pk, usd("1"))

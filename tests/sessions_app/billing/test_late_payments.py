@@ -22,7 +22,7 @@ from tests.sessions_app.billing.interrupted_payments import (
     asker_balance,
     left_behind,
 )
-from tests.threads import join_threads
+from tests.threads import join_threads, waits_for_a_lock
 from uamp import ResponseState
 from uamp import events as ev
 
@@ -78,15 +78,6 @@ def _end(response: Response) -> None:
     )
 
 
-def _waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return bool(cursor.fetchone()[0])
-
-
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("reserve", [_pay, _take])
@@ -108,7 +99,7 @@ def test_nothing_is_held_for_an_answer_that_ends_at_the_same_time(
     with transaction.atomic():
         _end(response)
         payer.start()
-        wait_until(lambda: not payer.is_alive() or _waits_for_a_lock())
+        wait_until(lambda: not payer.is_alive() or waits_for_a_lock())
     join_threads([payer])
     assert isinstance(refused[0], LookupError | reservations.AnswerEnded)
     assert not Hold.objects.exists()
