@@ -22,6 +22,7 @@ from tests import services
 from tests.journeys.product import Product
 from tests.programs import Program
 from tests.uamp_project.serving import ROOT, environment
+from uamp_project.monitoring.log_forms import JsonFormatter
 from uamp_project.redaction import REDACTED, RedactingFormatter, redact
 
 if TYPE_CHECKING:
@@ -235,3 +236,15 @@ def test_no_text_in_an_entry_looks_like_another_entry(end: str, place: str) -> N
 def test_no_text_in_an_entry_controls_a_terminal() -> None:
     record = logging.makeLogRecord({"msg": "\x1b[2J\x9b1A\x07\x7f\ta"})
     assert RedactingFormatter().format(record) == r"\x1b[2J\x9b1A\x07\x7f" + "\ta"
+
+
+@pytest.mark.parametrize("formatter", [RedactingFormatter(), JsonFormatter()])
+def test_a_long_message_is_cut_before_it_is_redacted(formatter: logging.Formatter) -> None:
+    raised_here = raised("x" * 5000)
+    record = logging.makeLogRecord({"msg": "token=abc " + "a" * 60_000, "exc_info": raised_here})
+    entry = formatter.format(record)
+    assert "token=[redacted] aaa" in entry
+    assert "(56010 more characters)" in entry
+    # Of an exception, the end matters.
+    assert "x" * 5000 in entry
+    assert len(entry) < 12_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from telemetry.log_fields import LogFields
-from uamp_project.redaction import RedactingFormatter, redact
+from uamp_project.redaction import RedactingFormatter, message_of, redact
 
 if TYPE_CHECKING:
     import logging
@@ -27,7 +27,7 @@ class JsonFormatter(RedactingFormatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": redact(record.getMessage()),
+            "message": redact(message_of(record)),
         }
         for name in LogFields._fields:
             if value := getattr(record, name, ""):
