@@ -296,6 +296,18 @@ def waiting_payments(session: OpenSession) -> list[PaymentRequest]:
     return [row for row in rows.order_by("id") if _is_of(row, session)]
 
 
+def payments_of_asker(session: OpenSession) -> list[PaymentRequest]:
+    """Return a session's open payment requests for answers that its person asked for.
+
+    The others are paid by an explicit `payment.submit` alone, as by approvals (`payers.who_pays`).
+    """
+    return [
+        row
+        for row in waiting_payments(session)
+        if _is_asker(row, session) and not row.response.request.get("unprompted", False)
+    ]
+
+
 def waits_for_others(session: OpenSession) -> list[PaymentRequest]:
     """Return other people's open payment requests for answers in a session's chat."""
     rows = PaymentRequest.objects.filter(
@@ -321,6 +333,10 @@ def _is_of(row: PaymentRequest, session: OpenSession) -> bool:
     """Return whether a request's payer is the person or visitor of a session."""
     if row.payer_id is not None:
         return row.payer_id == session.principal.user_id
+    return _is_asker(row, session)
+
+
+def _is_asker(row: PaymentRequest, session: OpenSession) -> bool:
     asker = row.response.session
     return asker is not None and asker.principal == session.principal.key
 

@@ -55,8 +55,8 @@ def _accepted_frames(session: OpenSession, response_ids: Collection[str]) -> lis
 
 
 async def pay_requests(connection: ClientConnection, session: OpenSession, secret: str) -> None:
-    """Pay a session's open requests with the token from a session.update."""
-    for row in await database.run(requests.waiting_payments, session):
+    """Pay for the answers that a session's person asked for with the token of a session.update."""
+    for row in await database.run(requests.payments_of_asker, session):
         submit = ev.PaymentSubmit(
             payment=ev.Payment(scheme="token", token=secret), response_id=row.response_id
         )

@@ -9,8 +9,9 @@ import pytest
 from chat_app.members.agents.agent_settings import AgentSettings, set_agent
 from chat_app.members.participants import add_participant
 from chat_app.models import Chat, Participant
+from payments_app.models import Hold, Transfer
 from payments_app.spending import approvals
-from sessions_app.models import Response
+from sessions_app.models import PaymentRequest, Response
 from tests.client import TERMINAL
 from tests.live_server import quick_agent, shared_chat
 from tests.sessions_app.billing.paid_agents import (
@@ -163,6 +164,36 @@ def test_the_token_of_a_session_pays_for_what_is_asked_for(
     client.ask(text)
     end = client.until("payment.required", *TERMINAL)[-1]
     assert (end["type"] == "response.done") is ("@" in text)
+
+
+@pytest.mark.parametrize("case", ["asked for", "by its trigger", "asked for by another"])
+def test_a_new_token_of_the_session_pays_only_for_what_its_person_asked_for(
+    dial: Dial, alice: Person, bob: Person, paid: Agent, case: str
+) -> None:
+    approvals.withdraw(alice.user.pk, paid.pk)
+    people = (alice, bob) if case == "asked for by another" else (bob, alice)
+    chat = shared_chat(*people, agents=("paid",), trigger="always")
+    client = payer = dial(alice)
+    if case == "asked for by another":
+        chat.payer, chat.payer_user, chat.agreed_prices = "owner", alice.user, {}
+        chat.save()
+        client = dial(bob)
+        client.create_session(chat=chat.pk)
+    payer.create_session(chat=chat.pk)
+    client.ask("Hello" if case == "by its trigger" else "@paid Hello")
+    demand = payer.until("payment.required")[-1]
+    token = token_of(alice)
+    payer.send("session.update", payment_token=token)
+    if case != "asked for":
+        payer.until("session.updated")
+        payer.send("ping")
+        payer.until("pong")
+        assert PaymentRequest.objects.get().status == "waiting"
+        assert not Hold.objects.exists()
+        pay(payer, demand, scheme="token", token=token)
+    assert payer.until(*TERMINAL)[-1]["type"] == "response.done"
+    assert Transfer.objects.filter(kind="answer").count() == 1
+    assert clean()
 
 
 def test_an_owner_who_did_not_agree_to_the_prices_is_asked_when_others_ask(
