@@ -96,10 +96,14 @@ async def refusal(demand: Event | None, response_id: str) -> RemoteProtocolError
 
 
 async def charged_failure(event: Event, response_id: str) -> Event:
-    """Return a `response.error` with what its response has cost; any other event as it is."""
+    """Return a `response.error` with what its response has cost; any other event as it is.
+
+    Work that the response delegated is stopped when it fails; the end of that work is awaited.
+    """
     if not isinstance(event, ev.ResponseError):
         return event
-    details = {**(event.error.details or {}), **await charged_details(response_id)}
+    charged = await charged_details(response_id, has_stopped=True)
+    details = {**(event.error.details or {}), **charged}
     error = msgspec.structs.replace(event.error, details=details)
     return msgspec.structs.replace(event, error=error)
 
@@ -107,7 +111,8 @@ async def charged_failure(event: Event, response_id: str) -> Event:
 async def charged_details(response_id: str, *, has_stopped: bool = False) -> dict[str, Any]:
     """Return the id of a response and, as `charged`, what it and its delegated work have cost.
 
-    With `has_stopped`, the response is ending, in whichever process it runs; its end is awaited.
+    With `has_stopped`, the response has ended or is ending, in whichever process it runs; its end
+    and that of its delegated work are awaited, for at most END_TRIES * END_SECONDS.
     """
     charges = await database.run(demands.charges_of, response_id)
     for _ in range(END_TRIES if has_stopped else 0):

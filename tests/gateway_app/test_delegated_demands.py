@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 import msgspec
 import pytest
+from django.db.models import Sum
 
+from agents_app.models import Agent
+from payments_app.models import Transfer
 from payments_app.tokens import issuance
 from sessions_app.models import Response
 from tests.client import wait_until
@@ -23,11 +26,11 @@ from tests.sessions_app.billing.paid_agents import clean, earned, rich, usd, wal
 from tests.sessions_app.response.approval.questions import TOOLS, asker
 from tests.sessions_app.turn.delegation import doer, to
 from tests.sessions_app.turn.team_tools import order
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from pytest_django import Settings
 
-    from agents_app.models import Agent
     from tests.conftest import ServerAddress
     from tests.gateway_app.acp.socket_client import Acp
     from tests.live_server import Person
@@ -163,6 +166,31 @@ def test_the_refusal_of_a_call_that_needs_a_person_says_what_was_charged(
     (charged,) = body["charged"]
     assert 0 < usd(charged["amount"]).amount < usd("0.1").amount
     assert clean()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_error_of_a_failed_answer_has_what_its_delegated_work_cost(
+    web: httpx.Client, alice: Person, paid: Agent, *, stream: bool
+) -> None:
+    """The work is stopped when the answer fails, and charged a moment later."""
+    paid.pricing = {"output_per_1k": "1"}
+    paid.save()
+    rich(alice)
+    headers = {"X-Payment-Token": payer_token(alice)}
+    body = {**_bodies(to("paid", order(words=400)))["chat/completions"], "stream": stream}
+    with thread_pool(1) as pool:
+        answer = pool.submit(
+            web.post, "/agents/boss/chat/completions", json=body, headers=headers, timeout=60
+        )
+        wait_until(lambda: Response.objects.filter(agent=paid, text__contains="word1").exists())
+        Agent.objects.filter(name="boss").update(is_enabled=False)
+        ended_with = answer.result(60)
+    shown = data_frames(ended_with)[-1] if stream else ended_with.json()
+    wait_until(ended)
+    wait_until(clean)
+    taken = Transfer.objects.filter(kind="answer").aggregate(total=Sum("amount"))["total"]
+    assert taken > 0
+    assert [usd(one["amount"]).amount for one in shown["charged"]] == [taken]
 
 
 def test_rest_shows_and_takes_the_payment_of_delegated_work(
