@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import uuid
 from abc import ABC, abstractmethod
 from functools import partial
@@ -17,12 +18,14 @@ from gateway_app.doors.agents.agent_tools import tools_of
 from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.current_texts import current_texts
+from gateway_app.doors.demands import charged_details
 from gateway_app.doors.kept_sessions import SessionReader, own_session
 from sessions_app import database
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.open_sessions import opened_session
 from sessions_app.connection.outgoing_queue import DialectFrame
 from sessions_app.handlers import table
+from sessions_app.handlers.turns.input import cancel_response
 from sessions_app.inputs.media import store_media
 from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.socket import (
@@ -124,6 +127,23 @@ class ForeignDialect(SocketDialect, ABC):
     def leave_session(self, session_id: str) -> None:
         """Detach a session, whose responses continue without this client."""
         self.connection.detach(session_id)
+
+    async def give_up(
+        self, session_id: str, response_id: str, error: RemoteProtocolError, *, cancels: bool
+    ) -> RemoteProtocolError:
+        """Return the error of an answer that its client leaves, with what was charged of it.
+
+        With `cancels`, the answer is cancelled and its end awaited. Others wait in their chat for a
+        person, as over HTTP (`Exchange.give_up`).
+        """
+        if cancels:
+            cancel = ev.ResponseCancel(session_id=session_id, response_id=response_id)
+            # It may have ended, or the client have gone.
+            with contextlib.suppress(RemoteProtocolError):
+                await cancel_response(self.connection, cancel)
+        charged = await charged_details(response_id, has_stopped=cancels)
+        error.details = {**(error.details or {}), **charged}
+        return error
 
     async def resume_session(
         self, session_id: str, *, after: tuple[str, int] | None = None

@@ -6,13 +6,14 @@ A socket has one response at a time. It may continue a response of another socke
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
-from gateway_app.doors.demands import refusal_of
+from gateway_app.doors.demands import charged_failure, refusal_of
 from gateway_app.doors.responses import ResponseReader
 from gateway_app.doors.socket import ForeignDialect, SocketApplication
 from gateway_app.http import body_of
@@ -24,7 +25,9 @@ from gateway_app.openai_responses.tools import ClientTools
 from gateway_app.openai_responses.write import ResponseWriter
 from gateway_app.shapes.appended_text import TextReplacedError
 from gateway_app.shapes.lost_sessions import lost_session
+from sessions_app.process import registry
 from uamp import ErrorCode, RemoteProtocolError
+from uamp import events as ev
 from uamp.errors.http_status import http_status
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from gateway_app.openai_responses.output import Shown
     from gateway_app.shapes.client_turn import ClientTurn
     from uamp.events import Event
+
+logger = logging.getLogger(__name__)
 
 CREATE: Final = "response.create"
 _encoder: Final = msgspec.json.Encoder()
@@ -46,12 +51,16 @@ class _ClientEvent(msgspec.Struct):
 
 @dataclass(kw_only=True)
 class _Running:
-    """The response that a socket is answering; its writer exists from its first event on."""
+    """The response that a socket is answering; its writer exists from its first event on.
+
+    `has_failed` is set while what was charged of it is read; no more of its events are sent.
+    """
 
     session_id: str
     asked: Shown
     tools: ClientTools
     writer: ResponseWriter | None = None
+    has_failed: bool = False
 
 
 class ResponsesDialect(ForeignDialect):
@@ -131,7 +140,7 @@ class ResponsesDialect(ForeignDialect):
             yield _failure(lost)
             return
         response_id = getattr(event, "response_id", None)
-        if not response_id:
+        if not response_id or running.has_failed:
             return
         if running.writer is None:
             running.writer = ResponseWriter(
@@ -147,16 +156,44 @@ class ResponsesDialect(ForeignDialect):
             return
         # In a private chat, the demands of other responses are those of delegated work.
         error = refusal_of(event, running.writer.response_id)
+        is_failure = is_own and isinstance(event, ev.ResponseError)
         try:
-            yield from running.writer.feed(event) if is_own else ()
+            yield from running.writer.feed(event) if is_own and not is_failure else ()
         except TextReplacedError:
             error = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
-        if error is not None:
-            yield from running.writer.fail(error)
-            running.writer.has_ended = True
-        if running.writer.has_ended:
-            self._running = None
-            self.leave_session(running.session_id)
+        if error is not None or is_failure:
+            running.has_failed = True
+            ending = self._end(running, running.writer, event if error is None else error)
+            registry.current().spawn(ending, name="end a failed response")
+        elif running.writer.has_ended:
+            self._leave(running)
+
+    async def _end(
+        self, running: _Running, writer: ResponseWriter, end: Event | RemoteProtocolError
+    ) -> None:
+        """Send the failure of a response, or the error that refuses it, with what was charged."""
+        try:
+            if isinstance(end, RemoteProtocolError):
+                cancels = self.is_private(running.session_id)
+                end = await self.give_up(
+                    running.session_id, writer.response_id, end, cancels=cancels
+                )
+            else:
+                end = await charged_failure(end, writer.response_id)
+        except Exception:
+            # Without a database, the client is still told that its response has ended.
+            logger.exception("the charges of %s could not be read", writer.response_id)
+        if self._running is not running:
+            # Its session was lost, and its client told so.
+            return
+        self._leave(running)
+        shown = writer.fail(end) if isinstance(end, RemoteProtocolError) else writer.feed(end)
+        for event in shown:
+            self.send_json(event)
+
+    def _leave(self, running: _Running) -> None:
+        self._running = None
+        self.leave_session(running.session_id)
 
 
 def _failure(error: RemoteProtocolError) -> dict[str, Any]:

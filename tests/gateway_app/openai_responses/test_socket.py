@@ -11,11 +11,12 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from agents_app.providers import scripts
+from payments_app.models import Hold
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, text_of
 from tests.live_server import shared_chat
-from tests.sessions_app.billing.paid_agents import priced, rich, usd
+from tests.sessions_app.billing.paid_agents import priced, rich, token_of, usd
 from tests.sessions_app.response.approval.questions import TOOLS, asker, task
 from tests.sessions_app.turn.delegation import doer, to
 from tests.sessions_app.turn.team_tools import order
@@ -184,6 +185,38 @@ def test_an_answer_that_waits_for_a_person_ends_with_an_error(
         assert text_of(client.ask(input="Again")["response"]) == "Again"
 
 
+@pytest.mark.parametrize("in_chat", [False, True])
+def test_a_refused_answer_is_cancelled_unless_its_chat_keeps_it(
+    demo: ServerAddress, alice: Person, settings: Settings, tmp_path: Path, *, in_chat: bool
+) -> None:
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *TOOLS]
+    asker(pricing={"per_answer": "0.1", "input_per_1k": "0.001"})
+    more = {"conversation": shared_chat(alice, agents=("asker",)).pk} if in_chat else {}
+    with responses(demo, alice, **{"X-Payment-Token": token_of(alice)}) as client:
+        last = client.ask(input=task(tmp_path / "journal"), model="asker", **more)
+        response = Response.objects.get()
+        assert (last["code"], last["response_id"]) == ("forbidden", response.pk)
+        if in_chat:
+            assert (response.status, last["charged"]) == ("waiting", [])
+            assert Hold.objects.filter(state="active").exists()
+        else:
+            assert response.status == "cancelled"
+            assert not Hold.objects.filter(state="active").exists()
+            # The tokens, without the price of the answer.
+            (charged,) = last["charged"]
+            assert 0 < usd(charged["amount"]).amount < usd("0.1").amount
+        assert text_of(client.ask(input="Again")["response"]) == "Again"
+
+
+def test_a_failed_answer_has_what_was_charged_of_it(demo: ServerAddress, alice: Person) -> None:
+    doer("dear", pricing={"per_answer": "0.1"})
+    with responses(demo, alice, **{"X-Payment-Token": token_of(alice)}) as client:
+        last = client.ask(input=order(say="I begin.", fail=True), model="dear")
+        assert last["type"] == "response.failed"
+        assert last["response"]["charged"] == [{"amount": "0.1", "currency": "USD"}]
+        assert text_of(client.ask(input="Again")["response"]) == "Again"
+
+
 def test_a_socket_may_answer_in_a_chat(demo: ServerAddress, alice: Person, bob: Person) -> None:
     chat = shared_chat(alice)
     done = client_answer(demo, alice, conversation=chat.pk)
@@ -206,5 +239,7 @@ def test_an_answer_whose_delegated_work_has_to_be_paid_ends_with_an_error(
         assert (last["type"], last["code"]) == ("error", "payment_required")
         work = Response.objects.get(agent__name="paid")
         assert last["demand"]["response_id"] == work.pk
-        assert last["response_id"] == Response.objects.get(agent__name="boss").pk
+        boss = Response.objects.get(agent__name="boss")
+        assert (last["response_id"], last["charged"]) == (boss.pk, [])
+        assert (boss.status, work.finished_at is not None) == ("cancelled", True)
         assert text_of(client.ask(input="Again")["response"]) == "Again"
