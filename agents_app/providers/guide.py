@@ -35,7 +35,7 @@ _OVERVIEW: Final = _(
 _TOPICS: Final = {
     ("agent", "@", "mention", "erwähn"): _(
         "**Agents** answer when they are members of the chat and you mention them: write @ and a"
-        " name. *Members* adds one to a chat. An administrator makes new ones under *Admin*,"
+        " name. *Members* adds one to a chat. An operator creates new ones under *Admin*,"
         " *Agents*, with a model or an address elsewhere."
     ),
     (

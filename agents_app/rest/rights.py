@@ -25,7 +25,7 @@ SCOPES: Final[dict[str, StrOrPromise]] = {
     "chats:read": gettext_lazy("Read your chats, follow them live, search and export them"),
     "chats:write": gettext_lazy("Create and change chats, their members and links"),
     "messages:write": gettext_lazy("Send and change messages, ask agents, upload files, call"),
-    "tools:approve": gettext_lazy("Allow or refuse what an agent asks permission for"),
+    "tools:approve": gettext_lazy("Allow or deny what an agent asks permission for"),
     "agents:read": gettext_lazy("List the agents that you may use, and what they can do"),
     "agents:write": gettext_lazy("Create and change your agents"),
     "agents:connect": gettext_lazy("Connect programs that answer as your agents"),
@@ -89,20 +89,20 @@ class Rights:
         """Raise MissingRight, naming the scope, if the credential does not have it."""
         if not self.has(scope):
             raise MissingRight(
-                f"This credential has no scope {scope}. Use one that has it.", scope=scope
+                f"This credential lacks the scope {scope}. Use one that has it.", scope=scope
             )
 
     def check_protocol(self, protocol: str) -> None:
         """Raise MissingRight if the credential is not valid for a protocol."""
         if self.protocols is not None and protocol not in self.protocols:
             name = PROTOCOLS.get(protocol, protocol)
-            raise MissingRight(f"This credential is not for {name}. Use one that is.")
+            raise MissingRight(f"This credential cannot be used over {name}. Use one that can.")
 
     def check_pays(self) -> None:
         """Raise MissingRight if the credential has a budget, which covers answers only."""
         if self.has_budget:
             raise MissingRight(
-                "This credential has a budget, and pays for answers alone."
+                "This credential has a budget and can only pay for answers."
                 " Use one without a budget."
             )
 

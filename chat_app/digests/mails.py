@@ -32,7 +32,7 @@ def mail_of(address: str, settings: PersonSettings, messages: Sequence[Message])
         parts = [subject + ":"]
         parts += [_lines(message, settings, server) for message in messages]
         parts.append(
-            _("You get this email because messages to you stayed unread. Unsubscribe: %(link)s")
+            _("You're getting this email because you have unread messages. Unsubscribe: %(link)s")
             % {"link": link}
         )
     return EmailMessage(

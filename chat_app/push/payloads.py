@@ -64,7 +64,7 @@ def _words(
     author = _shortened(author_of(message), _NAME_CHARS)
     chat = _shortened(message.chat.title, _NAME_CHARS)
     if is_reply and chat:
-        title = _("%(name)s replied in a thread of %(chat)s") % {"name": author, "chat": chat}
+        title = _("%(name)s replied in a thread in %(chat)s") % {"name": author, "chat": chat}
     else:
         title = author if is_direct or not chat else f"{author} · {chat}"
     return title, beginning_of(message)

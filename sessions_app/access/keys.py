@@ -307,9 +307,9 @@ def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
     yield "protocols", not known, _("Choose only supported protocols.")
     for field, ids in (("chats", rights.chats), ("agents", rights.agents)):
         few = ids is None or 0 < len(ids) <= RESTRICTED_TO
-        yield field, not few, _("Name between 1 and 100.")
+        yield field, not few, _("Choose between 1 and 100.")
     past = wanted.expires_at is not None and wanted.expires_at <= timezone.now()
-    yield "expires_at", past, _("The expiry date has passed.")
+    yield "expires_at", past, _("The expiry date is in the past.")
     bad_period = budget is not None and budget.period not in PERIODS
     yield "budget", bad_period, _("A budget must be for a day, a week or a month.")
     less = budget is not None and budget.amount.amount < 0

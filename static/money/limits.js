@@ -86,8 +86,8 @@ class MoneyLimits extends MoneyPart {
       ${
         others.length
           ? table(
-              gettext("Limits on single agents and tokens"),
-              [gettext("Of"), gettext("In"), gettext("At most"), gettext("Left")],
+              gettext("Limits for individual agents and tokens"),
+              [gettext("For"), gettext("Period"), gettext("Limit"), gettext("Left")],
               rows,
             )
           : nothing
@@ -210,7 +210,7 @@ class MoneyApprovals extends MoneyPart {
     );
     return table(
       gettext("Agents that charge without asking"),
-      [gettext("Agent"), gettext("At most"), ""],
+      [gettext("Agent"), gettext("Limit"), ""],
       rows,
     );
   }

@@ -127,7 +127,7 @@ class MoneySpend extends MoneyPart {
   }
 
   get heading() {
-    return gettext("Spent in 30 days");
+    return gettext("Spent in the last 30 days");
   }
 
   async read() {

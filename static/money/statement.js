@@ -21,7 +21,7 @@ const KINDS = {
   adjust: gettext("Adjusted by an operator"),
   transfer: gettext("Transfer"),
   token: gettext("Payment token"),
-  token_return: gettext("Back from a payment token"),
+  token_return: gettext("Returned from a payment token"),
   void: gettext("Unused, returned"),
 };
 

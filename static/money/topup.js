@@ -18,9 +18,9 @@ const when = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
 const LABELS = { manual: gettext("Request top-up"), stripe: gettext("Pay by card") };
 /** @type {Record<string, string>} */
 const STATES = {
-  open: gettext("Asked for"),
+  open: gettext("Requested"),
   credited: gettext("Credited"),
-  refused: gettext("Refused"),
+  refused: gettext("Declined"),
 };
 
 class MoneyTopUp extends MoneyPart {
@@ -71,7 +71,7 @@ class MoneyTopUp extends MoneyPart {
           rows.length
             ? table(
                 gettext("Top-ups"),
-                [gettext("Asked on"), gettext("Amount"), gettext("State")],
+                [gettext("Requested on"), gettext("Amount"), gettext("State")],
                 rows,
               )
             : nothing

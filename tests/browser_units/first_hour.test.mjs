@@ -53,8 +53,8 @@ const LINES = [
   [
     called({ reason: "ended", duration_ms: 180_000, participants: [caller(BOB)] }),
     "Your call, 3 min, with bob",
-    "alice’s call, 3 min, with you",
-    "alice’s call, 3 min, with bob",
+    "alice's call, 3 min, with you",
+    "alice's call, 3 min, with bob",
   ],
 ];
 

@@ -56,7 +56,7 @@ async def make_reader(page: Page, product: Product, folder: Path) -> None:
     """Create a key with few rights, which its page shows."""
     shown = page.get_by_label("The new key")
     await page.get_by_label("Name of the program").fill("reader")
-    await press_on(page, "summary", "Limit what it may do")
+    await press_on(page, "summary", "Restrict what it may do")
     await page.get_by_label("Only what is chosen here:").check()
     await page.get_by_label("Read your chats").check()
     await page.get_by_label("OpenAI Chat Completions").check()

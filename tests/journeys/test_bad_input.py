@@ -100,7 +100,7 @@ async def test_one_who_is_removed_while_writing_sees_it_and_sends_nothing(
             bob.get_by_test_id("composer").press_sequentially("I am wri", delay=50),
         )
         panel = alice.locator("members-panel")
-        await panel.get_by_role("button", name="Settings of bob").click()
+        await panel.get_by_role("button", name="Settings for bob").click()
         dialog = alice.get_by_test_id("member-dialog")
         await dialog.get_by_test_id("remove-member").click()
         await dialog.get_by_role("button", name="Remove").last.click()

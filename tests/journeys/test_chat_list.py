@@ -91,7 +91,7 @@ async def test_who_leaves_a_chat_is_brought_home(product: Product, chromium: Bro
         chat_id = new_chat(product, "Leaving")
         bob = await sign_in(await running.new_context(), product, "bob", chat_id)
         members = bob.locator("members-panel")
-        await members.get_by_role("button", name="Settings of bob").click()
+        await members.get_by_role("button", name="Settings for bob").click()
         await bob.get_by_test_id("remove-member").click()
         await bob.get_by_test_id("confirm-removal").click()
         await bob.wait_for_url(f"{product.url}/")

@@ -84,7 +84,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
         bob = await sign_in(await running.new_context(), product, "bob")
         # A page this wide shows the members from the start.
         panel, theirs = alice.locator("members-panel"), bob.locator("members-panel")
-        await panel.get_by_role("button", name="Settings of bob").click()
+        await panel.get_by_role("button", name="Settings for bob").click()
         dialog = alice.get_by_test_id("member-dialog")
         await dialog.get_by_role("radio", name="Admin").check()
         await dialog.get_by_role("button", name="Save").click()
@@ -109,7 +109,7 @@ async def test_an_owner_sets_members_and_the_chat_and_quiets_the_agents(
             )
         await theirs.get_by_role("button", name="Resume agents").click()
         await expect(panel.get_by_test_id("agents-quiet")).to_have_count(0)
-        await panel.get_by_role("button", name="Settings of echo").click()
+        await panel.get_by_role("button", name="Settings for echo").click()
         await dialog.get_by_label("Answers").select_option("keyword")
         await dialog.get_by_label("Keywords").fill("repeat, say again")
         await dialog.get_by_role("button", name="Save").click()

@@ -186,7 +186,7 @@ async def test_a_chat_that_was_read_opens_without_a_connection(
         await expect(messages.filter(has_text="has read").locator("strong")).to_have_text("alice")
         await expect(page.get_by_test_id("chat-item").first).to_be_visible()
         banner = page.get_by_test_id("banner")
-        await expect(banner).to_contain_text("This is what you last read here.")
+        await expect(banner).to_contain_text("This is the chat as you last saw it.")
         no_complaints(page)
 
 

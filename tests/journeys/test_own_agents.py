@@ -105,7 +105,7 @@ async def test_the_command_that_the_page_prints_puts_an_agent_into_the_chat(
             await expect(said(chat, "1 2 3 4")).to_be_visible()
             daemon.end(signal.SIGKILL)
             await expect(status).to_have_text("Not connected")
-            await expect(said(chat, "was lost while it answered")).to_be_visible()
+            await expect(said(chat, "was lost during the answer")).to_be_visible()
 
         with ServedAgent(tmp_path, python, command) as daemon:
             daemon.wait_for("@counter is connected")

@@ -132,7 +132,7 @@ async def test_a_message_is_shown_in_each_protocol_by_keyboard(
         alice = await sign_in(context, product, "alice")
         await write(alice, "@echo show me")
         answer = alice.get_by_test_id("message").filter(has=alice.get_by_text("echo", exact=True))
-        more = answer.last.get_by_role("button", name="More actions for the message of echo")
+        more = answer.last.get_by_role("button", name="More actions for echo's message")
         await more.focus()
         await alice.keyboard.press("Enter")
         await expect(alice.get_by_role("menuitem").first).to_be_focused()

@@ -123,7 +123,7 @@ async def test_a_question_stays_in_sight_for_who_reads_its_answer_from_there(
         alice = await sign_in(low, product, "alice")
         await alice.get_by_test_id("settings").click()
         await alice.locator("#settings-tab-appearance").click()
-        await alice.get_by_role("switch", name="Follow an answer as it grows").click()
+        await alice.get_by_role("switch", name="Scroll along while an answer is written").click()
         await alice.keyboard.press("Escape")
         # Other members' views of the same chat still follow.
         bob = await sign_in(await running.new_context(), product, "bob")

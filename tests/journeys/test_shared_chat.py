@@ -291,7 +291,7 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_
         deployment.start()
         ending = page.locator(".message-ending")
         await expect(ending).to_be_visible(timeout=ANSWER_MS)
-        await expect(ending).to_contain_text("The server stopped while it answered")
+        await expect(ending).to_contain_text("The server stopped during the answer")
         await expect(page.get_by_test_id("live-response")).to_have_count(0)
         (partial,) = payer.answers
         assert WORDS.startswith(partial)
@@ -301,7 +301,7 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_
         assert 0 < 10 - Decimal(payer.has["available"]) <= held
         await page.reload()
         await expect(page.locator(".message-ending")).to_contain_text(
-            "The server stopped while it answered"
+            "The server stopped during the answer"
         )
         no_complaints(page)
 

@@ -92,7 +92,7 @@ async def shows(page: Page, state: str, text: str, request: str = "same") -> Non
 
 async def saved_proof(page: Page, folder: Path) -> Path:
     """Download the proof of the newest answer."""
-    await page.get_by_role("button", name="More actions for the message of echo").last.click()
+    await page.get_by_role("button", name="More actions for echo's message").last.click()
     async with page.expect_download() as download:
         await page.get_by_role("menuitem", name="Download proof").click()
     file = folder / (await download.value).suggested_filename

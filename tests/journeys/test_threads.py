@@ -160,7 +160,7 @@ async def test_replies_count_and_notify_without_another_read_of_the_chat(
             await reply(bob, text)
             await expect(badge).to_have_text(str(count))
         await tab.wait_for_function("() => shownNotifications.length === 2")
-        title = "bob replied in a thread of Welcome"
+        title = "bob replied in a thread in Welcome"
         assert await notified(tab) == [(title, "I do."), (title, "It is done.")]
         # When the thread is read in one tab, the counts in the others go down.
         reading = await context.new_page()

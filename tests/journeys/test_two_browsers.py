@@ -142,7 +142,7 @@ async def test_a_member_does_not_stop_the_answers_of_others_unasked(
         await expect(alice.get_by_test_id("stop")).to_be_visible()
         await expect(alice.get_by_test_id("stop-answer")).to_be_hidden()
         await expect(bob.get_by_test_id("stop")).to_be_hidden()
-        choice = bob.get_by_role("button", name="Stop the answer of steady")
+        choice = bob.get_by_role("button", name="Stop steady's answer")
         await expect(choice).to_be_visible()
         await bob.get_by_test_id("composer").focus()
         await bob.keyboard.press("Escape")

@@ -49,7 +49,7 @@ def _address_removed(instance: EmailAddress, **_: Any) -> None:
 
 @receiver(account_signals.password_reset)
 def _reset(user: User, **_: Any) -> None:
-    _record(AuditAction.PASSWORD_RESET, user, "by a link in an email")
+    _record(AuditAction.PASSWORD_RESET, user, "with a link from an email")
 
 
 def _record(action: AuditAction, user: User, detail: str) -> None:

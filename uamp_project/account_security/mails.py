@@ -74,7 +74,9 @@ def compose(kind: str, values: dict[str, Any]) -> tuple[str, str]:
 
 
 _CHANGES: Final = {
-    "account/email/password_reset": lambda: _("Your password was reset by a link in an email."),
+    "account/email/password_reset": lambda: _(
+        "Your password was changed with a link from an email."
+    ),
     "account/email/email_changed": lambda: _("The email address of your account was changed."),
     "account/email/email_deleted": lambda: _("The email address of your account was removed."),
     "mfa/email/totp_activated": lambda: _("An authenticator app was added to your account."),

@@ -104,7 +104,7 @@ class ConnectTokensView(RestView):
             raise ValidationError({"agent": connections.problem_of(error)}) from error
         except connections.TooManyConnectedAgents:
             raise Problem(
-                "too_many_agents", "You have reached the limit of connected agents."
+                "too_many_agents", "You have the maximum number of connected agents."
             ) from None
         except keys.TooManyKeys:
             raise Problem(

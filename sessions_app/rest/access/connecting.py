@@ -102,7 +102,7 @@ def revoke_token(request: HttpRequest, key_id: int) -> HttpResponse:
     key = connect_tokens.find_token(user.pk, key_id)
     if key is None or not keys.revoke_key(key, by=user, address=address_of(request)):
         raise Http404
-    messages.success(request, _("The token was revoked. Its daemon is disconnected."))
+    messages.success(request, _("The token was revoked. The program that used it is disconnected."))
     return redirect(PAGE)
 
 
@@ -121,9 +121,9 @@ def _problem(error: Exception) -> str:
         case connections.NameNotYours():
             return _("You may not connect this name. Choose another.")
         case connections.TooManyConnectedAgents():
-            return _("You have reached the limit of connected agents.")
+            return _("You have the maximum number of connected agents.")
         case _:
-            return _("You have reached the limit of keys. Revoke one first.")
+            return _("You have the maximum number of keys. Revoke one first.")
 
 
 def _page(

@@ -70,7 +70,7 @@ class KeyForm(forms.Form):
             # Many languages use a decimal comma.
             return Money.parse(text.replace(",", "."))
         except InvalidAmount as error:
-            raise forms.ValidationError(_("Write an amount such as 5 or 2.50.")) from error
+            raise forms.ValidationError(_("Enter an amount such as 5 or 2.50.")) from error
 
     def wanted(self) -> keys.KeyRequest:
         """Return the key requested by a valid form."""

@@ -99,7 +99,7 @@ class NewKeySerializer(StrictSerializer):
     def validate_expires_at(self, at: datetime | None) -> datetime | None:
         """Refuse a time in the past."""
         if at is not None and at <= timezone.now():
-            raise serializers.ValidationError("The expiry date has passed.")
+            raise serializers.ValidationError("The expiry date is in the past.")
         return at
 
 

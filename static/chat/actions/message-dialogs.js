@@ -106,7 +106,7 @@ export class DeleteDialog extends MessageDialog {
           entry && !isOwn(entry)
             ? interpolate(
                 gettext(
-                  "This deletes the message of %(name)s and its files for everyone. Agents will no longer see it either.",
+                  "This deletes %(name)s's message and its files for everyone. Agents will no longer see it either.",
                 ),
                 { name: entry.name },
               )

@@ -74,7 +74,7 @@ class PinnedList extends View {
           ? html`<button
               type="button"
               class="icon-button"
-              aria-label=${interpolate(gettext("Unpin the message of %(name)s"), {
+              aria-label=${interpolate(gettext("Unpin %(name)s's message"), {
                 name: entry.name,
               })}
               title=${gettext("Unpin")}

@@ -115,8 +115,8 @@ class CallBar extends View {
         type="button"
         class="icon-button"
         aria-pressed=${String(isAloud)}
-        aria-label=${gettext("Ring out loud")}
-        title=${gettext("Ring out loud on this device")}
+        aria-label=${gettext("Play a ringtone")}
+        title=${gettext("Play a ringtone on this device")}
         @click=${() => this._ringAloud(!isAloud)}
       >
         ${glyph("bell")}
@@ -205,7 +205,7 @@ class CallBar extends View {
     const isSpeaking = active?.levels.speaking.has(id) && !(id === me.id && active.muted);
     const connection = id === me.id ? "connected" : calls.connectionTo(id);
     const how = {
-      ringing: gettext("is called"),
+      ringing: gettext("is being called"),
       joined: isSpeaking
         ? gettext("speaking")
         : connection === "connected"

@@ -44,7 +44,7 @@ export class CallDialog extends DialogView {
             away
               ? html`<p class="quiet" data-testid="not-called">
                   ${interpolate(
-                    gettext("It does not ring for %(names)s: calls do not reach other servers."),
+                    gettext("It won't ring for %(names)s: calls don't reach other servers."),
                     { names: away },
                   )}
                 </p>`

@@ -267,7 +267,7 @@ export class Calls extends EventTarget {
         this._over(event.chat_id, event.call_id);
     } else if (event.type === "voice.end" && event.reason === "elsewhere") {
       if (active?.callId === event.call_id)
-        this._lost(gettext("You are in this call in another tab or on another device now."));
+        this._lost(gettext("You moved this call to another tab or device."));
     } else if (event.type === "voice.decline" && !event.from && active?.chatId === event.chat_id) {
       this._lost(gettext("There's no one in this chat to call."));
     }

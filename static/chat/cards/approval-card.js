@@ -68,9 +68,7 @@ export function outcomeText({ name, agent, outcome }) {
   const who =
     outcome.userId === me.id ? gettext("You") : outcome.username || gettext("The visitor");
   return interpolate(
-    outcome.approved
-      ? gettext("%(who)s allowed %(name)s.")
-      : gettext("%(who)s did not allow %(name)s."),
+    outcome.approved ? gettext("%(who)s allowed %(name)s.") : gettext("%(who)s denied %(name)s."),
     { who, name },
   );
 }
@@ -169,13 +167,13 @@ class ApprovalCard extends View {
         ${gettext("Allow")}
       </button>
       <button type="submit" class="button" data-testid="refuse" ?disabled=${isBusy}>
-        ${gettext("Refuse")}
+        ${gettext("Deny")}
       </button>
       <input
         class="field"
         type="text"
         maxlength="1000"
-        aria-label=${interpolate(gettext("Reason for refusing %(name)s (optional)"), { name })}
+        aria-label=${interpolate(gettext("Reason for denying %(name)s (optional)"), { name })}
         placeholder=${gettext("Reason (optional)")}
         data-testid="approval-reason"
         ?disabled=${isBusy}

@@ -38,7 +38,7 @@ const AT_ONCE = 100;
 const PAID_BY = {
   you: gettext("You"),
   other: gettext("Another person"),
-  pool: gettext("The chat’s pool"),
+  pool: gettext("The chat's pool"),
 };
 
 /** @type {Record<string, string>} */

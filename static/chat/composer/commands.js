@@ -44,7 +44,7 @@ async function pinMessage() {
   if (!entry) return gettext("There's no message to pin yet.");
   if (!mayPin()) return gettext("Only owners can pin messages in this chat.");
   await pin(entry, true);
-  return interpolate(gettext("The message of %(name)s is pinned."), { name: entry.name });
+  return interpolate(gettext("%(name)s's message is pinned."), { name: entry.name });
 }
 
 /** @type {Command[]} */

@@ -218,7 +218,7 @@ export class MemberDialog extends DialogView {
       </select>
       ${
         this._context === "last"
-          ? html`<label for="member-messages">${gettext("How many messages")}</label>
+          ? html`<label for="member-messages">${gettext("Number of messages")}</label>
               <input
                 class="field"
                 id="member-messages"
@@ -243,7 +243,7 @@ export class MemberDialog extends DialogView {
   /** @param {Participant} member @param {boolean} mayChange */
   _budget(member, mayChange) {
     return html`<label for="member-budget"
-        >${interpolate(gettext("Budget of its answers in this chat (%(currency)s)"), {
+        >${interpolate(gettext("Budget for its answers in this chat (%(currency)s)"), {
           currency: member.pricing?.currency ?? "",
         })}</label
       >

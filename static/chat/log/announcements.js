@@ -78,7 +78,7 @@ export class Announcements {
     if (asked)
       announce(
         interpolate(
-          gettext("%(agent)s asks to use %(name)s. Allow or refuse it at the end of the chat."),
+          gettext("%(agent)s asks to use %(name)s. Allow or deny it at the end of the chat."),
           { agent: asked.agent, name: asked.name },
         ),
       );

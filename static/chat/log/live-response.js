@@ -52,7 +52,7 @@ class LiveResponseView extends View {
       "aria-label",
       this._response.status === "running"
         ? interpolate(gettext("%(name)s is answering"), { name: this._name })
-        : interpolate(gettext("The answer of %(name)s"), { name: this._name }),
+        : interpolate(gettext("%(name)s's answer"), { name: this._name }),
     );
     Object.assign(this.dataset, { testid: "live-response", status: this._response.status });
     this._hadFocus = this.contains(document.activeElement);
@@ -71,7 +71,7 @@ class LiveResponseView extends View {
             type="button"
             class="link stop-answer"
             data-testid="stop-answer"
-            aria-label=${interpolate(gettext("Stop the answer of %(name)s"), { name })}
+            aria-label=${interpolate(gettext("Stop %(name)s's answer"), { name })}
             ?hidden=${!isRunning || pageAt(this).state.own.has(this.responseId)}
             ?disabled=${this._stopping}
             @click=${() => this._stop()}

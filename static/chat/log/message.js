@@ -160,7 +160,7 @@ export class ChatMessage extends View {
           type="button"
           class="face-button"
           tabindex="-1"
-          aria-label=${interpolate(gettext("Profile of %(name)s"), { name })}
+          aria-label=${interpolate(gettext("%(name)s's profile"), { name })}
           ?disabled=${!entry.name}
           data-testid="open-profile"
           @click=${() => this._openProfile()}
@@ -270,7 +270,7 @@ export class ChatMessage extends View {
   _more() {
     const label = this.isMine
       ? gettext("More actions for your message")
-      : interpolate(gettext("More actions for the message of %(name)s"), { name: this._name });
+      : interpolate(gettext("More actions for %(name)s's message"), { name: this._name });
     return html`<button
       type="button"
       class="icon-button message-more"

@@ -11,7 +11,7 @@ const STATES = {
   held: gettext("The server isn't accepting messages right now. This one will be retried"),
   failed: gettext("Not sent"),
   unknown: gettext(
-    "This may or may not have been sent. Look for it in the chat before you send it again",
+    "It's not clear whether this was sent. Look for it in the chat before you send it again",
   ),
 };
 

@@ -116,19 +116,19 @@ export const ownsChat = (chat) =>
 /** @type {Record<string, string>} */
 export const PAYERS = {
   asker: gettext("The person who asks"),
-  owner: gettext("The chat’s owner"),
-  pool: gettext("The chat’s pool"),
-  sponsor: gettext("The agent’s owner"),
+  owner: gettext("The chat's owner"),
+  pool: gettext("The chat's pool"),
+  sponsor: gettext("The agent's owner"),
 };
 
 /** The payer of a question in a chat, in words: "you pay". @param {Chat} chat */
 export function payerText(chat) {
   if (chat.payer === "owner")
     return ownsChat(chat)
-      ? gettext("you pay, as the chat’s owner")
-      : gettext("the chat’s owner pays");
-  if (chat.payer === "pool") return gettext("the chat’s pool pays");
-  return chat.payer === "sponsor" ? gettext("the agent’s owner pays") : gettext("you pay");
+      ? gettext("you pay, as the chat's owner")
+      : gettext("the chat's owner pays");
+  if (chat.payer === "pool") return gettext("the chat's pool pays");
+  return chat.payer === "sponsor" ? gettext("the agent's owner pays") : gettext("you pay");
 }
 
 /**

@@ -145,7 +145,7 @@ export class Notifier {
     const title = !hasText
       ? gettext("New message")
       : isReply
-        ? interpolate(gettext("%(name)s replied in a thread of %(chat)s"), {
+        ? interpolate(gettext("%(name)s replied in a thread in %(chat)s"), {
             name: author,
             chat: name,
           })

@@ -53,7 +53,7 @@ function textOf({ phase, attempt, retryAt, isRestart }) {
  */
 const keptOf = ({ phase }) =>
   store.hasList && !store.loaded && ["connecting", "waiting", "offline"].includes(phase)
-    ? ` ${gettext("This is what you last read here.")}`
+    ? ` ${gettext("This is the chat as you last saw it.")}`
     : "";
 
 class ConnectionBanner extends View {

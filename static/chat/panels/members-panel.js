@@ -79,7 +79,7 @@ export class MembersPanel extends View {
             ? html`<p class="quiet" data-testid="chat-home">
                 ${interpolate(
                   gettext(
-                    "This chat belongs to %(server)s. Members, agents and settings are managed there; threads and calls stay there.",
+                    "This chat is hosted on %(server)s. Members, agents and settings are managed there. Threads and calls are only available there.",
                   ),
                   { server: chat.home },
                 )}
@@ -225,8 +225,8 @@ export class MembersPanel extends View {
       <button
         type="button"
         class="icon-button"
-        aria-label=${interpolate(gettext("Settings of %(name)s"), { name: member.name })}
-        title=${interpolate(gettext("Settings of %(name)s"), { name: member.name })}
+        aria-label=${interpolate(gettext("Settings for %(name)s"), { name: member.name })}
+        title=${interpolate(gettext("Settings for %(name)s"), { name: member.name })}
         @click=${() => this._fire("open-member", { chat: store.get(this.chatId), member })}
       >
         ${glyph("more")}

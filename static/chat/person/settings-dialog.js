@@ -194,7 +194,7 @@ class SettingsDialog extends View {
     )}
     ${this._switch(
       "follow_answers",
-      gettext("Follow an answer as it grows"),
+      gettext("Scroll along while an answer is written"),
       gettext("When off, the page stops with your question at the top."),
     )}${languages()}`;
   }

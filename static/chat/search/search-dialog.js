@@ -246,12 +246,12 @@ class SearchDialog extends View {
           ),
         )}
         ${people.map((/** @type {string} */ name) =>
-          nameRow(name, "user", gettext("Messages of this person"), () =>
+          nameRow(name, "user", gettext("Messages from this person"), () =>
             this._add("from", name, true),
           ),
         )}
         ${agents.map((/** @type {string} */ name) =>
-          nameRow(name, "agent", gettext("Messages of this agent"), () =>
+          nameRow(name, "agent", gettext("Messages from this agent"), () =>
             this._add("agent", name, true),
           ),
         )}

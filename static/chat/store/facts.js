@@ -55,8 +55,8 @@ const MEMBERSHIP = {
 /** @type {Record<string, Wording>} */
 const CALLS_WITHOUT_ANSWER = {
   declined: {
-    others: gettext("%(name)s called, and no one picked up"),
-    byMe: gettext("You called, and no one picked up"),
+    others: gettext("%(name)s called, and the call was declined"),
+    byMe: gettext("You called, and the call was declined"),
   },
   unanswered: {
     others: gettext("%(name)s called, and no one answered"),
@@ -131,14 +131,14 @@ function callText({ started_by: by, participants = [], duration_ms: duration, re
   const text = others
     ? wordingFor(
         {
-          others: gettext("%(name)s’s call, %(time)s, with %(others)s"),
+          others: gettext("%(name)s's call, %(time)s, with %(others)s"),
           byMe: gettext("Your call, %(time)s, with %(others)s"),
         },
         isMine,
       )
     : wordingFor(
         {
-          others: gettext("%(name)s’s call, %(time)s"),
+          others: gettext("%(name)s's call, %(time)s"),
           byMe: gettext("Your call, %(time)s"),
         },
         isMine,
@@ -184,7 +184,7 @@ function forkText({ source, by, forked_at: at }, me) {
 export function leftOutText({ type, agents_left_out: names = [] }) {
   if (type !== "chat.forked" || !names.length) return "";
   return interpolate(
-    gettext("Left out, because the person who forked the chat may not use them: %(names)s"),
+    gettext("Not included, because the person who forked the chat may not use them: %(names)s"),
     { names: names.join(", ") },
   );
 }

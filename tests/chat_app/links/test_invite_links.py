@@ -100,7 +100,7 @@ def test_the_last_use_is_the_last(chat: Chat, ada: User, ben: User) -> None:
     assert browser(ben).post(link["path"]).status_code == 302
     answer = browser(cleo).post(link["path"])
     assert answer.status_code == 409
-    assert "This link has reached its limit of people" in answer.content.decode()
+    assert "No more people can join with this link" in answer.content.decode()
     assert ">Join</button>" not in browser(cleo).get(link["path"]).content.decode()
     assert members(chat) == {("ada", "owner"), ("ben", "member")}
 

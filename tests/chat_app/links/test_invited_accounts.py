@@ -99,7 +99,7 @@ def test_a_link_that_ended_or_is_used_up_makes_no_account(path: str) -> None:
     assert Client().post(path, {**ACCOUNT, "username": "first"}).status_code == 302
     page = Client().post(path, ACCOUNT)
     assert page.status_code == 409
-    assert "This link has reached its limit" in page.content.decode()
+    assert "No more people can join with this link" in page.content.decode()
     InviteLink.objects.update(expires_at=timezone.now(), most_uses=None)
     assert Client().post(path, ACCOUNT).status_code == 404
     assert Client().post("/join/inv_wrong", ACCOUNT).status_code == 404

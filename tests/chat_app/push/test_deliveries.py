@@ -107,7 +107,7 @@ def test_of_a_group_mentions_and_followed_threads_are_sent(
     send_all()
     first, second = push_service.received(browser)
     assert (first["title"], first["message"]) == ("grace · Plans", named.pk)
-    assert (second["title"], second["thread"]) == ("grace replied in a thread of Plans", root.pk)
+    assert (second["title"], second["thread"]) == ("grace replied in a thread in Plans", root.pk)
 
 
 @pytest.mark.parametrize("reason", ["muted", "left", "quiet", "read", "deleted", "level", "old"])

@@ -207,8 +207,8 @@ async def test_every_dialog_is_opened_walked_through_and_closed_by_keys(
         # From the buttons around it.
         panel = page.locator("members-panel")
         for button in (
-            panel.get_by_role("button", name="Settings of alice"),
-            panel.get_by_role("button", name="Settings of echo"),
+            panel.get_by_role("button", name="Settings for alice"),
+            panel.get_by_role("button", name="Settings for echo"),
             panel.get_by_role("button", name="Add people or agents"),
             page.get_by_test_id("share-button"),
             page.get_by_test_id("chat-settings-button"),

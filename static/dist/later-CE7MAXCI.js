@@ -1,4 +1,4 @@
-import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m as Me,n as Ne,o as dt,p as Z,q as De,u as je}from"./chunk-JUJ56LIK.js";import{a as J,b as ye,c as we}from"./chunk-CFVCISWJ.js";import{$a as Ee,B as z,Ba as _e,C as ne,D as A,E as le,Ja as Q,Ka as ge,O as ce,Oa as be,P as he,Pa as $e,Sa as ve,T as de,U as ue,V as P,W as y,Wa as ke,Xa as xe,Y as f,Ya as Se,Z as pe,Za as U,_ as I,ab as W,b as ie,ba as O,c as s,ca as w,d as M,e as d,ea as p,fa as me,fb as Ce,h as K,ha as a,i as H,ia as h,j as Y,ja as R,m as $,na as b,oa as S,pa as x,ra as _,sa as u,t as oe,ta as T,u as C,ua as G,va as fe,w as ae,wa as q,x as j,z as re}from"./chunk-XWMFO5PU.js";var ut=6,pt=class extends _{static properties={_entry:{state:!0},_wanted:{state:!0}};constructor(){super(),this._entry=null,this._take=null,this._wanted="",this._origin=null}get _box(){return this.firstElementChild}render(){let t=ht(this._wanted);return a`<div
+import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m as Me,n as Ne,o as dt,p as Z,q as De,u as je}from"./chunk-6VDVZEZX.js";import{a as J,b as ye,c as we}from"./chunk-PP646FHF.js";import{$a as Ee,B as z,Ba as _e,C as ne,D as A,E as le,Ja as Q,Ka as ge,O as ce,Oa as be,P as he,Pa as $e,Sa as ve,T as de,U as ue,V as P,W as y,Wa as ke,Xa as xe,Y as f,Ya as Se,Z as pe,Za as U,_ as I,ab as W,b as ie,ba as O,c as s,ca as w,d as M,e as d,ea as p,fa as me,fb as Ce,h as K,ha as a,i as H,ia as h,j as Y,ja as R,m as $,na as b,oa as S,pa as x,ra as _,sa as u,t as oe,ta as T,u as C,ua as G,va as fe,w as ae,wa as q,x as j,z as re}from"./chunk-JG22WXYQ.js";var ut=6,pt=class extends _{static properties={_entry:{state:!0},_wanted:{state:!0}};constructor(){super(),this._entry=null,this._take=null,this._wanted="",this._origin=null}get _box(){return this.firstElementChild}render(){let t=ht(this._wanted);return a`<div
       class="menu emoji-picker"
       popover="auto"
       role="dialog"
@@ -59,7 +59,7 @@ import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m 
         ${i}
       </div>
     </dialog>`}},mt=class extends tt{open(t,e){this._show(t,e)}render(){let t=this._entry;return this._frame(s("Delete message?"),a`<p>
-        ${t&&!_e(t)?d(s("This deletes the message of %(name)s and its files for everyone. Agents will no longer see it either."),{name:t.name}):s("This deletes your message and its files for everyone. Agents will no longer see it either.")}
+        ${t&&!_e(t)?d(s("This deletes %(name)s's message and its files for everyone. Agents will no longer see it either."),{name:t.name}):s("This deletes your message and its files for everyone. Agents will no longer see it either.")}
       </p>`,a`<footer>
         <button type="button" class="button" @click=${()=>this._close()}>
           ${s("Cancel")}</button
@@ -124,7 +124,7 @@ import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m 
         <div class="dialog-body">
           <p>${d(s("This will ring %(names)s."),{names:o})}</p>
           ${n?a`<p class="quiet" data-testid="not-called">
-                  ${d(s("It does not ring for %(names)s: calls do not reach other servers."),{names:n})}
+                  ${d(s("It won't ring for %(names)s: calls don't reach other servers."),{names:n})}
                 </p>`:h}
         </div>
         <footer>
@@ -156,7 +156,7 @@ import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m 
       <div class="panel-body">
         ${t.description?a`<p dir="auto">${t.description}</p>`:""}
         ${t.home?a`<p class="quiet" data-testid="chat-home">
-                ${d(s("This chat belongs to %(server)s. Members, agents and settings are managed there; threads and calls stay there."),{server:t.home})}
+                ${d(s("This chat is hosted on %(server)s. Members, agents and settings are managed there. Threads and calls are only available there."),{server:t.home})}
               </p>`:""}
         ${t.agents_quiet?a`<p class="quiet" data-testid="agents-quiet">
                 ${s("Agents paused.")}
@@ -234,8 +234,8 @@ import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m 
       <button
         type="button"
         class="icon-button"
-        aria-label=${d(s("Settings of %(name)s"),{name:t.name})}
-        title=${d(s("Settings of %(name)s"),{name:t.name})}
+        aria-label=${d(s("Settings for %(name)s"),{name:t.name})}
+        title=${d(s("Settings for %(name)s"),{name:t.name})}
         @click=${()=>this._fire("open-member",{chat:p.get(this.chatId),member:t})}
       >
         ${u("more")}
@@ -710,7 +710,7 @@ import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m 
       >
         ${It(Ys,t.context)}
       </select>
-      ${this._context==="last"?a`<label for="member-messages">${s("How many messages")}</label>
+      ${this._context==="last"?a`<label for="member-messages">${s("Number of messages")}</label>
               <input
                 class="field"
                 id="member-messages"
@@ -724,7 +724,7 @@ import{a as ht,b as X,d as Ae,g as Oe,h as Te,i as qe,j as Ie,k as Re,l as Le,m 
               />`:""}
       ${t.pricing?this._budget(t,e("manage_money")):""}
       ${i?a`<p class="quiet">${s("Only owners and admins can configure agents.")}</p>`:""}`}_budget(t,e){return a`<label for="member-budget"
-        >${d(s("Budget of its answers in this chat (%(currency)s)"),{currency:t.pricing?.currency??""})}</label
+        >${d(s("Budget for its answers in this chat (%(currency)s)"),{currency:t.pricing?.currency??""})}</label
       >
       <div class="pool-fill">
         <input
@@ -1223,7 +1223,7 @@ ${c}</pre>`:h}
               </div>
             </div>`:h}
     </dialog>`}get _dialog(){return this.querySelector("dialog")}_focusTab(){this.querySelector("[role=tab][aria-selected=true]")?.focus()}_panel(t){return{profile:()=>this._profile(),appearance:()=>this._appearance(),writing:()=>this._writing(),privacy:()=>this._privacy(),notifications:()=>this._notifications(),account:rs}[t]()}_profile(){return a`<profile-form></profile-form>`}_appearance(){return a`${this._choice("theme",s("Theme"),li)}${this._choice("density",s("Density"),ci)}
-    ${this._switch("follow_answers",s("Follow an answer as it grows"),s("When off, the page stops with your question at the top."))}${ns()}`}_writing(){return this._choice("send_key",s("Send key"),hi)}_privacy(){return a` ${this._switch("read_receipts",s("Show others what I've read"),s("When off, others can't see what you've read. You still see what they have read."))}
+    ${this._switch("follow_answers",s("Scroll along while an answer is written"),s("When off, the page stops with your question at the top."))}${ns()}`}_writing(){return this._choice("send_key",s("Send key"),hi)}_privacy(){return a` ${this._switch("read_receipts",s("Show others what I've read"),s("When off, others can't see what you've read. You still see what they have read."))}
     ${this._switch("typing_notices",s("Show when I'm typing"),"")}`}_notifications(){let{values:t}=I,e=Z(),i=t.quiet_from!=="";return a` <div class="setting-note" data-testid="notification-state">
         <p>${ui[e]}</p>
         ${e==="default"?a`<button
@@ -1404,8 +1404,8 @@ ${c}</pre>`:h}
           </p>`:h}`}_names(){let{people:t=[],agents:e=[],words:i=[]}=this._state,o=i.length?p.list.filter(n=>A(p.nameOf(n)).includes(i.join(" "))).slice(0,Zt):[];return!o.length&&!t.length&&!e.length?h:a`<h3>${s("Names")}</h3>
       <ul class="search-names" data-testid="search-names">
         ${o.map(n=>lt(p.nameOf(n),"user",s("Open the chat"),()=>this._openChat(n.id)))}
-        ${t.map(n=>lt(n,"user",s("Messages of this person"),()=>this._add("from",n,!0)))}
-        ${e.map(n=>lt(n,"agent",s("Messages of this agent"),()=>this._add("agent",n,!0)))}
+        ${t.map(n=>lt(n,"user",s("Messages from this person"),()=>this._add("from",n,!0)))}
+        ${e.map(n=>lt(n,"agent",s("Messages from this agent"),()=>this._add("agent",n,!0)))}
       </ul>`}_written(){let{filters:t,text:e}=nt(this._input.value);this._filters=V(this._filters,t),this._text=e,this._search($i)}_submit(t){t.preventDefault();let{filters:e,text:i}=nt(this._input.value,!0);this._filters=V(this._filters,e),this._text=i,this._search(0)}_add(t,e,i=!1){this._filters=V(this._filters,[{name:t,value:e}]),i&&(this._text=""),this._input.focus(),this._search(0)}_drop(t){this._filters=this._filters.filter(e=>e.name!==t),this._input.focus(),this._search(0)}_key(t){let e=this._filters.at(-1);t.key==="Backspace"&&t.target===this._input&&!this._input.value&&e&&this._drop(e.name);let i={ArrowDown:1,ArrowUp:-1}[t.key];if(!i)return;let o=[this._input,...this.querySelectorAll(".search-results button")],n=o.indexOf(document.activeElement),l=o[n+i];!l||n===-1||(t.preventDefault(),l.focus())}_search(t){clearTimeout(this._timer),this._asked+=1;let e=ps(this._filters,this._text);e?this._timer=window.setTimeout(()=>this._ask(e),t):this._state={phase:"empty"}}async _ask(t){let e=this._asked,i=ms(this._text);this._state={...this._state,phase:"searching",words:i};let o=this._namesFor(i,e);try{let n=await f.get(`/search?limit=30&q=${encodeURIComponent(t)}`);e===this._asked&&(this._state={...this._state,phase:"found",found:n})}catch(n){if(!$(n))throw n;e===this._asked&&(this._state={...this._state,phase:"failed",error:n.message,found:void 0})}await o}async _namesFor(t,e){let i=t.length===1?t[0].replace(/^@/,""):"",o=[],n=[];if(i){this._agents||=f.get("/agents").then(c=>c.data||c);try{[o,n]=await Promise.all([f.get(`/users?q=${encodeURIComponent(i)}`).then(({data:c})=>c),this._agents])}catch(c){if(this._agents=null,!$(c))throw c}}if(e!==this._asked)return;let l=c=>A(c).startsWith(A(i));this._state={...this._state,people:o.map(({username:c})=>c).slice(0,Zt),agents:n.map(({name:c})=>c).filter(l).slice(0,Zt)}}_close(){this._dialog.close()}_openMessage(t,e,i){this._close(),this.dispatchEvent(new CustomEvent("open-message",{bubbles:!0,detail:{chatId:t,messageId:e,threadId:i}}))}_openChat(t){this._close(),this.dispatchEvent(new CustomEvent("open-chat",{bubbles:!0,detail:t}))}};customElements.define("search-dialog",te);var yi=300,ee=class extends _{static properties={_threads:{state:!0},_cursor:{state:!0},_error:{state:!0}};constructor(){super(),this._threads=null,this._cursor=null,this._error=""}connectedCallback(){super.connectedCallback(),addEventListener("open-threads",()=>this.open()),addEventListener("keydown",t=>{!((t.ctrlKey||t.metaKey)&&t.shiftKey&&t.key.toLowerCase()==="l")||document.querySelector("dialog[open]")||(t.preventDefault(),this.open())})}async open(){await this.updateComplete,this._dialog.showModal(),this._threads=null,await this._load("")}get _dialog(){return this.querySelector("dialog")}async _load(t){this._error="";try{let e=await f.get(`/threads?limit=20${t?`&cursor=${encodeURIComponent(t)}`:""}`),i=t?this._threads||[]:[];this._threads=[...i,...e.data.filter(({id:o})=>!i.some(n=>n.id===o))],this._cursor=e.next_cursor}catch(e){if(e.name!=="ApiError")throw e;this._error=e.message}}render(){return a`<dialog
       class="dialog is-wide search threads"
       aria-labelledby="threads-title"
