@@ -264,7 +264,7 @@ def access_of(row: ModelRow) -> ModelAccess:
     if variable and not may_take(variable, address):
         _refuse(
             row,
-            f"{variable} is not for {httpx.URL(address).host}; an operator allows it with"
+            f"{variable} is not for {httpx.URL(address).host}; an operator can allow it with"
             " UAMP_MODEL_ALLOW_HOSTS",
             ErrorCode.AUTHENTICATION_FAILED,
         )
@@ -327,7 +327,9 @@ def _target(spec: ModelRow, base_url: str | None) -> Target | None:
         return target_of(base_url)
     except Unreachable as error:
         logger.warning("agent %s has a base_url that may not be asked: %s", spec.name, error.reason)
-        message = "its base_url may not be asked; an operator allows it with UAMP_MODEL_ALLOW_HOSTS"
+        message = (
+            "its base_url may not be asked; an operator can allow it with UAMP_MODEL_ALLOW_HOSTS"
+        )
         _refuse(spec, message, ErrorCode.INVALID_REQUEST)
 
 

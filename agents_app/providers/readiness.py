@@ -12,7 +12,7 @@ from agents_app.outbound.rules import Unreachable, is_public
 from agents_app.providers.addresses import VENDOR_HOSTS, host_of, may_take, target_of
 from agents_app.providers.clients import model_address, operators_key
 
-_REMEDY = "An operator allows it with UAMP_MODEL_ALLOW_HOSTS."
+_REMEDY = "An operator can allow it with UAMP_MODEL_ALLOW_HOSTS."
 
 
 def problem_of_address(provider: str, options: Mapping[str, Any]) -> str | None:

@@ -42,9 +42,9 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
     "unauthorized": ProblemKind(
         401, "Sign in first.", "Send `Authorization: Bearer <API key>` or sign in."
     ),
-    "token_expired": ProblemKind(401, "The key has expired.", "Create a new key."),
+    "token_expired": ProblemKind(401, "The API key or token has expired.", "Use a new one."),
     "insufficient_balance": ProblemKind(
-        402, "The balance is too low.", "Top up, then ask again with the same key."
+        402, "The balance is too low.", "Top up, then ask again with the same Idempotency-Key."
     ),
     "payment_token_invalid": ProblemKind(
         402, "The payment token is not valid here.", "Pay with another one."
@@ -64,17 +64,18 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         405, "The method is not allowed here.", "The Allow header lists the methods."
     ),
     "idempotency_conflict": ProblemKind(
-        409, "The key was used for another request.", "Use a new Idempotency-Key."
+        409, "The Idempotency-Key was used for another request.", "Use a new Idempotency-Key."
     ),
     "idempotency_key_in_use": ProblemKind(
         409,
-        "The same request is being answered.",
+        "The same request is still being processed.",
         "Send it again after `retry_after`: it takes effect only once.",
     ),
     "secret_shown_once": ProblemKind(
         409,
-        "The first request with this key succeeded.",
-        "Its answer had a secret, which is not stored. `location` is where it is.",
+        "The first request with this Idempotency-Key succeeded.",
+        "The response contained a secret, which is not stored. `location` is the address of what"
+        " was created.",
     ),
     "message_conflict": ProblemKind(
         409,
@@ -85,40 +86,40 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         409, "The answer has not ended.", "Wait for its end, or cancel it."
     ),
     "wrong_offset": ProblemKind(
-        409, "The upload has another offset.", "Continue from `offset`, which HEAD returns too."
+        409,
+        "The offset does not match the upload.",
+        "Continue from `offset`, which HEAD returns too.",
     ),
     "too_many_links": ProblemKind(
-        409, "The chat has reached its limit of links.", "Revoke one, then create another."
+        409, "The chat has the maximum number of links.", "Revoke one, then create another."
     ),
     "too_many_keys": ProblemKind(
-        409, "You have reached the limit of keys.", "Revoke one, then create another."
+        409, "You have the maximum number of keys.", "Revoke one, then create another."
     ),
     "too_many_agents": ProblemKind(
-        409, "You have reached the limit of agents.", "Connect one of your existing agents."
+        409, "You have the maximum number of agents.", "Connect one of your existing agents."
     ),
     "too_many_webhooks": ProblemKind(
-        409, "You have reached the limit of webhooks.", "Delete one, then create another."
+        409, "You have the maximum number of webhooks.", "Delete one, then create another."
     ),
-    "webhook_stopped": ProblemKind(
-        409, "Nothing is sent to the webhook.", "Enable it, then ask again."
-    ),
+    "webhook_stopped": ProblemKind(409, "The webhook is disabled.", "Enable it, then try again."),
     "too_many_unsent": ProblemKind(
-        409, "The webhook has too many pending deliveries.", "Wait until it has been sent."
+        409, "The webhook has too many pending deliveries.", "Wait until some have been sent."
     ),
-    "hold_ended": ProblemKind(409, "The lock has ended.", "Lock again."),
+    "hold_ended": ProblemKind(409, "The lock has ended.", "Create a new lock."),
     "range_not_satisfiable": ProblemKind(
         416, "The file has no such bytes.", "Content-Range has its size."
     ),
     "precondition_failed": ProblemKind(
         412,
-        "It was changed in the meantime.",
+        "The resource was changed in the meantime.",
         "Read it again, then send If-Match with its new ETag.",
     ),
     "content_too_large": ProblemKind(413, "The body is too large.", "Send less at once."),
     "log_changed": ProblemKind(
         409,
         "The log of the chat was changed.",
-        "The server signs no further head of it. Ask its operator.",
+        "The server no longer signs this log. Ask its operator.",
     ),
     "quota_exceeded": ProblemKind(
         413, "Your storage limit is reached.", "Delete files, or ask the operator for more."
@@ -127,7 +128,7 @@ PROBLEMS: Final[Mapping[str, ProblemKind]] = {
         415, "The body's type is not supported.", "Send JSON, or multipart for an upload."
     ),
     "invalid_media": ProblemKind(
-        422, "The file cannot be stored.", "Send it whole, with its real type."
+        422, "The file cannot be stored.", "Send the complete file, with its actual type."
     ),
     "rate_limit_exceeded": ProblemKind(
         429, "Too many requests.", "Wait for `retry_after` seconds."

@@ -67,7 +67,8 @@ class JsonView(APIView):
             rights.chats is not None or rights.agents is not None
         ):
             raise MissingRight(
-                "This credential is for certain chats or agents. This path is not of one chat."
+                "This credential is restricted to certain chats or agents and cannot be used on"
+                " this path."
             )
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:

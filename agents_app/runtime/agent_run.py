@@ -106,7 +106,8 @@ async def run_agent(
         )
     if daemons is None:
         raise AgentError(
-            f"A daemon answers for {spec.name}. Ask it in a chat.", code=ErrorCode.AGENT_OFFLINE
+            f"{spec.name} is a connected agent and can only be asked in a chat.",
+            code=ErrorCode.AGENT_OFFLINE,
         )
     return await run_connected(spec, request, receive, broker=broker, daemons=daemons)
 

@@ -172,7 +172,8 @@ class RunTools:
         call = current_tool_call.get()
         if call.tool_call_id in self.surplus:
             raise ToolFailedError(
-                f"Only {CALLS_AT_ONCE} calls are run at once, and this one was not. Call it again."
+                f"Only {CALLS_AT_ONCE} calls can run at once, so this one was not run."
+                " Call it again."
             )
         arguments = msgspec.json.encode(call.arguments).decode()
         return ToolCallData(id=call.tool_call_id, name=call.tool_name, arguments=arguments)

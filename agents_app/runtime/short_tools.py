@@ -53,7 +53,7 @@ async def _in_thread(tool: ServerTool, context: "_Context", arguments: dict[str,
     """Run a tool in a thread of its own; return its result or raise its error."""
     places = _places
     if not places.acquire(blocking=False):
-        raise ToolError("Too many tools run on this server now. Try again later.")
+        raise ToolError("Too many tools are running on this server. Try again later.")
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     run = contextvars.copy_context().run

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 SWEEP_MOST: Final = 100
 """The most chats that one sweep visits."""
-NO_CALLS: Final = "This chat belongs to another server, whose people cannot be called."
+NO_CALLS: Final = "This chat is hosted on another server, whose people cannot be called."
 
-NO_GUESTS: Final = "Calls do not reach people of other servers."
+NO_GUESTS: Final = "Calls do not reach people on other servers."
 
 
 class NoOther(LookupError):

@@ -78,7 +78,9 @@ def add_part(upload_id: uuid.UUID, *, offset: int, data: bytes) -> Upload:
         if upload.offset != offset:
             raise WrongOffset(upload.offset)
         if offset + len(data) > upload.length:
-            raise InvalidMedia(f"The upload has {upload.length} bytes.")
+            raise InvalidMedia(
+                f"This goes past the end of the upload, which has {upload.length} bytes."
+            )
         if data:
             _keep(upload, data)
     return _finish(upload_id) if upload.offset == upload.length else upload

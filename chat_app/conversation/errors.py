@@ -19,7 +19,7 @@ class RevisionConflict(Exception):
     """The edit was based on a revision that is no longer the latest."""
 
     def __init__(self, revision: int) -> None:
-        super().__init__(f"The message has revision {revision} by now. Edit that one.")
+        super().__init__(f"The message is at revision {revision} now. Edit that one.")
 
 
 class TooManyRevisions(Exception):
@@ -38,7 +38,7 @@ class PinsAreTheOwners(Exception):
     """Only owners may pin messages in this chat."""
 
     def __init__(self) -> None:
-        super().__init__("Only owners of this chat may pin messages.")
+        super().__init__("Only owners can pin messages in this chat.")
 
 
 class TooManyPins(Exception):

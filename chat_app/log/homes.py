@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from chat_app.models import Chat
 
-ELSEWHERE: Final = "This chat belongs to another server. Its owners change it there."
+ELSEWHERE: Final = "This chat is hosted on another server. Its owners change it there."
 
 
 _FROM_HOME: Final = "home-"

@@ -53,7 +53,7 @@ def parse_search(text: str) -> SearchTerms:
             continue
         token = _TOKEN.match(text, at)
         if token is None:
-            raise InvalidSearch("The search cannot be read.")
+            raise InvalidSearch("The search could not be understood. Check its quotation marks.")
         at = token.end()
         value = (token["quoted"] if token["quoted"] is not None else token["bare"]).strip()
         if (name := token["name"]) is None:

@@ -105,7 +105,7 @@ class AcpDialect(ForeignDialect):
     def _method(self, name: str) -> Method:
         """Return the handler of a method; raises RpcError method not found."""
         if (method := self._methods.get(name)) is None:
-            raise read.RpcError(read.METHOD_NOT_FOUND, f"There is no {name!r} here.")
+            raise read.RpcError(read.METHOD_NOT_FOUND, f"Unknown method: {name!r}.")
         return method
 
     def _refuse(self, request_id: RpcId, error: read.RpcError) -> None:

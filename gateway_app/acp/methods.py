@@ -134,8 +134,8 @@ async def call_tool(port: AcpPort, message: Rpc) -> dict[str, Any]:
     del port, message
     raise read.RpcError(
         read.METHOD_NOT_FOUND,
-        "A tool is called by the agent, in its answer: a person may have to allow it, and it is"
-        " paid with the answer. Send a prompt.",
+        "Tools are called by the agent, in its answers: a person may have to allow a call, and it"
+        " is paid for with the answer. Send a prompt instead.",
     )
 
 

@@ -66,7 +66,7 @@ async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]
         case "tools/call":
             result = await methods.call_tool(posted, message)
         case _:
-            raise read.RpcError(read.METHOD_NOT_FOUND, f"There is no {message.method!r} here.")
+            raise read.RpcError(read.METHOD_NOT_FOUND, f"Unknown method: {message.method!r}.")
     return [*shown, write.success(message.id, result)]
 
 

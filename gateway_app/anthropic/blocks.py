@@ -194,7 +194,10 @@ def _said(
             case ToolUseBlockParam() | ThinkingBlockParam() | RedactedThinkingBlockParam():
                 pass
             case _:
-                raise refused(f"{place}.{index}.type", "An assistant has no such block.")
+                raise refused(
+                    f"{place}.{index}.type",
+                    "Assistant messages cannot contain blocks of this type.",
+                )
     return uamp.Message(
         role="assistant", content=uamp.text_of(tuple(texts)), tool_calls=calls or None
     )

@@ -120,9 +120,7 @@ def messages_of(
             case "message":
                 messages.append(_message(item, at))
             case "item_reference":
-                raise refused(
-                    at, f"There is no item {item.id!r} of yours.", ErrorCode.CONTENT_NOT_FOUND
-                )
+                raise refused(at, f"You have no item {item.id!r}.", ErrorCode.CONTENT_NOT_FOUND)
             case "compaction":
                 raise unsupported(at, "A chat keeps its conversation whole. Leave the item out.")
         answered = _ANSWERED.fullmatch(item.id or "")
@@ -218,7 +216,7 @@ def _item(part: ItemPart, place: str) -> uamp.ContentItem:
     if part.type in _TEXTS or part.type == "refusal":
         text = part.refusal if part.type == "refusal" else part.text
         if text is None:
-            raise refused(f"{place}.text", "The part lacks its text.")
+            raise refused(f"{place}.text", "The part has no text.")
         return uamp.TextContent(text=text)
     if part.type == "input_image":
         if part.file_id is not None:
@@ -235,4 +233,4 @@ def _item(part: ItemPart, place: str) -> uamp.ContentItem:
             file_data=part.file_url or part.file_data,
             filename=part.filename,
         )
-    raise unsupported(f"{place}.type", f"There is no part {part.type!r} here.")
+    raise unsupported(f"{place}.type", f"Parts of type {part.type!r} are not supported.")

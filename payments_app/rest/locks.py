@@ -164,7 +164,7 @@ class LockView(PaymentView):
         values = checked(request, wire.MoreLock)
         given = [name for name in ("additionalAmount", "amount") if name in values]
         if len(given) != 1:
-            raise ValidationError({"additionalAmount": "Send either this or `amount`."})
+            raise ValidationError({"additionalAmount": "Send either additionalAmount or amount."})
         payee, amount = _payee(request), money(values, given[0])
         key = key_of(request, values["idempotencyKey"])
         answer, replayed = locks.once(
@@ -198,7 +198,7 @@ class SettleView(PaymentView):
         """Take an amount, as far as it is locked; `release` returns the rest."""
         values = checked(request, wire.Settle)
         if bool(values["lockId"]) == bool(values["token"]):
-            raise ValidationError({"lockId": "Name a lock or send a token."})
+            raise ValidationError({"lockId": "Send either lockId or token."})
         payee, key = _payee(request), key_of(request, values["idempotencyKey"])
         amount, from_usage = _amount(values)
         charge = Charge(

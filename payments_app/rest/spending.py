@@ -49,7 +49,7 @@ class LimitsSerializer(StrictSerializer):
     def validate_limits(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Refuse more than a person can keep track of."""
         if len(value) > LIMITS_MAX:
-            raise ValidationError(f"At most {LIMITS_MAX} limits.")
+            raise ValidationError(f"Send at most {LIMITS_MAX} limits.")
         return value
 
 
@@ -120,7 +120,7 @@ class LimitsView(PaymentView):
         names = {(one.period, one.token_id or (one.agent_id, one.amount.asset)) for one in asked}
         if len(names) < len(asked):
             raise ValidationError(
-                {"limits": "One limit for each period, agent, token and currency."}
+                {"limits": "Send only one limit for each period, agent, token and currency."}
             )
         limits.set_limits(user_id, asked)
         return _limits(request)

@@ -38,9 +38,9 @@ class NewSponsorshipSerializer(StrictSerializer):
     def validate_budgets(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Require at least one budget, and at most one for each period."""
         if not value:
-            raise ValidationError("Name a budget; to end it, use DELETE.")
+            raise ValidationError("Send at least one budget. To stop sponsoring, use DELETE.")
         if len({one["period"] for one in value}) < len(value):
-            raise ValidationError("One budget for each period.")
+            raise ValidationError("Send only one budget for each period.")
         return value
 
 

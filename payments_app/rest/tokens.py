@@ -140,7 +140,7 @@ class TokensView(PaymentView):
             for one in values["limits"]
         }
         if len(most) < len(values["limits"]):
-            raise ValidationError({"limits": "One limit for each period."})
+            raise ValidationError({"limits": "Send only one limit for each period."})
         made = issuance.issue(
             key=key_of(request, values["idempotencyKey"]),
             user_id=user_id,

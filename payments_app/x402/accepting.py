@@ -92,7 +92,7 @@ def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
         needed = shown_amount(str(amount), amount.asset)
         there = shown_amount(str(token.available), token.asset)
         raise PaymentNotTaken(
-            "insufficient_balance", f"{needed} are needed, available: {there}. Top up."
+            "insufficient_balance", f"This costs {needed}, and the balance is {there}. Top up."
         )
     if token.per_use is not None and token.per_use < amount:
         raise PaymentNotTaken(

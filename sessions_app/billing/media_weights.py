@@ -105,8 +105,8 @@ def check_measured(
             continue
         raise RemoteProtocolError(
             ErrorCode.UNSUPPORTED_MODALITY,
-            f"{spec.name} charges by the length of a file, and that of this one cannot be"
-            " determined. Send it in another format, such as MP3 or WAV for a sound.",
+            f"{spec.name} charges by the length of a file, and the length of this one cannot be"
+            " determined. Send it in another format, such as MP3 or WAV for audio.",
             details={"modality": "audio" if isinstance(item, uamp.AudioContent) else "file"},
         )
 

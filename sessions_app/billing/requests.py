@@ -248,7 +248,7 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
             there = shown_amount(str(available), amount.asset)
             return ev.PaymentError(
                 code=PaymentErrorCode.INSUFFICIENT_BALANCE,
-                message=f"{needed} needed, {there} available. Top up.",
+                message=f"This costs {needed}, and the balance is {there}. Top up.",
                 balance_required=required,
                 balance_current=str(available),
                 can_retry=True,

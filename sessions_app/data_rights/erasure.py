@@ -144,8 +144,8 @@ def _end_answers(user: User, wait: float, sleep: Callable[[float], None]) -> Non
     while running.exists():
         if time.monotonic() > deadline:
             raise StillRunning(
-                "Answers that the person asked for still run. Begin again once a server process"
-                " has ended them."
+                "Answers that this person asked for are still running. Try again once a server"
+                " process has ended them."
             )
         sleep(0.2)
 

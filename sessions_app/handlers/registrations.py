@@ -138,7 +138,7 @@ async def _written(daemon: RegisteredAgent) -> None:
         raise _already_registered() from None
     except connections.TooManyDaemons:
         raise RemoteProtocolError(
-            ErrorCode.TOO_MANY_SESSIONS, "This agent has reached its limit of daemons."
+            ErrorCode.TOO_MANY_SESSIONS, "This agent has the maximum number of daemons."
         ) from None
     except connections.NameNotYours:
         raise RemoteProtocolError(ErrorCode.FORBIDDEN, "The agent was deleted.") from None

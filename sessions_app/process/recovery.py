@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 _INTERRUPTED: Final = ev.ErrorDetail(
     code=ErrorCode.INTERRUPTED,
-    message="The server stopped while it answered. What it had said is kept; ask again.",
+    message="The server stopped during the answer. The text so far is kept; ask again.",
 )
 
 

@@ -165,7 +165,8 @@ class PoolView(RestView):
             )
         except ledger.InsufficientFunds as error:
             raise Problem(
-                "insufficient_balance", f"{amount} are needed, you have {error.available}. Top up."
+                "insufficient_balance",
+                f"This costs {amount}, and the balance is {error.available}. Top up.",
             ) from error
         except ledger.IdempotencyConflict as error:
             raise Problem("idempotency_conflict", "The key was used for something else.") from error

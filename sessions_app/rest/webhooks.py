@@ -370,9 +370,9 @@ def _queued(queue: Callable[[], WebhookDelivery]) -> Response:
     except LookupError:
         raise Http404 from None
     except chat_webhooks.WebhookStopped:
-        raise Problem("webhook_stopped", "Enable it, then ask again.") from None
+        raise Problem("webhook_stopped", "Enable it, then try again.") from None
     except chat_webhooks.TooManyUnsent:
-        raise Problem("too_many_unsent", "Wait until it has been sent.") from None
+        raise Problem("too_many_unsent", "Wait until some have been sent.") from None
     return Response(delivery_data(delivery), status=202)
 
 

@@ -151,7 +151,9 @@ def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpe
     """
     known = [name for name, _ in spec.delegates]
     if order.agent.casefold() not in {name.casefold() for name in known}:
-        raise ToolError(f"There is no agent {order.agent[:80]!r} to give work to: {known}.")
+        raise ToolError(
+            f"There is no agent {order.agent[:80]!r} to delegate to. Available: {', '.join(known)}."
+        )
     delegating = agents.standing_of([spec.id]).get(spec.id)
     owner_id = None if delegating is None else delegating.owner_id
     target = agents.get_agent(order.agent, viewer=asker.user_id if owner_id is None else owner_id)

@@ -97,12 +97,12 @@ def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> No
     if request.attachments or in_thread or request.create.replaces is not None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            "The chat belongs to another server, to which threads and new versions are not sent.",
+            "The chat is hosted on another server, to which threads and new versions are not sent.",
         )
     ids = [content_id for content_id, _ in named_contents(inputs)]
     if None in ids or len(ids) > FILES_MOST:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            "The chat belongs to another server. Upload the files of a message first, at most"
+            "The chat is hosted on another server. Upload the files of a message first, at most"
             f" {FILES_MOST}.",
         )

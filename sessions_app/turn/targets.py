@@ -137,9 +137,7 @@ def _without_message(members: Sequence[AgentMember]) -> list[AgentMember]:
         return targets
     if answering:
         raise _refusal(answering[0])
-    raise RemoteProtocolError(
-        ErrorCode.AGENT_NOT_FOUND, "There is no agent in this chat that could answer."
-    )
+    raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, "No agent in this chat can answer.")
 
 
 def _refusal(member: AgentMember) -> RemoteProtocolError:

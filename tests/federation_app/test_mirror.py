@@ -73,7 +73,7 @@ def test_what_only_people_here_would_see_is_refused(
     client.send(type_, **members)
     error = client.expect("session.error")["error"]
     assert error["code"] == "forbidden", error
-    assert "belongs to another server" in error["message"]
+    assert "hosted on another server" in error["message"]
     assert counted_rows() == before
     assert Chat.objects.get(pk=mirror.pk).last_seq == mirror.last_seq
 

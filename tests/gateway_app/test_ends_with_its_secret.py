@@ -246,7 +246,7 @@ def test_what_is_made_with_a_narrow_token_opens_no_more_than_it(
             new_event("response.create"),
         ]
         answer = web.post(f"/uamp?ticket={secret}", json=turn).text
-        assert "This credential has no scope" in answer, answer
+        assert "This credential lacks the scope" in answer, answer
         assert not Response.objects.exists()
         return
     session = {"session": {"type": "realtime", "model": "echo"}}

@@ -7,7 +7,7 @@ ANSWER_ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow(
         ErrorCode.PAYMENT_REQUIRED,
         RESPONSE,
-        "The response was not paid.",
+        "The response was not paid for.",
         "Top up, then ask again.",
     ),
     ErrorRow(

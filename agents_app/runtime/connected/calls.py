@@ -85,7 +85,7 @@ class DaemonCalls:
         if not is_served and call.name not in self._tools.of_client:
             self._refuse(call, "There is no such tool in this conversation.")
         elif len(self.asked) >= CALLS_AT_ONCE:
-            self._refuse(call, f"Only {CALLS_AT_ONCE} calls are run at once. Make it again.")
+            self._refuse(call, f"Only {CALLS_AT_ONCE} calls can run at once. Make this call again.")
         elif is_served:
             self._tools.called(call)
             self.asked.add(asyncio.create_task(self._served(call)))

@@ -92,7 +92,7 @@ async def run_connected(
 
 def _interrupted(spec: AgentSpec) -> AgentError:
     return AgentError(
-        f"The connection to {spec.name} was lost while it answered. What it had said is kept;"
+        f"The connection to {spec.name} was lost during the answer. The text so far is kept;"
         " ask again.",
         code=ErrorCode.INTERRUPTED,
     )

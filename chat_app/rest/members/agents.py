@@ -177,7 +177,7 @@ class AgentsView(RestView):
                 "This credential is restricted to certain agents and cannot create others."
             )
         if not editing.may_make(caller(request)):
-            raise PermissionDenied("An operator allows people to make agents.")
+            raise PermissionDenied("You may not create agents. Ask an operator for this right.")
         body = NewAgentSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         try:
@@ -223,7 +223,9 @@ class AgentView(RestView):
         agent = _own(request, name)
         if agent is None:
             self.get(request, name)
-            raise PermissionDenied("Its owner changes an agent, where an operator allows it.")
+            raise PermissionDenied(
+                "Only the owner of an agent may change it, with the right that an operator grants."
+            )
         body = AgentChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         try:
@@ -246,7 +248,7 @@ class DiscoveryView(RestView):
     def post(self, request: Request) -> Response:
         """Read the address, for people who may create agents; takes at most a few seconds."""
         if not editing.may_make(caller(request)):
-            raise PermissionDenied("An operator allows people to make agents.")
+            raise PermissionDenied("You may not create agents. Ask an operator for this right.")
         body = AddressSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         key = body.validated_data.get("key", "")

@@ -276,17 +276,18 @@ def _refusals() -> Iterator[None]:
         raise Problem("message_conflict", str(error)) from error
     except errors.TooManyRevisions as error:
         raise Problem(
-            "quota_exceeded", f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
+            "quota_exceeded",
+            f"A message can be edited at most {settings.UAMP_MESSAGE_REVISIONS} times.",
         ) from error
     except errors.PinsAreTheOwners as error:
         raise PermissionDenied(str(error)) from error
     except errors.TooManyPins as error:
         raise Problem(
-            "quota_exceeded", "The chat has reached its limit of pins: unpin one first."
+            "quota_exceeded", "The chat has the maximum number of pins. Unpin one first."
         ) from error
     except errors.TooManyReactions as error:
         raise Problem(
-            "quota_exceeded", "The message has reached its limit of reactions."
+            "quota_exceeded", "The message has the maximum number of reactions."
         ) from error
     except errors.NotAnEmoji as error:
         raise Problem(

@@ -37,7 +37,7 @@ async def issue_secret(
     await count_events(request, principal, kind="sessions")
     if principal.user_id is None:
         raise RemoteProtocolError(
-            ErrorCode.UNAUTHORIZED, "Ask with a key, or signed in. A visitor needs no secret."
+            ErrorCode.UNAUTHORIZED, "Use an API key or sign in. Visitors do not need a secret."
         )
     spec = await database.run(partial(agents.get_agent, agent, viewer=principal.user_id))
     if spec is None or not principal.rights.may_ask(spec.id):

@@ -48,7 +48,9 @@ def refusal(error: Exception) -> RemoteProtocolError:
             ErrorCode.CALL_RUNNING, str(error), details={"call_id": error.call_id}
         )
     if isinstance(error, changes.CallIsFull):
-        return RemoteProtocolError(ErrorCode.CALL_FULL, "The call has reached its limit of people.")
+        return RemoteProtocolError(
+            ErrorCode.CALL_FULL, "The call has the maximum number of people."
+        )
     return RemoteProtocolError(ErrorCode.NOT_IN_CALL, "Only participants of the call may do that.")
 
 
@@ -71,4 +73,4 @@ def _refusal_of_agent(error: Exception) -> RemoteProtocolError:
             "The agent's model does not support speech. See its capabilities.",
             details={"modality": "audio"},
         )
-    return RemoteProtocolError(ErrorCode.CALL_FULL, "The call has reached its limit of agents.")
+    return RemoteProtocolError(ErrorCode.CALL_FULL, "The call has the maximum number of agents.")

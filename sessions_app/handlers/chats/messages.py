@@ -133,7 +133,7 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
             code, words = ErrorCode.MESSAGE_CONFLICT, str(error)
         case errors.TooManyRevisions():
             code = ErrorCode.QUOTA_EXCEEDED
-            words = f"A message can be edited {settings.UAMP_MESSAGE_REVISIONS} times."
+            words = f"A message can be edited at most {settings.UAMP_MESSAGE_REVISIONS} times."
         case errors.EmptyMessage():
             code, words = ErrorCode.INVALID_EVENT, "A message needs text or a medium."
         case errors.NotAnEmoji():
@@ -141,14 +141,14 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
         case errors.TooManyReactions():
             code, words = (
                 ErrorCode.QUOTA_EXCEEDED,
-                "The message has reached its limit of reactions.",
+                "The message has the maximum number of reactions.",
             )
         case errors.PinsAreTheOwners():
             code, words = ErrorCode.FORBIDDEN, str(error)
         case errors.TooManyPins():
             code, words = (
                 ErrorCode.QUOTA_EXCEEDED,
-                "The chat has reached its limit of pins: unpin one first.",
+                "The chat has the maximum number of pins. Unpin one first.",
             )
         case _:
             return None

@@ -37,5 +37,5 @@ async def take_queue_event(
     except rows.NotTheirs:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
-            "Only its author may send a queued message; an owner may remove it, too.",
+            "Only its author may send a queued message. Its author or an owner may remove it.",
         ) from None

@@ -179,7 +179,7 @@ def test_only_some_of_too_many_calls_are_run(
         Agent.objects.filter(name="model").update(delegates=["worker"])
         weather = {"type": "function", "function": {"name": "weather"}}
         text = output_text(done(asking(dial, session={"tools": [weather]})))
-    assert text.endswith("calls are run at once, and this one was not. Call it again.")
+    assert text.endswith("calls can run at once, so this one was not run. Call it again.")
     assert not ToolCall.objects.exists()
 
 

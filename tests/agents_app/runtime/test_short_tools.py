@@ -61,7 +61,7 @@ async def test_more_tools_than_places_are_reported_to_the_model(
     await run_here(hanging, "call_1", {})
     refused = await run_here(hanging, "call_2", {})
     assert refused.is_error
-    assert refused.result == "Too many tools run on this server now. Try again later."
+    assert refused.result == "Too many tools are running on this server. Try again later."
 
 
 @pytest.mark.parametrize("kind", [SystemExit, StopIteration])

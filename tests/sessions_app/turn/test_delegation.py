@@ -139,7 +139,7 @@ def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
     doer("stranger")
     client = dial()
     received = said(asked(client, "boss", to("stranger", order(say="done"))))
-    assert received == "failed: There is no agent 'stranger' to give work to: ['worker']."
+    assert received == "failed: There is no agent 'stranger' to delegate to. Available: worker."
     Agent.objects.filter(name="worker").update(is_enabled=False)
     received = said(asked(client, "boss", to("worker", order(say="done"))))
     assert received == "failed: worker is not available to the person who asks."

@@ -40,9 +40,9 @@ class Command(BaseCommand):
         except connections.NameNotYours as error:
             raise CommandError(f"{options['agent']} is not {name}'s to connect") from error
         except connections.TooManyConnectedAgents as error:
-            raise CommandError(f"{name} has reached the limit of connected agents") from error
+            raise CommandError(f"{name} has the maximum number of connected agents") from error
         except keys.TooManyKeys as error:
-            raise CommandError(f"{name} has reached the limit of keys") from error
+            raise CommandError(f"{name} has the maximum number of keys") from error
         except ValidationError as error:
             raise CommandError(connections.problem_of(error)) from error
         if options["json"]:
