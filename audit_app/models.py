@@ -43,7 +43,7 @@ class AuditRecord(models.Model):
     class Meta:
         """Each filter of the page reads the newest first."""
 
-        verbose_name = "record of the audit"
+        verbose_name = "audit record"
         verbose_name_plural = "audit"
         indexes: ClassVar = [
             models.Index(fields=["-created_at", "-id"], name="audit_times"),

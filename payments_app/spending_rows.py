@@ -147,7 +147,7 @@ class TopUpRequestState(models.TextChoices):
 
     OPEN = "open"
     CREDITED = "credited"
-    REFUSED = "refused"
+    REFUSED = "refused", "Declined"
 
 
 class TopUpRequest(models.Model):
@@ -199,7 +199,7 @@ class AdjustmentState(models.TextChoices):
 
     OPEN = "open", "Waiting"
     MADE = "made", "Made"
-    REFUSED = "refused", "Refused"
+    REFUSED = "refused", "Declined"
 
 
 class AdjustmentRequest(models.Model):

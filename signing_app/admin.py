@@ -26,7 +26,9 @@ def _rotate(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> 
     try:
         made = owner_keys.rotate(key.owner)
     except owner_keys.TooManyRotations:
-        raise OperationRefused("It was rotated too often. Wait for the oldest key.") from None
+        raise OperationRefused(
+            "It was rotated too often. Wait until its oldest key has expired."
+        ) from None
     start = owner_keys.signs_from(key.owner)
     since = "" if start is None else f" from {start:%Y-%m-%d %H:%M %Z}"
     return f"{key.owner} signs with {made.kid}{since}"
@@ -44,8 +46,8 @@ ROTATE: Final = Operation(
     act=AuditAction.KEY_ROTATED,
     run=_rotate,
     facts=lambda key: (
-        f"{key.owner} gets a new key. It signs from now on; one that other servers pin is published"
-        f" for a day first. What {key.pk} signed stays valid."
+        f"{key.owner} will get a new key. It signs from now on; a key that other servers pin is"
+        f" published for a day first. What {key.pk} signed stays valid."
     ),
     offered=lambda key: key.retired_at is None,
     in_list=True,
@@ -58,8 +60,8 @@ WITHDRAW: Final = Operation(
     act=AuditAction.KEY_REVOKED,
     run=_withdraw,
     facts=lambda key: (
-        f"{key.pk} of {key.owner} is no longer published: no one can verify what it signed, and"
-        " pages show those answers as signed by an unknown key."
+        f"{key.pk} of {key.owner} will no longer be published: no one will be able to verify what"
+        " it signed, and pages will show those answers as signed with an unknown key."
     ),
     offered=lambda key: key.withdrawn_at is None,
 )

@@ -99,7 +99,7 @@ class OperatorsSite(AdminSite):
             kept = request.GET.copy()
             for name, values in request.GET.lists():
                 kept.setlist(name, [value for value in values if NUL not in name + value])
-            messages.error(request, "A filter with an invalid character was left out.")
+            messages.error(request, "A filter with an invalid character was ignored.")
             return HttpResponseRedirect(f"{request.path}?{kept.urlencode()}")
 
         return checked

@@ -185,7 +185,7 @@ class AgentForm(_AgentForm):
     tools = NamesField(label="Tools")
     approvals = NamesField(
         label="Needs approval",
-        help_text="Long tools that a person has to approve each time.",
+        help_text="Long-running tools that a person has to approve each time.",
     )
     delegates = NamesField(label="Delegates to")
     key = forms.CharField(
@@ -240,7 +240,8 @@ class AgentForm(_AgentForm):
         short = [name for name in self.cleaned_data["approvals"] if name not in long]
         if short:
             raise forms.ValidationError(
-                f"Only long tools can wait for a person. Not among them: {', '.join(short)}."
+                "Only long-running tools can wait for approval."
+                f" Not among them: {', '.join(short)}."
             )
         return self.cleaned_data["approvals"]
 

@@ -196,7 +196,7 @@ class PartsField(forms.Field):
             rest = json.loads(text)
         except (ValueError, RecursionError):
             return {}, ["Enter a valid JSON object."]
-        return (rest, []) if isinstance(rest, dict) else ({}, ["Write a JSON object."])
+        return (rest, []) if isinstance(rest, dict) else ({}, ["Enter a JSON object."])
 
 
 def _plain(value: Any) -> Any:

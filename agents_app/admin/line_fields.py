@@ -68,7 +68,7 @@ class PairsField(_LineField):
             if not found or not name:
                 form = f"NAME{self.separator}{self.space}value"
                 raise forms.ValidationError(
-                    f"Write each line as {form}. This one is not: {line[:80]!r}"
+                    f"Each line must be {form}. This one is not: {line[:80]!r}"
                 )
             if name in pairs:
                 raise forms.ValidationError(f"{name!r} is given twice.")

@@ -264,8 +264,8 @@ class TrialBroker:
     async def long_tool(self, tool: ServerTool, call: ToolCallData) -> ToolOutcome:
         """Refuse: a long tool needs a worker, and a chat for its files."""
         return _refused(
-            f"{tool.name} is a long tool and is not run in a trial; ask the agent in a chat. "
-            f"It was called with {call.arguments[:500]}."
+            f"{tool.name} is a long-running tool and is not run in a trial."
+            f" Ask the agent in a chat. It was called with {call.arguments[:500]}."
         )
 
 

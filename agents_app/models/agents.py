@@ -43,7 +43,7 @@ class AgentKind(models.TextChoices):
 
     HOSTED = "hosted"
     REMOTE = "remote", "remote (called by URL)"
-    CONNECTED = "connected", "connected (dials in)"
+    CONNECTED = "connected", "connected (connects to this server)"
 
 
 class RemoteProtocol(models.TextChoices):
@@ -85,7 +85,7 @@ class ModelProvider(models.TextChoices):
 class StrategyName(models.TextChoices):
     """How a hosted agent arrives at its answer (UAP §5)."""
 
-    LOOP = "loop", "loop (call tools until the answer is there)"
+    LOOP = "loop", "loop (call tools until the answer is complete)"
     REACT = "react", "react (think before each action)"
     PLAN = "plan", "plan (make a plan, then carry it out)"
 
@@ -120,19 +120,20 @@ class Agent(models.Model):
     model = models.CharField(
         max_length=200,
         blank=True,
-        help_text="The provider's name of the model; of a remote agent, its name over there.",
+        help_text="The model's name at the provider; for a remote agent, the agent's name on its"
+        " server.",
     )
     url = models.CharField(
         "address",
         max_length=2000,
         blank=True,
-        help_text="Of a remote agent: where it is called, beginning with https://.",
+        help_text="For remote agents: the address to call, beginning with https://.",
     )
     protocol = models.CharField(
         max_length=20,
         choices=RemoteProtocol,
         blank=True,
-        help_text="Of a remote agent: how it is called.",
+        help_text="For remote agents: the protocol in which it is called.",
     )
     # The key of its model or of the remote agent, encrypted (agents_app.outbound.keys).
     secret = models.TextField(blank=True, editable=False)
@@ -170,13 +171,13 @@ class Agent(models.Model):
     strategy_options = models.JSONField(
         default=dict,
         blank=True,
-        help_text='Of react: {"reasoning_prompt": "…"}. Of plan: {"max_plan_steps": 5,'
+        help_text='For react: {"reasoning_prompt": "…"}. For plan: {"max_plan_steps": 5,'
         ' "allow_replan": false}.',
     )
     is_public = models.BooleanField(
         default=False,
-        help_text="Everybody who is signed in may use it, otherwise only its owner, staff and the"
-        " members of chats that its owner added it to."
+        help_text="If set, everyone who is signed in may use it; otherwise only its owner, staff"
+        " and the members of chats that its owner added it to."
         " Visitors may use it too, unless a model answers without a price"
         " (UAMP_ANONYMOUS_MODELS).",
     )
@@ -196,7 +197,8 @@ class Agent(models.Model):
     max_steps = models.PositiveIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_STEPS)],
-        help_text="Tool rounds in one answer, at most 32; a plan has at most as many steps.",
+        help_text="Rounds of tool calls in one answer, at most 32. A plan cannot have more steps"
+        " than this.",
     )
     max_output_tokens = models.PositiveIntegerField(
         null=True,
@@ -209,13 +211,15 @@ class Agent(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Time of one answer, in seconds. Empty, or more: UAMP_RESPONSE_SECONDS.",
+        help_text="Time limit of one answer, in seconds. If empty or higher, UAMP_RESPONSE_SECONDS"
+        " applies.",
     )
     history_messages = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Messages of the chat that it is shown. Empty, or more: UAMP_HISTORY_MESSAGES.",
+        help_text="Number of the chat's messages that it is shown. If empty or higher,"
+        " UAMP_HISTORY_MESSAGES applies.",
     )
     # What the address of a remote agent says about it (agents_app.remote.discovery).
     found = models.JSONField(default=dict, blank=True, editable=False)
@@ -239,7 +243,7 @@ class Agent(models.Model):
             models.UniqueConstraint(
                 Lower("name"),
                 name="agent_name_is_unique",
-                violation_error_message="There is an agent with this name already.",
+                violation_error_message="There is already an agent with this name.",
             ),
             models.CheckConstraint(condition=~Q(name=""), name="agent_has_a_name"),
             models.CheckConstraint(
@@ -313,9 +317,9 @@ class Agent(models.Model):
         if is_renamed and (refusal := problem_of_name(self.name, self.owner_id)):
             errors["name"] = refusal
         if not isinstance(self.options, dict):
-            errors["options"] = "Write a JSON object."
+            errors["options"] = "Enter a JSON object."
         if not isinstance(self.tools, list) or not all(isinstance(t, str) for t in self.tools):
-            errors["tools"] = "Write a JSON list of tool names."
+            errors["tools"] = "Enter a JSON list of tool names."
         elif (problem := self._approvals_problem()) is not None:
             errors["approvals"] = problem
         if (problem := self._delegates_problem()) is not None:
@@ -343,7 +347,7 @@ class Agent(models.Model):
     def _delegates_problem(self) -> str | None:
         names = self.delegates
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            return "Write a JSON list of agent names."
+            return "Enter a JSON list of agent names."
         if self.name.casefold() in {name.casefold() for name in names}:
             return "An agent cannot give work to itself."
         return None
@@ -351,7 +355,7 @@ class Agent(models.Model):
     def _approvals_problem(self) -> str | None:
         approvals = self.approvals
         if not isinstance(approvals, list) or not all(isinstance(n, str) for n in approvals):
-            return "Write a JSON list of tool names."
+            return "Enter a JSON list of tool names."
         missing = [name for name in approvals if not _is_among(name, self.tools)]
         return f"It does not have these tools: {', '.join(missing)}." if missing else None
 

@@ -44,7 +44,7 @@ class ToolSource(models.Model):
                 rf"^(?:{SOURCE_NAME.pattern})\Z", "Use letters, digits and single _ between them."
             )
         ],
-        help_text="Begins the names of its tools: name__tool.",
+        help_text="Prefix of the names of its tools: name__tool.",
     )
     transport = models.CharField(
         max_length=10, choices=ToolSourceTransport, default=ToolSourceTransport.HTTP
@@ -52,29 +52,29 @@ class ToolSource(models.Model):
     command = models.CharField(
         max_length=500,
         blank=True,
-        help_text="Of stdio: the program. The setting UAMP_MCP_COMMANDS has to list it.",
+        help_text="For stdio: the program. The setting UAMP_MCP_COMMANDS has to list it.",
     )
     args = models.JSONField(
-        default=list, blank=True, help_text='Of stdio: its arguments, as ["-m", "my_server"].'
+        default=list, blank=True, help_text='For stdio: its arguments, as ["-m", "my_server"].'
     )
     env = models.JSONField(
         default=dict,
         blank=True,
-        help_text='Of stdio: its environment, as {"TOKEN": "${MCP_TOKEN}"}. ${MCP_…} is read from'
+        help_text='For stdio: its environment, as {"TOKEN": "${MCP_TOKEN}"}. ${MCP_…} is read from'
         " the environment of this server. What is written out is kept, and not shown again.",
     )
     url = models.CharField(
-        max_length=2000, blank=True, help_text="Of HTTP: the address, beginning with https://."
+        max_length=2000, blank=True, help_text="For HTTP: the address, beginning with https://."
     )
     headers = models.JSONField(
         default=dict,
         blank=True,
-        help_text='Of HTTP: headers of each request, as {"Authorization": "Bearer ${MCP_TOKEN}"};'
+        help_text='For HTTP: headers of each request, as {"Authorization": "Bearer ${MCP_TOKEN}"};'
         " values as in the environment.",
     )
     is_enabled = models.BooleanField(default=True)
     approval = models.CharField(
-        "a person has to allow",
+        "needs approval for",
         max_length=10,
         choices=ToolSourceApproval,
         default=ToolSourceApproval.WRITES,
@@ -84,7 +84,7 @@ class ToolSource(models.Model):
         "time limit of a call",
         default=120,
         validators=[MinValueValidator(1), MaxValueValidator(3600)],
-        help_text="In seconds. UAMP_TOOL_SECONDS holds besides.",
+        help_text="In seconds. UAMP_TOOL_SECONDS applies as well.",
     )
     tools = models.JSONField(default=list, blank=True, editable=False)
     server = models.CharField(max_length=300, blank=True, editable=False)
@@ -100,7 +100,7 @@ class ToolSource(models.Model):
             models.UniqueConstraint(
                 Lower("name"),
                 name="tool_source_name_is_unique",
-                violation_error_message="There is a source with this name already.",
+                violation_error_message="There is already a source with this name.",
             ),
             models.CheckConstraint(condition=~Q(name=""), name="tool_source_has_a_name"),
             models.CheckConstraint(

@@ -56,7 +56,7 @@ def hidden_text(what: str) -> str:
     if not what:
         return ""
     right = VIEW_CONTENT.partition(".")[2]
-    return f"Hidden: {what}. A superuser can grant you the right {right}, which shows them."
+    return f"Hidden: {what}. A superuser can grant you the right {right} to see them."
 
 
 class CappedPaginator(_Paginator):

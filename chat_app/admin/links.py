@@ -36,7 +36,7 @@ class LinkAdmin(HistoryAdmin):
         """Return whether a person may revoke links."""
         return request.user.has_perm(f"chat_app.change_{self.opts.model_name}")
 
-    @admin.action(description="Revoke the chosen links", permissions=["revoke"])
+    @admin.action(description="Revoke the selected links", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[AnyLink]) -> None:
         """Revoke links as their chats' members do, and record it."""
         operator = caller(request)
@@ -46,7 +46,7 @@ class LinkAdmin(HistoryAdmin):
             for link in links:
                 end_link(link, by=operator)
                 self.log_act(request, link, AuditAction.LINK_REVOKED, "Revoked.")
-        self.message_user(request, f"Revoked: {len(links)}.", messages.SUCCESS)
+        self.message_user(request, f"Links revoked: {len(links)}.", messages.SUCCESS)
 
 
 @admin.register(ShareLink)

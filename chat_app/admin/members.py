@@ -84,10 +84,12 @@ class ProfileAdmin(HistoryAdmin):
         """Clear the profiles of the chosen people."""
         chosen = list(queryset)
         for profile in chosen:
-            self.log_act(request, profile, AuditAction.PROFILE_CLEARED, "Taken away.")
+            self.log_act(
+                request, profile, AuditAction.PROFILE_CLEARED, "Removed name, status and picture."
+            )
             profiles.clear_profile(user_id=profile.pk)
             notify_of_profile(User.objects.get(pk=profile.pk))
-        self.message_user(request, f"{len(chosen)} profiles were cleared.")
+        self.message_user(request, f"Profiles cleared: {len(chosen)}.")
 
     def has_clear_permission(self, request: HttpRequest) -> bool:
         """Let operators who may change people clear profiles."""

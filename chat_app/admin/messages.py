@@ -95,7 +95,7 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
     list_select_related = ("chat",)
     search_fields = ("id__exact", "chat__id__exact", "response_id__exact")
     search_help_text = (
-        "The id of a message, a chat or a response. Words are found by the search on top."
+        "The id of a message, a chat or an answer. To search for words, use the search at the top."
     )
     ordering = ("-created_at", "-id")
     fields = (
@@ -125,14 +125,14 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
             *(
                 {
                     "url": reverse("admin:sessions_app_response_timeline", args=[quote(pk)]),
-                    "label": f"Answer of {name}",
+                    "label": f"Answer by {name}",
                 }
                 for pk, name in answers
             ),
             {"url": f"{chat}?at={row.seq}", "label": "Timeline"},
         ]
 
-    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
+    response = staticmethod(id_link("response_id", "sessions_app.response", "answer"))
     answered = staticmethod(id_link("reply_to", "chat_app.message", "reply to"))
     thread_link = staticmethod(id_link("thread", "chat_app.message", "thread"))
     first_version = staticmethod(id_link("version_of", "chat_app.message", "version of"))
@@ -175,7 +175,7 @@ class ChatEventAdmin(HistoryAdmin):
     readonly_fields = ("event", "response")
     content_fields = ("event",)
 
-    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
+    response = staticmethod(id_link("response_id", "sessions_app.response", "answer"))
 
     @admin.display(description="payload")
     def event(self, row: ChatEvent) -> SafeString:
@@ -204,7 +204,7 @@ class MessageDeletionAdmin(HistoryAdmin):
     list_display = ("message_id", "chat", "deleted_by", "deleted_at")
     list_select_related = ("chat", "deleted_by")
     search_fields = ("message__id__exact", "chat__id__exact", "response_id__exact")
-    search_help_text = "The id of a message, a chat or a response."
+    search_help_text = "The id of a message, a chat or an answer."
     ordering = ("-message",)
     fields = ("message", "chat", "response_id", "deleted_by", "deleted_at")
 

@@ -52,8 +52,8 @@ class TreeCheckpoint(models.Model):
     class Meta:
         """Listed newest first."""
 
-        verbose_name = "checkpoint of the tree"
-        verbose_name_plural = "checkpoints of the tree"
+        verbose_name = "log tree checkpoint"
+        verbose_name_plural = "log tree checkpoints"
 
     def __str__(self) -> str:
         return f"{self.size} leaves"

@@ -80,8 +80,8 @@ class LogErasure(models.Model):
     class Meta:
         """The server has one row."""
 
-        verbose_name = "erasure of logs by age"
-        verbose_name_plural = "erasure of logs by age"
+        verbose_name = "erasure of old logs"
+        verbose_name_plural = "erasures of old logs"
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(id=1), name="one_erasure_of_logs"),
         ]

@@ -83,7 +83,7 @@ class PersonSettings(models.Model):
                 name="quiet_hours_have_both_ends",
             )
         ]
-        verbose_name_plural = "settings of people"
+        verbose_name_plural = "personal settings"
 
     def __str__(self) -> str:
         return f"settings of {self.user}"

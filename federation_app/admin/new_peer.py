@@ -46,15 +46,15 @@ class NewPeerForm(_PeerForm):
         required=False,
         max_length=300,
         assume_scheme="https",
-        help_text="Where the server is, if not at https:// and its host: its documents are read"
-        " there, and envelopes are posted there. Private addresses have to be in"
+        help_text="Only if the server is not at https:// and the host of its name: its documents"
+        " are read there, and envelopes are posted there. Private addresses have to be in"
         " UAMP_REMOTE_ALLOW_HOSTS.",
     )
     did = forms.CharField(
-        required=False, max_length=512, help_text="did:web:HOST; with the trust by operator alone."
+        required=False, max_length=512, help_text="did:web:HOST. Only if trust is “by operator”."
     )
     jwks = forms.JSONField(
-        required=False, help_text='Its public keys, {"keys": […]}; with the trust by operator.'
+        required=False, help_text='Its public keys: {"keys": […]}. Only if trust is “by operator”.'
     )
 
     seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
@@ -75,7 +75,7 @@ class NewPeerForm(_PeerForm):
             if values["trust"] == PeerTrust.OPERATOR:
                 peer = registry.enter_peer(values["did"], values["jwks"], **chosen)
             elif isinstance(self.found, EnvelopeError) or self.found is None:
-                raise self.found or malformed("Write the address of the manifest.")
+                raise self.found or malformed("Enter the address of the manifest.")
             elif values["seen"] != self.found.sha256:
                 self._show(self.found)
             else:

@@ -36,16 +36,28 @@ class LimitsForm(ReasonForm):
     """The limits of one peer; an empty field leaves it those of all peers."""
 
     max_body_kb = forms.IntegerField(
-        required=False, min_value=1, max_value=ENVELOPE_BYTES // 1024, help_text="KiB of a body."
+        required=False,
+        min_value=1,
+        max_value=ENVELOPE_BYTES // 1024,
+        help_text="Maximum size of a body, in KiB.",
     )
     rate_lph = forms.IntegerField(
-        required=False, min_value=1, max_value=COUNT_MOST, help_text="Envelopes an hour."
+        required=False,
+        min_value=1,
+        max_value=COUNT_MOST,
+        help_text="Maximum number of envelopes per hour.",
     )
     kb_per_hour = forms.IntegerField(
-        required=False, min_value=1, max_value=COUNT_MOST, help_text="KiB of envelopes an hour."
+        required=False,
+        min_value=1,
+        max_value=COUNT_MOST,
+        help_text="Maximum size of all envelopes per hour, in KiB.",
     )
     max_streams = forms.IntegerField(
-        required=False, min_value=1, max_value=COUNT_MOST, help_text="Streams read at a time."
+        required=False,
+        min_value=1,
+        max_value=COUNT_MOST,
+        help_text="Maximum number of streams read at once.",
     )
 
 
@@ -56,7 +68,7 @@ def _limit(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
         return ""
     Peer.objects.filter(pk=peer.pk).update(**limits)
     shown = ", ".join(f"{name} {value}" for name, value in limits.items() if value is not None)
-    return shown or "it has the limits of all peers"
+    return shown or "only the limits for all peers apply"
 
 
 class PeerAddressForm(ReasonForm):
@@ -66,8 +78,8 @@ class PeerAddressForm(ReasonForm):
         required=False,
         max_length=300,
         assume_scheme="https",
-        help_text="Empty: https:// and the host of its name. Private addresses have to be in"
-        " UAMP_REMOTE_ALLOW_HOSTS.",
+        help_text="Leave empty for https:// and the host of its name. Private addresses have to be"
+        " in UAMP_REMOTE_ALLOW_HOSTS.",
     )
 
 
@@ -87,7 +99,7 @@ def _trust_children(peer: Peer, wanted: dict[str, Any], request: HttpRequest) ->
         raise OperationRefused(f"{error.code.value}: {error.message}") from None
     if not added and not problems:
         return ""
-    return " ".join([f"{len(added)} peers were added.", *problems[:PROBLEMS_SHOWN]])
+    return " ".join([f"Peers added: {len(added)}.", *problems[:PROBLEMS_SHOWN]])
 
 
 def _relay(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
@@ -128,7 +140,7 @@ REFRESH: Final = Operation(
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_refresh,
-    facts=lambda peer: f"The keys of {peer.did} are those of its DID document from now on.",
+    facts=lambda peer: f"From now on, the keys of {peer.did} are those in its DID document.",
     offered=lambda peer: peer.revoked_at is None and peer.trust != PeerTrust.OPERATOR,
 )
 SUSPEND: Final = Operation(
@@ -137,7 +149,7 @@ SUSPEND: Final = Operation(
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_suspend,
-    facts=lambda peer: f"Nothing that {peer.did} signs is accepted until you resume it.",
+    facts=lambda peer: f"Nothing that {peer.did} signs will be accepted until you resume it.",
     offered=lambda peer: peer.revoked_at is None and peer.suspended_at is None,
 )
 RESUME: Final = Operation(
@@ -146,7 +158,7 @@ RESUME: Final = Operation(
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_resume,
-    facts=lambda peer: f"What {peer.did} signs is accepted again.",
+    facts=lambda peer: f"What {peer.did} signs will be accepted again.",
     offered=lambda peer: peer.revoked_at is None and peer.suspended_at is not None,
 )
 LIMIT: Final = Operation(
@@ -155,7 +167,9 @@ LIMIT: Final = Operation(
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_limit,
-    facts=lambda peer: f"The limits of {peer.did}, below those of all peers.",
+    facts=lambda peer: (
+        f"Limits for {peer.did}, in addition to those for all peers. An empty field sets none."
+    ),
     offered=lambda peer: peer.revoked_at is None,
     form=LimitsForm,
 )
@@ -188,8 +202,8 @@ RELAY: Final = Operation(
     act=AuditAction.ROW_CHANGED,
     run=_relay,
     facts=lambda peer: (
-        f"Envelopes of {peer.did} for other peers with this setting are passed on unaltered, and"
-        " theirs to it. It also applies to the children of a hub. This server's hub lists it."
+        f"Envelopes of {peer.did} for other peers with this setting will be passed on unaltered,"
+        " and theirs to it. It also applies to the children of a hub. This server's hub lists it."
     ),
     offered=lambda peer: peer.revoked_at is None and not peer.is_relayed,
 )
@@ -199,7 +213,7 @@ STOP_RELAYING: Final = Operation(
     right=RIGHT,
     act=AuditAction.ROW_CHANGED,
     run=_stop_relaying,
-    facts=lambda peer: f"Envelopes of {peer.did} for others are refused, and theirs to it.",
+    facts=lambda peer: f"Envelopes between {peer.did} and other peers will be refused.",
     offered=lambda peer: peer.is_relayed,
 )
 REVOKE: Final = Operation(
@@ -208,7 +222,7 @@ REVOKE: Final = Operation(
     right=RIGHT,
     act=AuditAction.KEY_REVOKED,
     run=_revoke,
-    facts=lambda peer: f"Nothing that {peer.did} signs is accepted, and its streams end.",
+    facts=lambda peer: f"Nothing that {peer.did} signs will be accepted, and its streams will end.",
     offered=lambda peer: peer.revoked_at is None,
 )
 REVOKE_KEY: Final = Operation(
@@ -217,6 +231,8 @@ REVOKE_KEY: Final = Operation(
     right=RIGHT,
     act=AuditAction.KEY_REVOKED,
     run=_revoke_key,
-    facts=lambda key: f"Nothing that {key.kid} signs is accepted, also if it is published again.",
+    facts=lambda key: (
+        f"Nothing signed with {key.kid} will be accepted, even if it is published again."
+    ),
     offered=lambda key: key.revoked_at is None,
 )

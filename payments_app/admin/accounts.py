@@ -73,7 +73,7 @@ class AdjustForm(AmountForm):
 class ApprovalForm(OrderForm):
     """A second operator's decision about an adjustment."""
 
-    decision = forms.ChoiceField(choices=[("approve", "Make it"), ("refuse", "Refuse it")])
+    decision = forms.ChoiceField(choices=[("approve", "Approve"), ("refuse", "Decline")])
     field_order = ("decision", "reason")
 
 
@@ -196,7 +196,7 @@ class AccountAdmin(LedgerAdmin):
             reason=wanted["reason"],
         )
         if done.transfer is not None:
-            text = f"{done.transfer.amount} {row.asset} by {done.transfer.transfer_id}"
+            text = f"{done.transfer.amount} {row.asset} in transfer {done.transfer.transfer_id}"
             return Done(text, done.replayed)
         return Done(f"{done.request} waits for a second operator", done.replayed)
 
@@ -286,9 +286,9 @@ class AdjustmentRequestAdmin(LedgerAdmin):
         """Make or refuse it."""
         if wanted["decision"] == "refuse":
             adjustments.refuse(row.pk, by=by, reason=wanted["reason"])
-            return Done(f"{row} refused")
+            return Done(f"{row} declined")
         done = adjustments.approve(row.pk, by=by, reason=wanted["reason"])
-        return Done(f"{done.amount} {row.asset} by {done.transfer_id}")
+        return Done(f"{done.amount} {row.asset} in transfer {done.transfer_id}")
 
 
 @admin.register(Idempotency)
@@ -310,4 +310,6 @@ class LedgerStateAdmin(LedgerAdmin):
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:  # noqa: ARG002 the log says who
         """End the freeze."""
-        return Done("payouts are open" if services.unfreeze() else "they were open")
+        return Done(
+            "payouts are allowed again" if services.unfreeze() else "payouts were not frozen"
+        )

@@ -112,14 +112,14 @@ class TransferAdmin(LedgerAdmin):
         "reverses__id__exact",
     )  # fmt: skip
     filled_only = ("response_id", "chat_id")
-    search_help_text = "The id of a transfer, a hold, a response or a chat."
+    search_help_text = "The id of a transfer, a hold, an answer or a chat."
     ordering = ("-created_at",)
     fields = (
         "id", "kind", "sum", "asset", "memo", "hold", "reverses", "reversed_by", "by", "response",
         "chat", "agent", "protocol", "created_at",
     )  # fmt: skip
     readonly_fields = ("sum", "response", "chat", "agent", "reversed_by")
-    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
+    response = staticmethod(id_link("response_id", "sessions_app.response", "answer"))
     chat = staticmethod(id_link("chat_id", "chat_app.chat", "chat"))
     agent = staticmethod(agent_link)
 
@@ -180,7 +180,7 @@ class TransferAdmin(LedgerAdmin):
             by=by,
             reason=wanted["reason"],
         )
-        return Done(f"{done.amount} {row.asset} by {done.transfer_id}", done.replayed)
+        return Done(f"{done.amount} {row.asset} in transfer {done.transfer_id}", done.replayed)
 
 
 @admin.register(Hold)
@@ -199,14 +199,14 @@ class HoldAdmin(LedgerAdmin):
     list_select_related = ("account",)
     search_fields = ("id__exact", "response_id__exact", "account__code__exact")
     filled_only = ("response_id",)
-    search_help_text = "The id of a hold or a response, or the code of an account."
+    search_help_text = "The id of a hold or an answer, or the code of an account."
     ordering = ("-created_at",)
     fields = (
         "id", "account", "sum", "taken", "state", "purpose", "response", "chat", "agent",
         "extends", "transfers", "expires_at", "created_at",
     )  # fmt: skip
     readonly_fields = ("sum", "taken", "response", "chat", "agent", "transfers")
-    response = staticmethod(id_link("response_id", "sessions_app.response", "response"))
+    response = staticmethod(id_link("response_id", "sessions_app.response", "answer"))
     chat = staticmethod(id_link("chat_id", "chat_app.chat", "chat"))
     agent = staticmethod(agent_link)
 
@@ -247,7 +247,7 @@ class ReceiptAdmin(LedgerAdmin):
     """Providers' reports, and a way to credit a payment whose end was never reported."""
 
     list_display = (
-        short_id("external_id", "its id"), "provider", "state", "sum", linked("account"),
+        short_id("external_id", "provider id"), "provider", "state", "sum", linked("account"),
         moment("created_at"),
     )  # fmt: skip
     list_filter = (
@@ -277,7 +277,7 @@ class ReceiptAdmin(LedgerAdmin):
     def facts(self, row: Any) -> str:
         """Return the facts to verify before crediting."""
         return (
-            f"{self.sum(row)} by {row.provider}, {row.state}. Credit it only where the"
+            f"{self.sum(row)} via {row.provider}, {row.state}. Credit it only where the"
             f" provider's own statement shows the payment: {row.external_id}"
         )
 
@@ -293,4 +293,4 @@ class ReceiptAdmin(LedgerAdmin):
             memo=wanted["reason"],
             by=by,
         )
-        return Done(f"{done.amount} {row.asset} by {done.transfer_id}", done.replayed)
+        return Done(f"{done.amount} {row.asset} in transfer {done.transfer_id}", done.replayed)

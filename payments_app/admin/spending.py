@@ -37,7 +37,7 @@ from payments_app.top_ups import requests as top_ups
 class DecisionForm(OrderForm):
     """An operator's answer to a request."""
 
-    decision = forms.ChoiceField(choices=[("grant", "Credit it"), ("refuse", "Refuse it")])
+    decision = forms.ChoiceField(choices=[("grant", "Approve"), ("refuse", "Decline")])
     field_order = ("decision", "reason")
 
 
@@ -72,12 +72,14 @@ class TopUpRequestAdmin(LedgerAdmin):
 
     def facts(self, row: Any) -> str:
         """Return the facts to know before deciding."""
-        return f"{row.user} asks for {self.sum(row)} by {row.provider}; the request is {row.state}."
+        state = row.get_state_display().lower()
+        return f"{row.user} asks for {self.sum(row)} via {row.provider}. The request is {state}."
 
     def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
         """Credit or refuse it."""
         decide = top_ups.grant if wanted["decision"] == "grant" else top_ups.refuse
-        return Done(decide(row.pk, by=by, reason=wanted["reason"]).state)
+        decided = decide(row.pk, by=by, reason=wanted["reason"])
+        return Done(decided.get_state_display().lower())
 
 
 @admin.register(PaymentToken)
@@ -100,7 +102,7 @@ class PaymentTokenAdmin(LedgerAdmin):
     readonly_fields = ("most",)
     ordering: ClassVar[Any] = ("-created_at", "-pk")
 
-    @admin.display(description="limit of one use", empty_value="none")
+    @admin.display(description="limit per use", empty_value="none")
     def most(self, token: PaymentToken) -> str | None:
         """Return the most that one use may take."""
         limit, asset = token.per_use_limit, token.account.asset

@@ -30,7 +30,7 @@ def _switch(agent: Agent, *, is_enabled: bool) -> str:
 
 def _disabled_facts(agent: Agent) -> str:
     live = Response.objects.filter(agent=agent, finished_at__isnull=True).count()
-    return f"{agent.name} stops answering. {running_text(live)}"
+    return f"{agent.name} will stop answering. {running_text(live)}"
 
 
 DISABLE_AGENT = Operation(
@@ -49,7 +49,7 @@ ENABLE_AGENT = Operation(
     right="agents_app.change_agent",
     act=AuditAction.AGENT_ENABLED,
     run=lambda agent, _options, _request: _switch(agent, is_enabled=True),
-    facts=lambda agent: f"{agent.name} answers again.",
+    facts=lambda agent: f"{agent.name} will answer again.",
     offered=lambda agent: not agent.is_enabled,
     in_list=True,
 )

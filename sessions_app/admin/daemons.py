@@ -85,7 +85,7 @@ def _facts(agent: Agent, rows: Sequence[AgentConnection]) -> SafeString | str:
     if not rows:
         return f"No daemon of {agent.name} is connected."
     return format_html(
-        "Disconnects {} of {}. A socket on which no other agent is registered is closed. {} {}",
+        "Disconnects {} of {} and closes sockets on which no other agent is registered. {} {}",
         "1 daemon" if len(rows) == 1 else f"{len(rows)} daemons",
         agent.name,
         _about_answers(agent, sum(row.answers for row in rows)),
@@ -97,7 +97,7 @@ def _about_answers(agent: Agent, count: int) -> str:
     if not count:
         return "No answer is running."
     running = "1 answer is running." if count == 1 else f"{count:,} answers are running."
-    ends = "ends as interrupted; its text is kept, and what it delivered is charged."
+    ends = "will end as interrupted; its text is kept, and what it delivered is charged."
     if agent.options.get("starts_over") is False:
         return f"{running} Each {ends}"
     return (
@@ -122,8 +122,8 @@ def _about_coming_back(agent: Agent) -> SafeString | str:
         (reverse(revoke, args=[quote(key.pk), "revoke"]), f"{key.prefix}…") for key in able[:KEYS]
     )
     return format_html(
-        "A daemon with a valid connect token connects again within seconds, unless you revoke the"
-        ' token ({}{}) or <a href="{}">disable the agent</a>.',
+        "A daemon with a valid connect token will connect again within seconds, unless you revoke"
+        ' the token ({}{}) or <a href="{}">disable the agent</a>.',
         format_html_join(", ", '<a href="{}">{}</a>', links),
         _more(able[KEYS:]),
         disable,

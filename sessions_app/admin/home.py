@@ -127,7 +127,7 @@ def _needs_of_processes(found: ServerFigures, user: User) -> list[dict[str, str]
     needs = []
     if found.liveness.lost:
         url = _list("sessions_app_processbeat", lost="yes")
-        label = "Processes that stopped without notice"
+        label = "processes that stopped without notice"
         needs.append({"label": label, "value": _shown(found.liveness.lost), "url": url})
     for queue in alive["queues"]:
         figures = queue["figures"]
@@ -141,19 +141,19 @@ def _needs_of_processes(found: ServerFigures, user: User) -> list[dict[str, str]
 def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
     """Return whatever needs attention, as {label, value, url}."""
     rows = (
-        ("sessions_app", "toolcall", found.stuck_calls, "Overdue tool calls",
+        ("sessions_app", "toolcall", found.stuck_calls, "overdue tool calls",
          {"stuck": "yes"}),
-        ("sessions_app", "toolcall", found.unclaimed_calls, "Tool calls that no worker takes",
+        ("sessions_app", "toolcall", found.unclaimed_calls, "tool calls that no worker takes",
          {"unclaimed": "yes"}),
-        ("sessions_app", "response", found.stuck_answers, "Answers without a process",
+        ("sessions_app", "response", found.stuck_answers, "answers without a process",
          {"stuck": "yes"}),
-        ("sessions_app", "paymentrequest", found.unpaid, "Pending payments",
+        ("sessions_app", "paymentrequest", found.unpaid, "pending payments",
          {"status__exact": "waiting"}),
-        ("sessions_app", "queuedturn", found.refused_turns, "Refused queued messages",
+        ("sessions_app", "queuedturn", found.refused_turns, "refused queued messages",
          {"status__exact": "failed"}),
-        ("sessions_app", "webhook", found.disabled_webhooks, "Webhooks disabled in 14 days",
-         {"disabled": "yes"}),
-        ("payments_app", "topuprequest", found.top_ups, "Pending top-ups", {"state": "open"}),
+        ("sessions_app", "webhook", found.disabled_webhooks,
+         "webhooks disabled in the last 14 days", {"disabled": "yes"}),
+        ("payments_app", "topuprequest", found.top_ups, "pending top-ups", {"state": "open"}),
     )  # fmt: skip
     needs = [
         {"label": label, "value": _shown(count), "url": _list(f"{app}_{model}", **query)}
@@ -164,7 +164,7 @@ def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
     if user.has_perm("sessions_app.view_response"):
         needs += [
             {
-                "label": f"of {agent.answers:,} answers of {agent.name} failed in 24 hours",
+                "label": f"of {agent.answers:,} answers by {agent.name} failed in 24 hours",
                 "value": f"{agent.failed:,}",
                 "url": _list(
                     "sessions_app_response",
@@ -177,7 +177,7 @@ def _needs(found: ServerFigures, user: User) -> list[dict[str, str]]:
         ]
     if found.adjustments and user.has_perm("payments_app.view_account"):
         url = _list("payments_app_adjustmentrequest", state__exact="open")
-        label = "Adjustments that need a second operator"
+        label = "adjustments that need a second operator"
         needs.append({"label": label, "value": _shown(found.adjustments), "url": url})
     if user.has_perm("payments_app.view_ledgerstate"):
         url = _list("payments_app_ledgerstate")

@@ -149,14 +149,13 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
     """Past and pending payments for answers, and the money dashboard."""
 
     list_display = (
-        moment("created_at", "asked at"), linked("response"), linked("payer"), "sum", "state",
-        "reason", moment("deadline"),
-        moment("decided_at"),
+        moment("created_at", "asked at"), linked("response", "answer"), linked("payer"), "sum",
+        "state", "reason", moment("deadline"), moment("decided_at"),
     )  # fmt: skip
     list_filter = ("status",)
     list_select_related = ("response", "payer")
     search_fields = ("response__id__exact", "asked_in__exact", "payer__username__exact")
-    search_help_text = "The id of a response or a chat, or the payer's name."
+    search_help_text = "The id of an answer or a chat, or the payer's name."
     fields = (
         "response", "number", "payer", "chat", "sum", "reason", "action", "status", "hold",
         "account", "token", "transfers", "deadline", "created_at", "decided_at",

@@ -41,7 +41,7 @@ def _session_facts(session: Session) -> str:
     who = session.user or "a visitor"
     return (
         f"The session {session.pk} of {who} over {session.get_transport_display()} is"
-        f" {session.status}. The client receives its end. Running answers continue."
+        f" {session.status}. The client will be told that it ended. Running answers will continue."
     )
 
 
@@ -62,13 +62,13 @@ def _cancel_response(response: Response, wanted: dict[str, Any], request: HttpRe
     if response.finished_at is not None or response.cancel_requested_at is not None:
         return ""
     request_cancel(response.pk, request.user.pk)
-    return "its process was asked to stop"
+    return "its process was asked to stop it"
 
 
 def _response_facts(response: Response) -> str:
     return (
-        f"The answer {response.pk} by {response.agent.name} is {response.status}. Its process stops"
-        " it. The text written so far is kept, and what it used is charged."
+        f"The answer {response.pk} by {response.agent.name} is {response.get_status_display()}."
+        " It will be stopped. The text so far will be kept, and its usage so far will be charged."
     )
 
 
@@ -108,7 +108,7 @@ def _refund_answer(response: Response, options: dict[str, Any], request: HttpReq
         if all(one.replayed for one in done):
             return ""
         transfers = ", ".join(one.transfer_id for one in done)
-        text = f"{left} {left.asset} by {transfers}"
+        text = f"{left} {left.asset} in transfer {transfers}"
         record_request(
             request,
             AuditAction.ANSWER_REFUNDED,
@@ -131,8 +131,8 @@ def _record_movements(
             AuditAction.TRANSFER_REFUNDED,
             ("payments_app.transfer", paid[refund.transfer_id]),
             reason=reason,
-            detail=f"Refund: {refund.amount} {refund.amount.asset} by {refund.transfer_id}, with"
-            f" the answer {response.pk}",
+            detail=f"Refund: {refund.amount} {refund.amount.asset} in transfer"
+            f" {refund.transfer_id}, with the answer {response.pk}",
         )
 
 
@@ -181,10 +181,10 @@ def _call_facts(call: ToolCall) -> str:
     begun = f"The call of {call.name} is {call.status} after {times}."
     if call.status == ToolCallState.RUNNING and tool is not None and not tool.idempotent:
         return (
-            f"{begun} The call is taken from its worker. The tool must not run twice, so the call"
-            " ends with an unknown outcome."
+            f"{begun} It will be taken from its worker. The tool must not run twice, so the call"
+            " will end with an unknown outcome."
         )
-    return f"{begun} If a worker is running it, the call is taken from it and another one runs it."
+    return f"{begun} If a worker is running it, another worker will take it over."
 
 
 REQUEUE_TOOL: Final = Operation(
@@ -211,11 +211,14 @@ def _cancel_call(call: ToolCall, wanted: dict[str, Any], request: HttpRequest) -
 
 
 def _cancelled_facts(call: ToolCall) -> str:
-    begun = f"The call of {call.name} is {call.get_status_display().lower()}."
-    stops = "A worker that is running it stops."
+    begun = f"The call of {call.name} is {call.get_status_display()}."
+    stops = "A worker that is running it will stop."
     if call.status == ToolCallState.ASKING:
-        stops = "The question to the person is withdrawn."
-    return f"{begun} {stops} The answer continues with the result that the tool was cancelled."
+        stops = "The request for approval will be withdrawn."
+    return (
+        f"{begun} {stops} The answer will continue with a result which says that the tool was"
+        " cancelled."
+    )
 
 
 CANCEL_TOOL: Final = Operation(
@@ -235,7 +238,7 @@ def running_text(count: int) -> str:
     """Say how many running answers an operation ends."""
     if not count:
         return "No answer is running."
-    return "1 running answer ends." if count == 1 else f"{count:,} running answers end."
+    return "1 running answer will end." if count == 1 else f"{count:,} running answers will end."
 
 
 def _key_facts(key: ApiKey) -> str:
@@ -243,8 +246,8 @@ def _key_facts(key: ApiKey) -> str:
         finished_at__isnull=True, request__credential=key.credential
     ).count()
     return (
-        f"The key {key.prefix}… of {key.user} ({key.name or 'unnamed'}) is no longer accepted."
-        f" Its connections end within five seconds. {running_text(live)}"
+        f"The key {key.prefix}… of {key.user} ({key.name or 'unnamed'}) will no longer be accepted."
+        f" Its connections will end within five seconds. {running_text(live)}"
     )
 
 
@@ -304,8 +307,8 @@ ROTATE_KEY: Final = Operation(
     act=None,
     run=_rotate_key,
     facts=lambda key: (
-        f"The key {key.prefix}… of {key.user} gets a new secret, which is shown once. Send it to"
-        " the owner over a secure channel."
+        f"The key {key.prefix}… of {key.user} will get a new secret, which is shown once. Send it"
+        " to the owner over a secure channel."
     ),
     offered=lambda key: key.revoked_at is None,
     seen=lambda key: str(key.version),

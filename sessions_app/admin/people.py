@@ -27,7 +27,8 @@ class EraseForm(ReasonForm):
     """The name of the person, typed, because an erasure cannot be undone."""
 
     username = forms.CharField(
-        max_length=150, help_text="Type the name of the person to confirm. This cannot be undone."
+        max_length=150,
+        help_text="Type the username of this person to confirm. This cannot be undone.",
     )
     field_order = ("username", "reason")
 
@@ -43,15 +44,16 @@ def _export(person: User, options: dict[str, Any], request: HttpRequest) -> str:
 
 def _erase(person: User, options: dict[str, Any], request: HttpRequest) -> str:
     if options["username"] != person.username:
-        raise OperationRefused("That is not the name of this person. Nothing was erased.")
+        raise OperationRefused("That is not the username of this person. Nothing was erased.")
     operator = request.user
     if person.pk == operator.pk or not isinstance(operator, User):
-        raise OperationRefused("Another operator has to erase you.")
+        raise OperationRefused("You cannot erase yourself. Ask another operator.")
     try:
         done = erase_person(person, reason=options["reason"], by=operator, wait=ERASE_SECONDS)
     except StillRunning as error:
         raise OperationRefused(
-            "The account is closed, but some of its answers are still running. Send this again."
+            "The account is closed, but some of its answers are still running."
+            " Try again in a minute."
         ) from error
     return (
         f"the account is now {done.pseudonym}; deleted {done.chats_deleted} chats,"

@@ -192,7 +192,7 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         "session__id__exact",
         "session__user__username__exact",
     )
-    search_help_text = "The id of a response, chat or session, or the name of the person who asked."
+    search_help_text = "The id of an answer, chat or session, or the name of the person who asked."
     ordering = ("-created_at",)
     fields = (
         "id", "status", "failure", "cause", "asked_by", "agent", "chat", "session", "message",
@@ -326,13 +326,13 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
 
     find_by = ("call_id__begins",)
     list_display = (
-        "name", short_id("call_id", "call"), linked("response"), "kind", "state", "attempts",
-        moment("created_at"), moment("finished_at"),
+        "name", short_id("call_id", "call"), linked("response", "answer"), "kind", "state",
+        "attempts", moment("created_at"), moment("finished_at"),
     )  # fmt: skip
     list_filter = ("status", OpenFilter, StuckCallFilter, UnclaimedCallFilter, "kind")
     list_select_related = ("response",)
     search_fields = ("call_id__exact", "response__id__exact")
-    search_help_text = "The id of a call or a response."
+    search_help_text = "The id of a call or an answer."
     readonly_fields = ("asked_in_chat", "failure")
     fields = (
         "name", "call_id", "response", "kind", "status", "failure", "arguments", "result",
@@ -356,7 +356,7 @@ class ToolCallAdmin(OperationsAdmin, HistoryAdmin):
         over = call.deadline < lost or (call.lease_until is not None and call.lease_until < lost)
         if call.finished_at is None and over:
             return badge("overdue", "bad")
-        state = badge(call.get_status_display().lower(), _TONES.get(call.status, "busy"))
+        state = badge(call.get_status_display(), _TONES.get(call.status, "busy"))
         cause = cause_of_call(call)
         return format_html('{} <span class="cause">{}</span>', state, cause) if cause else state
 

@@ -52,10 +52,10 @@ class InboundEventAdmin(HistoryAdmin):
 class FollowUpAdmin(HistoryAdmin):
     """Messages with which clients answered responses that were waiting for them."""
 
-    list_display = ("message_id", linked("response"), moment("created_at"))
+    list_display = ("message_id", linked("response", "answer"), moment("created_at"))
     list_select_related = ("response",)
     search_fields = ("response__id__exact",)
-    search_help_text = "The id of a response."
+    search_help_text = "The id of an answer."
     fields = ("response", "message_id", "parts", "created_at")
     content_fields = ("parts",)
 

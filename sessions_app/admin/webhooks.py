@@ -39,13 +39,13 @@ class WebhookAdmin(HistoryAdmin):
     """
 
     list_display = (
-        "name", linked("response"), linked("chat"), linked("user"), "format", "receiver", "sent",
-        moment("disabled_at"), moment("created_at"),
+        "name", linked("response", "answer"), linked("chat"), linked("user"), "format", "receiver",
+        "sent", moment("disabled_at"), moment("created_at"),
     )  # fmt: skip
     list_filter = (DisabledFilter,)
     list_select_related = ("response", "chat", "user")
     search_fields = ("response__id__exact", "chat__id__exact", "user__username__exact")
-    search_help_text = "The id of a response or a chat, or the name of a person."
+    search_help_text = "The id of an answer or a chat, or the name of a person."
     fields = (
         "response", "chat", "types", "queued_seq", "name", "user", "principal", "format",
         "origin", "receiver", "seen", "sent",
@@ -74,7 +74,7 @@ class WebhookDeliveryAdmin(HistoryAdmin):
     list_filter = ("status", OpenFilter)
     list_select_related = ("webhook",)
     search_fields = ("webhook__response__id__exact", "webhook__chat__id__exact")
-    search_help_text = "The id of a response or a chat."
+    search_help_text = "The id of an answer or a chat."
     fields = ("webhook", *_ATTEMPT, "created_at", "finished_at")
 
     def get_ordering(self, request: HttpRequest) -> Any:

@@ -20,7 +20,7 @@ class FollowUp(models.Model):
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     response = models.ForeignKey(
-        Response, models.CASCADE, related_name="follow_ups", db_index=False
+        Response, models.CASCADE, related_name="follow_ups", db_index=False, verbose_name="answer"
     )
     message_id = models.CharField(max_length=256)
     parts = models.JSONField(default=list)

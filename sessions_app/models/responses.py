@@ -33,9 +33,9 @@ _RESPONSE_STATUSES = [
     (ResponseState.QUEUED.value, "queued: no process runs it"),
     (ResponseState.IN_PROGRESS.value, "in progress"),
     (ResponseState.WAITING.value, "waiting for a tool, a person or a payment"),
-    (ResponseState.COMPLETED.value, "Completed"),
-    (ResponseState.CANCELLED.value, "Cancelled"),
-    (ResponseState.FAILED.value, "Failed"),
+    (ResponseState.COMPLETED.value, "completed"),
+    (ResponseState.CANCELLED.value, "cancelled"),
+    (ResponseState.FAILED.value, "failed"),
 ]
 
 
@@ -139,6 +139,7 @@ class Response(models.Model):
                 name="an_ended_response_says_when",
             )
         ]
+        verbose_name = "answer"
         permissions: ClassVar = [("cancel_response", "Can cancel responses of others")]
 
     def __str__(self) -> str:
@@ -155,12 +156,12 @@ class ToolCallKind(models.TextChoices):
 
 _TOOL_CALL_STATUSES = [
     (ToolCallState.ASKING.value, "waiting for approval"),
-    (ToolCallState.WAITING.value, "Waiting"),
-    (ToolCallState.QUEUED.value, "Queued"),
-    (ToolCallState.RUNNING.value, "Running"),
-    (ToolCallState.DONE.value, "Done"),
-    (ToolCallState.FAILED.value, "Failed"),
-    (ToolCallState.CANCELLED.value, "Cancelled"),
+    (ToolCallState.WAITING.value, "waiting"),
+    (ToolCallState.QUEUED.value, "queued"),
+    (ToolCallState.RUNNING.value, "running"),
+    (ToolCallState.DONE.value, "done"),
+    (ToolCallState.FAILED.value, "failed"),
+    (ToolCallState.CANCELLED.value, "cancelled"),
     (ToolCallState.UNKNOWN.value, "outcome unknown"),
 ]
 
@@ -173,7 +174,7 @@ class ToolCall(models.Model):
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     call_id = models.CharField(max_length=128)
     response = models.ForeignKey(
-        Response, models.CASCADE, related_name="tool_calls", db_index=False
+        Response, models.CASCADE, related_name="tool_calls", db_index=False, verbose_name="answer"
     )
     kind = models.CharField(max_length=10, choices=ToolCallKind)
     name = models.CharField(max_length=128)
@@ -247,7 +248,11 @@ class PaymentRequest(models.Model):
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     response = models.ForeignKey(
-        Response, models.CASCADE, related_name="payment_requests", db_index=False
+        Response,
+        models.CASCADE,
+        related_name="payment_requests",
+        db_index=False,
+        verbose_name="answer",
     )
     number = models.PositiveIntegerField()
     # The payer who is asked; None means the session's visitor.

@@ -39,7 +39,7 @@ class SessionTransport(models.TextChoices):
 _STATUSES = [
     (SessionState.IDLE.value, "idle: no connection holds it"),
     (SessionState.ACTIVE.value, "active: a connection holds it"),
-    (SessionState.CLOSED.value, "Closed"),
+    (SessionState.CLOSED.value, "closed"),
 ]
 
 

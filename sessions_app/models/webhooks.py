@@ -26,7 +26,13 @@ class Webhook(models.Model):
 
     id: models.BigAutoField[int, int] = models.BigAutoField(primary_key=True)
     response = models.ForeignKey(
-        Response, models.CASCADE, null=True, blank=True, related_name="webhooks", db_index=False
+        Response,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="webhooks",
+        db_index=False,
+        verbose_name="answer",
     )
     chat = models.ForeignKey(
         "chat_app.Chat",

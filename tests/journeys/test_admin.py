@@ -168,7 +168,7 @@ async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
         await desk.page.locator(".found li", has_text=WORDS).get_by_role("link").first.click()
         desk.clicks += 1
         await expect(desk.page.locator(".markdown")).to_have_text(WORDS)
-        await desk.click(f"Answer of {payer.agent}")
+        await desk.click(f"Answer by {payer.agent}")
         await desk.click("Transfer")
         # The ledger's row: the amount moved, and both accounts.
         await expect(desk.page.locator("#content")).to_contain_text("answer")
@@ -301,7 +301,7 @@ async def test_an_operator_stops_an_agent_and_sees_its_answer_end(
         await desk.open_list("agent", app="agents_app")
         await desk.click("slow", within="#result_list", exact=True)
         await desk.click("Disable", exact=True)
-        await expect(desk.page.locator("#content")).to_contain_text("1 running answer ends.")
+        await expect(desk.page.locator("#content")).to_contain_text("1 running answer will end.")
         await desk.confirm("Disable: disabled")
         assert desk.is_done_within(3)
         ended = "Response.objects.filter(agent__name='slow').latest('created_at').status"

@@ -80,7 +80,7 @@ def response_links(response_id: str) -> list[Link]:
     """Return links to a response and to its timeline."""
     line = reverse("admin:sessions_app_response_timeline", args=[quote(response_id)])
     return [
-        page_link("Response", "sessions_app.response", response_id),
+        page_link("Answer", "sessions_app.response", response_id),
         Link(label="Its timeline", url=line, needs="sessions_app.view_response"),
     ]
 

@@ -99,7 +99,7 @@ def _message(entry: DatedEntry, rows: Sources) -> dict[str, Any]:
     if message.get("deleted_at"):
         facts = ["deleted"]
     if message.get("transport"):
-        facts.append(f"by {message['transport']}")
+        facts.append(f"over {message['transport']}")
     message_id = message.get("id", "")
     links = [page_link("Message", "chat_app.message", message_id)] if message_id else []
     if entry.response_id:
@@ -107,7 +107,7 @@ def _message(entry: DatedEntry, rows: Sources) -> dict[str, Any]:
     else:
         answers = [r for r in rows.responses.values() if r.message_id == message_id]
         links += [
-            replace(link, label=f"Answer of {answer.agent.name}")
+            replace(link, label=f"Answer by {answer.agent.name}")
             for answer in answers
             for link in response_links(answer.pk)[1:]
         ]
@@ -131,13 +131,13 @@ def _response_event(entry: DatedEntry, rows: Sources) -> dict[str, Any]:
     match entry.type:
         case "response.created":
             title = f"{name} began an answer"
-            facts = f"by {payload['transport']}" if payload.get("transport") else ""
+            facts = f"over {payload['transport']}" if payload.get("transport") else ""
             tone = "running" if response and response.finished_at is None else ""
         case "response.done":
             title, facts = f"{name} finished the answer", used_text(response)
         case "response.cancelled":
             by = payload.get("username")
-            title = f"The answer of {name} was stopped" + (f" by {by}" if by else "")
+            title = f"The answer by {name} was stopped" + (f" by {by}" if by else "")
         case "response.error":
             error = payload.get("error") or {}
             title = f"{name} failed: {error.get('code', 'unknown')}"

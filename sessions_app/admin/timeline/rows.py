@@ -56,7 +56,7 @@ def items_of_call(call: ToolCall) -> list[Item]:
         page_link("Tool call", "sessions_app.toolcall", call.pk),
         *response_links(call.response_id),
     ]
-    facts = f"{call.get_kind_display()}, {call.get_status_display().lower()}"
+    facts = f"{call.get_kind_display()}, {call.get_status_display()}"
     if call.attempts > 1:
         facts += f", {call.attempts} attempts"
     begun = Item(
@@ -80,7 +80,7 @@ def items_of_call(call: ToolCall) -> list[Item]:
         key=f"call-{call.pk}-end",
         track="tools",
         at=call.finished_at,
-        title=f"{call.name} ended: {call.get_status_display().lower()}",
+        title=f"{call.name} ended: {call.get_status_display()}",
         who=who,
         facts=f"after {seconds:.1f} s",
         cause=call.cause,
@@ -102,7 +102,7 @@ def _steps_of_call(call: ToolCall, who: str) -> list[Item]:
             Item(
                 key=f"call-{call.pk}-decided",
                 at=call.decided_at,
-                title=f"{by} decided about {call.name}",
+                title=f"{by} decided on {call.name}",
                 who=f"user:{call.decided_by_id}" if call.decided_by_id else "",
                 **shared,
             )
@@ -175,7 +175,7 @@ def items_of_hold(hold: ReservedMoney) -> list[Item]:
     reserved = Item(
         key=f"hold-{hold.id}",
         at=hold.at,
-        title=f"{hold.amount} {asset} reserved from {account_name(hold.account.code)}",
+        title=f"{hold.amount} {asset} held from {account_name(hold.account.code)}",
         facts=f"{hold.state}, {hold.captured} captured",
         tone="running" if hold.state == "active" else "",
         **shared,
@@ -185,7 +185,7 @@ def items_of_hold(hold: ReservedMoney) -> list[Item]:
     ended = Item(
         key=f"hold-{hold.id}-end",
         at=hold.ended_at,
-        title=f"The reservation of {hold.amount} {asset} is {hold.state}",
+        title=f"The hold of {hold.amount} {asset} is {hold.state}",
         facts=f"{hold.captured} captured, after {(hold.ended_at - hold.at).total_seconds():.1f} s",
         **shared,
     )
@@ -198,7 +198,7 @@ def item_of_transfer(moved: MovedMoney) -> Item:
     if moved.hold_id:
         links.append(page_link("Hold", "payments_app.hold", moved.hold_id))
     if moved.reverses:
-        links.append(page_link("Gives back", "payments_app.transfer", moved.reverses))
+        links.append(page_link("Refunds", "payments_app.transfer", moved.reverses))
     sides = dict.fromkeys(account for account, _ in moved.entries)
     links += [
         page_link(account_name(account.code), "payments_app.account", account.id)

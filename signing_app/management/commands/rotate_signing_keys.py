@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 made = owner_keys.rotate(owner)
             except owner_keys.TooManyRotations:
                 raise CommandError(
-                    f"{owner} was rotated too often; wait for the oldest key."
+                    f"{owner} was rotated too often; wait until its oldest key has expired."
                 ) from None
             record(
                 None,

@@ -99,7 +99,7 @@ def test_an_operator_changes_and_finds_an_agent(admin_client: Client) -> None:
             "approvals",
             "It does not have these tools: csv_report.",
         ),
-        ({"approvals": ["absent"]}, "approvals", "Only long tools can wait for a person"),
+        ({"approvals": ["absent"]}, "approvals", "Only long-running tools can wait for approval"),
         ({"options": "[]"}, "options", "JSON object"),
         ({"options": "no json"}, "options", "valid JSON"),
         ({"options": '{"script": "echo", "api_key": "k"}'}, "options", "stored encrypted"),

@@ -129,14 +129,14 @@ def test_the_action_asks_again(admin_client: Client, journal: Path) -> None:
         ({"name": "a-b"}, "name", "Use letters"),
         ({"url": "http://10.0.0.1/mcp"}, "url", "&#x27;http&#x27; is not https"),
         ({"url": ""}, "url", "is not allowed"),
-        ({"headers": "no value"}, "headers", "Write each line as NAME: value"),
-        ({"headers": ": b"}, "headers", "Write each line as NAME: value"),
+        ({"headers": "no value"}, "headers", "Each line must be NAME: value"),
+        ({"headers": ": b"}, "headers", "Each line must be NAME: value"),
         ({"headers": "A: b\nA: c"}, "headers", "twice"),
         ({"headers": "A: \u00e9"}, "headers", "cannot be sent"),
         ({"headers": "A: ${SECRET_KEY}"}, "headers", "names begin with MCP_"),
         ({"headers": "A: ********"}, "headers", "Enter the value of"),
         ({"transport": "stdio"}, "command", "UAMP_MCP_COMMANDS does not list it"),
-        ({"transport": "stdio", "env": "TOKEN"}, "env", "Write each line as NAME=value"),
+        ({"transport": "stdio", "env": "TOKEN"}, "env", "Each line must be NAME=value"),
         ({"seconds": "0"}, "seconds", "greater than or equal to 1"),
         ({"approval": "perhaps"}, "approval", "valid choice"),
     ],
@@ -153,7 +153,7 @@ def test_what_could_not_be_used_is_refused(
 def test_names_are_the_same_in_upper_and_lower_case(admin_client: Client) -> None:
     mcp_sources.address("http://127.0.0.1:1/mcp")
     response = admin_client.post(reverse(ADD), form(name="WEB"))
-    assert "There is a source with this name already." in response.content.decode()
+    assert "There is already a source with this name." in response.content.decode()
 
 
 # --- Secrets ---

@@ -153,7 +153,7 @@ def test_only_operators_with_the_right_may_try() -> None:
     client = signed_in(without)
     for refused in (client.get(address(agent)), client.post(address(agent), {"prompt": "a"})):
         assert refused.status_code == 403
-        assert "may not open this page or do this" in refused.content.decode()
+        assert "does not have permission to do this" in refused.content.decode()
     change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     assert address(agent) not in client.get(change).content.decode()
     without.user_permissions.add(Permission.objects.get(codename="try_agent"))
@@ -206,9 +206,12 @@ def test_tool_calls_are_shown_and_long_tools_are_not_run(server: ServerAddress) 
         agent = model_agent(wire.url, "csv_report")
         page = web.post(address(agent), data={"prompt": "Report"}).text
     assert "<strong>Calls csv_report</strong>" in page
-    assert "csv_report is a long tool and is not run in a trial; ask the agent in a chat." in page
+    assert (
+        "csv_report is a long-running tool and is not run in a trial. Ask the agent in a chat."
+        in page
+    )
     assert "It could not." in page
-    assert '<th scope="row">Tokens in</th><td>17</td>' in page
+    assert '<th scope="row">Input tokens</th><td>17</td>' in page
 
 
 def test_an_operator_reads_what_the_provider_said_but_no_key(

@@ -103,7 +103,7 @@ def test_an_adjustment_may_be_withdrawn_and_is_not_made_then(account: int) -> No
     row = asked(fay, account)
     assert post(fay, "adjustmentrequest", row.pk, decision="refuse", key="w").status_code == 302
     late = post(finn, "adjustmentrequest", row.pk, decision="approve", key="late")
-    assert "already refused" in late.content.decode()
+    assert "already declined" in late.content.decode()
     assert usd(available(account)) == usd("10")
     page = finn.get(reverse("admin:payments_app_adjustmentrequest_change", args=[row.pk]))
     assert page.context["links"] == []

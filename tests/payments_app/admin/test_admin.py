@@ -266,10 +266,10 @@ def test_the_list_says_whether_the_ledger_adds_up() -> None:
     client = signed_in(factories.superuser())
     payer = funded_account("payer", "5")
 
-    assert "not been audited yet" in client.get(address("account")).content.decode()
+    assert "not been checked yet" in client.get(address("account")).content.decode()
     services.audit()
     sound = client.get(address("account")).content.decode()
-    assert 'class="success">Audit: the ledger adds up' in sound
+    assert 'class="success">Ledger check: the ledger adds up' in sound
     Account.objects.filter(pk=payer.id).update(posted=usd("6").amount)
     services.audit()
     broken = client.get(address("transfer")).content.decode()

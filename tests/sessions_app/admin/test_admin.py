@@ -260,7 +260,7 @@ def test_a_new_key_has_a_scope_a_budget_and_an_expiry() -> None:
     assert (str(state.limit.amount), state.limit.period) == ("2.5", "day")
     shown = client.get(address("sessions_app.apikey", "change", args=[key.pk])).content.decode()
     assert "chats:read" in shown
-    assert "2.5 USD per day, 0 spent or reserved" in shown
+    assert "2.5 USD per day, 0 spent or held" in shown
     assert "2999-01-01 00:00:00 UTC" in shown
 
 

@@ -147,13 +147,15 @@ def test_the_confirmation_says_what_becomes_of_answers() -> None:
         text: str = client.get(page_of(row)).context["facts"]
         return text
 
-    assert facts().startswith("Disconnects 1 daemon of helper. A socket on which no other agent")
+    assert facts().startswith(
+        "Disconnects 1 daemon of helper and closes sockets on which no other agent"
+    )
     assert "No answer is running." in facts()
     AgentConnection.objects.update(answers=2)
-    assert "2 answers are running. One that has begun ends as interrupted" in facts()
+    assert "2 answers are running. One that has begun will end as interrupted" in facts()
     assert "moves to another daemon" in facts()
     Agent.objects.update(options={"starts_over": False})
-    assert "Each ends as interrupted" in facts()
+    assert "Each will end as interrupted" in facts()
     assert "moves to another daemon" not in facts()
 
 

@@ -110,12 +110,12 @@ def test_the_home_shows_what_runs_what_failed_and_what_needs_a_hand() -> None:
     assert "paid: 1.5 USD" in page
     # Each number leads to the rows that it counts.
     stuck = f"{reverse('admin:sessions_app_toolcall_changelist')}?stuck=yes"
-    assert f'<a href="{stuck}"><strong>1</strong> Overdue tool calls' in page
+    assert f'<a href="{stuck}"><strong>1</strong> overdue tool calls' in page
     listed = root.get(stuck).content.decode()
     assert call.name in listed
     assert "overdue" in listed
     unclaimed = f"{reverse('admin:sessions_app_toolcall_changelist')}?unclaimed=yes"
-    assert f'<a href="{unclaimed}"><strong>1</strong> Tool calls that no worker takes' in page
+    assert f'<a href="{unclaimed}"><strong>1</strong> tool calls that no worker takes' in page
     rows = root.get(unclaimed).context["cl"].result_list
     assert [row.pk for row in rows] == [waiting.pk]
     assert f"<strong>3</strong> of 4 answers of {answer.agent.name} failed in 24 hours" in page
@@ -137,14 +137,14 @@ def test_an_answer_that_waits_for_a_person_needs_no_process() -> None:
     asking = factories.response(answer.agent, answer.chat, **facts)
     call = factories.tool_call(asking, status="asking", asked_in=answer.chat_id)
     root = signed_in(factories.superuser())
-    assert "Answers without a process" not in root.get("/admin/").content.decode()
+    assert "answers without a process" not in root.get("/admin/").content.decode()
     listed = reverse("admin:sessions_app_response_changelist")
     assert list(root.get(f"{listed}?stuck=yes").context["cl"].result_list) == []
     assert ">no process<" not in root.get(listed).content.decode()
     # No process has continued it since the person decided.
     ToolCall.objects.filter(pk=call.pk).update(status="done", finished_at=timezone.now())
     cache.clear()
-    assert "Answers without a process" in root.get("/admin/").content.decode()
+    assert "answers without a process" in root.get("/admin/").content.decode()
     assert root.get(f"{listed}?stuck=yes").context["cl"].result_list[0].pk == asking.pk
     assert ">no process<" in root.get(listed).content.decode()
 
@@ -188,7 +188,7 @@ def test_the_home_shows_which_processes_and_workers_are_alive() -> None:
         "tools": (1, 1), "webhooks": (0, 1), "readings": (0, None),
     }  # fmt: skip
     beats = reverse("admin:sessions_app_processbeat_changelist")
-    assert f'<a href="{beats}?lost=yes"><strong>1</strong> Processes that stopped' in page
+    assert f'<a href="{beats}?lost=yes"><strong>1</strong> processes that stopped' in page
     assert "<strong>1</strong> waiting in the queue “webhooks”, which has no worker" in page
     assert "queue “tools”, which" not in page
     listed = support.get(f"{beats}?lost=yes")

@@ -184,9 +184,11 @@ def test_revoking_and_disabling_say_how_many_answers_end() -> None:
     agent = Agent.objects.get()
     for row, name in ((key, "revoke"), (agent, "disable")):
         facts = client.get(page_of(row, name)).context["facts"]
-        assert ("1 running answer ends." if name == "disable" else "No answer is running.") in facts
+        assert (
+            "1 running answer will end." if name == "disable" else "No answer is running."
+        ) in facts
     Response.objects.update(request={"credential": key.credential})
-    assert "1 running answer ends." in client.get(page_of(key, "revoke")).context["facts"]
+    assert "1 running answer will end." in client.get(page_of(key, "revoke")).context["facts"]
 
 
 def test_a_rotated_key_has_a_new_secret_that_is_shown_once() -> None:
@@ -229,7 +231,7 @@ def test_a_call_that_waits_for_approval_is_cancelled_and_named_in_one_word() -> 
         assert "waiting for approval" in shown
         assert "asking<" not in shown
     facts = client.get(url).context["facts"]
-    assert "is waiting for approval. The question to the person is withdrawn." in facts
+    assert "is waiting for approval. The request for approval will be withdrawn." in facts
     assert sent(client, url, reason="it hung").status_code == 302
     assert ToolCall.objects.get().status == "cancelled"
     assert AuditRecord.objects.get(action="tool.cancelled").reason == "it hung"

@@ -183,10 +183,10 @@ def test_model_calls_are_shown_with_their_attempts_tokens_and_times() -> None:
             "after 1.25 s, first output after 0.40 s, 1,200 tokens in, 34 out, request req_2",
             "Attempt 1 failed: TIMEOUT (HTTP 504, request req_1): late", "Model call 2 failed",
             "Attempt 1 failed: RATE_LIMITED (HTTP 429): slow down", "its end was not recorded",
-            "The reservation of 2 USD is settled", "1 captured, after",
+            "The hold of 2 USD is settled", "1 captured, after",
         ):  # fmt: skip
             assert (text in page) == ("USD" not in text and "captured" not in text), text
-    assert "The reservation of 2 USD is settled" in shown(staff(), of_response(response))
+    assert "The hold of 2 USD is settled" in shown(staff(), of_response(response))
 
 
 def test_a_tool_call_says_when_a_person_and_a_worker_took_it() -> None:
@@ -194,7 +194,7 @@ def test_a_tool_call_says_when_a_person_and_a_worker_took_it() -> None:
     now = timezone.now()
     ToolCall.objects.update(started_at=now, decided_at=now, decided_by=factories.user("eve"))
     page = shown(staff("Support"), of_response(response))
-    assert "eve decided about csv_report" in page
+    assert "eve decided on csv_report" in page
     assert "after 0.0 s in the queue" in page
 
 
