@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             name="history_messages",
             field=models.PositiveIntegerField(
                 blank=True,
-                help_text="Number of the chat's messages that it is shown. If empty or higher, UAMP_HISTORY_MESSAGES applies.",
+                help_text="Messages of the chat that it reads. If empty or higher: UAMP_HISTORY_MESSAGES.",
                 null=True,
                 validators=[django.core.validators.MinValueValidator(1)],
             ),
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             name="max_seconds",
             field=models.PositiveIntegerField(
                 blank=True,
-                help_text="Time limit of one answer, in seconds. If empty or higher, UAMP_RESPONSE_SECONDS applies.",
+                help_text="Time limit of an answer, in seconds. If empty or higher: UAMP_RESPONSE_SECONDS.",
                 null=True,
                 validators=[django.core.validators.MinValueValidator(1)],
             ),
@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
             name="max_steps",
             field=models.PositiveIntegerField(
                 default=10,
-                help_text="Rounds of tool calls in one answer, at most 32. A plan cannot have more steps than this.",
+                help_text="Rounds of tool calls in one answer, at most 32. A plan has no more steps.",
                 validators=[
                     django.core.validators.MinValueValidator(1),
                     django.core.validators.MaxValueValidator(32),
@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
             name="model",
             field=models.CharField(
                 blank=True,
-                help_text="The model's name at the provider; for a remote agent, the agent's name on its server.",
+                help_text="The model's name at the provider; for a remote agent, its name on its server.",
                 max_length=200,
             ),
         ),

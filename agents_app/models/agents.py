@@ -120,8 +120,7 @@ class Agent(models.Model):
     model = models.CharField(
         max_length=200,
         blank=True,
-        help_text="The model's name at the provider; for a remote agent, the agent's name on its"
-        " server.",
+        help_text="The model's name at the provider; for a remote agent, its name on its server.",
     )
     url = models.CharField(
         "address",
@@ -197,8 +196,7 @@ class Agent(models.Model):
     max_steps = models.PositiveIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_STEPS)],
-        help_text="Rounds of tool calls in one answer, at most 32. A plan cannot have more steps"
-        " than this.",
+        help_text="Rounds of tool calls in one answer, at most 32. A plan has no more steps.",
     )
     max_output_tokens = models.PositiveIntegerField(
         null=True,
@@ -211,15 +209,13 @@ class Agent(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Time limit of one answer, in seconds. If empty or higher, UAMP_RESPONSE_SECONDS"
-        " applies.",
+        help_text="Time limit of an answer, in seconds. If empty or higher: UAMP_RESPONSE_SECONDS.",
     )
     history_messages = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Number of the chat's messages that it is shown. If empty or higher,"
-        " UAMP_HISTORY_MESSAGES applies.",
+        help_text="Messages of the chat that it reads. If empty or higher: UAMP_HISTORY_MESSAGES.",
     )
     # What the address of a remote agent says about it (agents_app.remote.discovery).
     found = models.JSONField(default=dict, blank=True, editable=False)

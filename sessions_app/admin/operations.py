@@ -41,7 +41,7 @@ def _session_facts(session: Session) -> str:
     who = session.user or "a visitor"
     return (
         f"The session {session.pk} of {who} over {session.get_transport_display()} is"
-        f" {session.status}. The client will be told that it ended. Running answers will continue."
+        f" {session.status}. The client will be notified of its end. Running answers will continue."
     )
 
 
