@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents_app", "0004_disconnected_daemons"),
+        ("agents_app", "0005_checkpoint_usage"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
