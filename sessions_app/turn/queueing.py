@@ -93,6 +93,12 @@ async def queued(request: TurnRequest, known: QueueFacts) -> bool:
 
 def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> None:
     """Raise RemoteProtocolError unless a message can be sent to the home of its chat."""
+    if limited_to(request.session.principal.rights) is not None:
+        raise RemoteProtocolError(
+            ErrorCode.FORBIDDEN,
+            "The chat belongs to another server, which decides which agents answer. This credential"
+            " is limited to certain agents.",
+        )
     in_thread = any(given.thread is not None for given in request.inputs)
     if request.attachments or in_thread or request.create.replaces is not None:
         raise RemoteProtocolError(
