@@ -97,10 +97,7 @@ class RelayedRecords:
         key = admitted.peer.pk, admitted.envelope.id
         if key in _open:
             raise EnvelopeError(
-                EnvelopeCode.BUSY,
-                "The envelope is still being delivered.",
-                detail="relay",
-                retry_after=1,
+                EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay", retry_after=1
             )
         if sum(len(line.streams) for line in self._lines.values()) >= quotas.streams_of(
             admitted.peer

@@ -290,10 +290,7 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
     )
     if known is None or not abandoned.update(created_at=now):
         raise EnvelopeError(
-            EnvelopeCode.BUSY,
-            "The envelope is still being delivered.",
-            detail="relay",
-            retry_after=1,
+            EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay", retry_after=1
         )
     return known, True
 

@@ -122,10 +122,7 @@ def adjust(
         accounts, _ = balances.lock_accounts({account, suspense.id})
         # All adjustments lock the suspense account, so none of the sum is missing.
         if solo_limit is not None and by is not None and exceeds_solo_limit(amount, by, solo_limit):
-            raise NeedsSecond(
-                f"You may adjust at most {solo_limit} {solo_limit.asset} in 24 hours"
-                " without a second operator."
-            )
+            raise NeedsSecond(f"Your own limit is {solo_limit} {solo_limit.asset} in 24 hours.")
         new = NewTransfer(
             kind="adjust",
             asset=amount.asset,

@@ -36,7 +36,7 @@ def daemon(agent_id: str) -> Any:
 
 
 async def write_without_answer(directory: ConnectedAgents, written: Any) -> None:
-    """Have a connection committed, and the caller told that the write failed."""
+    """Have a connection committed and the write fail for its caller."""
     write = connections.open_connections
 
     def lost(*values: Any) -> None:
