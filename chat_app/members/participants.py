@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from agents_app.rest.rights import Rights
 
+GUESTS_ARE_INVITED: Final = "People of other servers join by invitation."
 GUESTS_ARE_MEMBERS: Final = "People of other servers are plain members."
 
 Change = TypeVar("Change", ev.ParticipantJoined, ev.ParticipantLeft, ev.ParticipantUpdated)
@@ -80,8 +81,11 @@ def add_participant(
     agent_id: str | None = None,
     trigger: str = ParticipantReplyTrigger.MENTION,
     rights: Rights = ALL,
+    has_accepted: bool = False,
 ) -> Participant:
     """Add a person or an agent to a chat, or readmit one, and notify the members.
+
+    A person of another server is added only if they have accepted an invitation.
 
     A readmitted person is a plain member, whatever their earlier role. If the owner or the pool
     pays, only an owner may add an agent, because they pay for its answers from then on.
@@ -96,6 +100,8 @@ def add_participant(
         if agent_id is None:
             check_right(member, Right.ADD_MEMBERS)
             check_right_in_sources(chat_id, added_by.pk, Right.ADD_MEMBERS)
+            if user is not None and not has_accepted and guests().filter(pk=user.pk).exists():
+                raise NotAllowed(Right.ADD_MEMBERS, GUESTS_ARE_INVITED)
         else:
             check_may_set_agents(chat, member, Right.ADD_MEMBERS, rights)
             pays = chat.payer == PayerRule.OWNER and chat.payer_user_id == added_by.pk

@@ -194,9 +194,10 @@ def receive_acceptance(peer: Peer, accepted: Acceptance) -> None:
         if not user.is_active or not row.user.is_active:
             raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "The person is blocked.", detail="by")
         head = chat_heads([row.chat_id]).get(row.chat_id, 0)
-        follows = accounts.has_guests(peer, row.chat_id)
+        follower = ChatFollower.objects.filter(peer=peer, chat_id=row.chat_id)
+        follows = follower.exists() and accounts.has_guests(peer, row.chat_id)
         try:
-            add_participant(chat_id=row.chat_id, added_by=row.user, user=user)
+            add_participant(chat_id=row.chat_id, added_by=row.user, user=user, has_accepted=True)
         except (NotAMember, NotAllowed):
             raise EnvelopeError(
                 EnvelopeCode.UNAUTHORIZED,

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_app.log.history import events_after
+from chat_app.members.participants import add_participant
+from chat_app.members.rights import NotAllowed
 from chat_app.models import Chat, ChatEvent, Message, Participant, Pin, Reaction
 from federation_app.guests import entries, invitations
-from federation_app.models import ChatMirror, Guest, GuestInvitation
+from federation_app.models import ChatFollower, ChatMirror, Guest, GuestInvitation
 from tests.federation_app.foreign_guests import GUEST, accept, invited
 from tests.federation_app.peer import ForeignPeer, add_peer
 from tests.federation_app.shared_chats import counts
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from tests.live_server import Person
+    from tests.live_server import Dial, Person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORDS: dict[str, Any] = {"content": "words", "name": "gwen", "created_at": 1}
@@ -205,3 +207,54 @@ def test_a_person_has_at_most_so_many_open_invitations(
         codes.append(tell(peer, "propose", content)[1])
     assert codes == ["", "", "4.29"]
     assert GuestInvitation.objects.count() == 2
+
+
+def test_a_guest_is_invited_over_uamp_as_over_rest(
+    peer: ForeignPeer, tell: Callable[..., tuple[int, str]], dial: Dial, alice: Person
+) -> None:
+    accept(peer, tell, invited(shared_chat(alice, agents=()), alice))
+    chat = shared_chat(alice, agents=())
+    guests = Participant.objects.filter(chat=chat, user__username=GUEST["name"])
+    client = dial(alice)
+    client.create_session(chat=chat.pk)
+    client.send("participant.add", user="gwen@nowhere.example")
+    assert client.expect("session.error")["error"]["code"] == "invalid_event"
+
+    client.send("participant.add", user=GUEST["name"])
+    client.settle()
+
+    row = GuestInvitation.objects.get(chat_id=chat.pk)
+    assert (row.name, row.state) == (GUEST["name"], "open")
+    assert not guests.exists()
+    assert not ChatFollower.objects.filter(chat_id=chat.pk).exists()
+    accept(peer, tell, row.invitation_id)
+    assert guests.exists()
+    assert ChatFollower.objects.filter(chat_id=chat.pk).exists()
+
+
+def test_a_guest_who_has_not_accepted_is_not_added(
+    peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person
+) -> None:
+    accept(peer, tell, invited(shared_chat(alice, agents=()), alice))
+    chat, guest = shared_chat(alice, agents=()), Guest.objects.get().user
+    before = counts()
+    with pytest.raises(NotAllowed, match="by invitation"):
+        add_participant(chat_id=chat.pk, added_by=alice.user, user=guest)
+    assert counts() == before
+
+
+def test_a_server_that_does_not_follow_a_chat_follows_it_with_its_next_guest(
+    peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person
+) -> None:
+    chat = shared_chat(alice, agents=())
+    accept(peer, tell, invited(chat, alice))
+    # It refused an entry.
+    ChatFollower.objects.all().delete()
+    other = {"id": "8", "name": "greg@client.example"}
+    one = invited(chat, alice, other["name"])
+    chat.refresh_from_db()
+
+    assert tell(peer, "confirm", {"invitation": one, "by": other}) == (202, "")
+
+    assert ChatFollower.objects.get().first_seq == chat.last_seq
+    assert Participant.objects.filter(chat=chat, user__username=other["name"]).exists()

@@ -17,6 +17,12 @@ from chat_app.members.agents import agent_settings
 from chat_app.members.agents.agent_settings import AgentSettings, NoKeywords
 from chat_app.members.avatars import InvalidAvatar
 from chat_app.members.chats import ChatChange, NoSponsor
+from chat_app.members.inviting import (
+    CannotInvite,
+    invite_from_elsewhere,
+    is_elsewhere,
+    people_here,
+)
 from chat_app.members.membership import NotAMember
 from chat_app.members.participants import LastOwner
 from chat_app.members.rights import NotAllowed
@@ -46,7 +52,7 @@ async def take_chat_update(connection: ClientConnection, event: ev.ChatUpdate) -
 
 
 async def take_addition(connection: ClientConnection, event: ev.ParticipantAdd) -> None:
-    """Add a person or an agent to the session's chat."""
+    """Add a person or an agent to the session's chat; a person of another server is invited."""
     if (event.user is None) == (event.agent is None):
         raise RemoteProtocolError(ErrorCode.INVALID_EVENT, "Name one user or one agent.")
     if event.user is not None and event.trigger is not None:
@@ -112,7 +118,10 @@ def _update_chat(session: OpenSession, event: ev.ChatUpdate, person: User) -> ua
 
 def _add(session: OpenSession, event: ev.ParticipantAdd, person: User) -> uamp.Event | None:
     if event.user is not None:
-        user = User.objects.filter(username=event.user, is_active=True).first()
+        if is_elsewhere(event.user):
+            invite_from_elsewhere(session.chat_id, person, event.user)
+            return None
+        user = people_here().filter(username=event.user).first()
         if user is None:
             raise RemoteProtocolError(
                 ErrorCode.INVALID_EVENT, f"There is no person named {event.user!r}."
@@ -174,7 +183,7 @@ def _refusal(error: Exception) -> RemoteProtocolError | None:
         case NoSponsor():
             code = ErrorCode.INVALID_EVENT
             words = "No agent of this chat has an owner who pays for its answers."
-        case InvalidAvatar() | NoKeywords():
+        case InvalidAvatar() | NoKeywords() | CannotInvite():
             code, words = ErrorCode.INVALID_EVENT, str(error)
         case _:
             return None
