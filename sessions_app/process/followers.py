@@ -39,6 +39,12 @@ def counted_as(connection: ClientConnection) -> str:
     return min(owners, default=connection.principal.counted_as)
 
 
+def _limit_of(principal: Principal) -> int:
+    if principal.is_visitor:
+        return int(settings.UAMP_CONNECTIONS_PER_ADDRESS)
+    return int(settings.UAMP_CONNECTIONS_PER_USER)
+
+
 class Followers:
     """The sockets and streams that follow chats, and the sessions that they hold.
 
@@ -65,18 +71,23 @@ class Followers:
 
     def has_room_for(self, principal: Principal) -> bool:
         """Return whether a principal may open another connection in this process."""
-        most = settings.UAMP_CONNECTIONS_PER_USER
-        if principal.is_visitor:
-            most = settings.UAMP_CONNECTIONS_PER_ADDRESS
-        return sum(counted_as(other) == principal.counted_as for other in self) < most
+        return self._count(principal) < _limit_of(principal)
 
     def admit(self, connection: ClientConnection) -> None:
-        """Start checking a connection; raises RemoteProtocolError rate_limited without room."""
-        if not self.has_room_for(connection.principal):
+        """Start checking a connection; raises RemoteProtocolError rate_limited without room.
+
+        It may be checked already, since it has attached a session.
+        """
+        others = self._count(connection.principal, but=connection)
+        if others >= _limit_of(connection.principal):
             raise RemoteProtocolError(
                 ErrorCode.RATE_LIMITED, "You have too many open connections. Close one first."
             )
         self.add(connection)
+
+    def _count(self, principal: Principal, *, but: ClientConnection | None = None) -> int:
+        name = principal.counted_as
+        return sum(counted_as(other) == name for other in self if other is not but)
 
     def disconnect(self, daemons: Collection[RegisteredAgent]) -> None:
         """End daemons that operators disconnected, all of them before any answer continues."""

@@ -225,7 +225,7 @@ async def begun(
                 named["event_id"] = key.event_id
             await exchange.take(msgspec.json.encode(named))
             _check(refused)
-        if exchange.connection.has_repeated:
+        if receives and exchange.connection.has_repeated:
             await exchange.follow_running(session_id)
         return exchange, attached_session(exchange.connection, session_id).session.id
     except RemoteProtocolError as error:

@@ -272,8 +272,7 @@ class HttpExchange:
     async def join_known(self, session_id: str) -> None:
         """Attach an existing session, counting as one of the caller's open connections.
 
-        Raises RemoteProtocolError: unknown_session, or rate_limited if there are too many
-        connections.
+        Raises RemoteProtocolError unknown_session, or rate_limited for too many connections.
         """
         # Counted before waiting, since others may arrive in the meantime.
         self._process.followers.admit(self.connection)
@@ -288,10 +287,12 @@ class HttpExchange:
         """Follow a session's running responses, one of which a tool.result may continue.
 
         Responses in other processes arrive through the chat's group, and through the rows if the
-        layer loses messages.
+        layer loses messages. Raises RemoteProtocolError rate_limited for too many connections.
         """
         connection, attached = self.connection, attached_session(self.connection, session_id)
         live = await database.run(selectors.response_ids_of, attached.session.id, live_only=True)
+        if live:  # The exchange waits for what it has not started.
+            self._process.followers.admit(connection)
         elsewhere = set(live).difference(self._process.runs)
         if elsewhere:
             await connection.join_chat(attached.session.chat_id)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import httpx
 from django.utils import timezone
 
 from chat_app.models import Chat, Message, Participant
-from sessions_app.models import InboundEvent, ToolCall
+from sessions_app.models import InboundEvent, Session, ToolCall
 from tests.client import wait_until
-from tests.live_server import shared_chat
-from tests.sessions_app.rest_turns.programs import SEARCH, Program
+from tests.live_server import quick_agent, shared_chat
+from tests.sessions_app.rest_turns.programs import SEARCH, SSE, Program
 from tests.threads import join_threads
 
 if TYPE_CHECKING:
-    import httpx
+    from pytest_django import Settings
 
     from tests.live_server import Person
 
@@ -90,3 +92,35 @@ def test_a_repeated_write_shows_what_may_still_be_read(
     Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
     program.call("POST", cancel, status=404, Idempotency_Key="a")
     program.call("POST", result, found, status=404, Idempotency_Key="b")
+
+
+def test_repeats_that_wait_are_open_connections(
+    web: httpx.Client, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_CONNECTIONS_PER_USER = 2
+    quick_agent("endless", "slow", words=2000)
+    chat = shared_chat(alice, agents=("endless",), trigger="always")
+    program, path = Program(web, alice), f"chats/{chat.pk}/messages"
+    body, key = {"content": "talk"}, {"Idempotency_Key": "once"}
+    sent = program.call("POST", path, body, status=201, **key)
+    headers = {**alice.headers, **SSE, "Idempotency-Key": "once"}
+
+    def wait(opened: ExitStack) -> int:
+        client = opened.enter_context(httpx.Client(timeout=60, trust_env=False))
+        address = f"{web.base_url}/api/v1/{path}"
+        request = client.build_request("POST", address, json={**body, "wait": 300}, headers=headers)
+        return client.send(request, stream=True).status_code
+
+    with ExitStack() as opened:
+        assert [wait(opened) for _ in range(3)] == [201, 201, 429]
+        refused = program.call("POST", path, {**body, "wait": 300}, status=429, **key)
+        assert refused["code"] == "rate_limit_exceeded"
+        batch = [{"type": "ping", "session_id": Session.objects.get().wire_id}]
+        assert web.post("/uamp", json=batch, headers=alice.headers).status_code == 429
+        # A repeat that does not wait holds nothing.
+        again = program.call("POST", path, body, status=201, **key)
+        assert again["message"]["id"] == sent["message"]["id"]
+    with ExitStack() as opened:
+        # Those were closed, and have left room.
+        wait_until(lambda: wait(opened) == httpx.codes.CREATED)
+    program.call("POST", f"responses/{sent['responses'][0]['id']}/cancel", status=202)
