@@ -7,13 +7,12 @@ made only to addresses that the rules allow. Redirects do not lead elsewhere.
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from dataclasses import dataclass
 
-import anyio.to_thread
 import httpcore2
 import httpx2
 
 from agents_app.mcp.places import Address
-from agents_app.outbound.guard import Unreachable, look_up
-from agents_app.outbound.rules import Target, check_addresses
+from agents_app.outbound.look_ups import look_up_async
+from agents_app.outbound.rules import Target, Unreachable, check_addresses
 
 _CONNECT_SECONDS = 10.0
 _ERROR_STATUS = 400
@@ -161,5 +160,5 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def _addresses(self, host: str, port: int, seconds: float) -> Sequence[str]:
         if (host.rstrip("."), port) != (self._target.host, self._target.port):
             raise Unreachable(f"{host}:{port} is not {self._target.place}")
-        found = await anyio.to_thread.run_sync(look_up, host, port, seconds, abandon_on_cancel=True)
+        found = await look_up_async(host, port, seconds)
         return check_addresses(self._target, found)

@@ -7,11 +7,8 @@ address cannot be reached; the reason goes to the log.
 """
 
 import logging
-import queue
 import re
-import socket
 import ssl
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,9 +19,10 @@ from typing import NamedTuple
 import httpcore
 import httpx
 
+from agents_app.outbound.look_ups import look_up
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
 
-__all__ = ["REDIRECTS", "Fetched", "Posted", "TooLarge", "Unreachable", "fetch", "look_up", "post"]
+__all__ = ["REDIRECTS", "Fetched", "Posted", "TooLarge", "Unreachable", "fetch", "post"]
 
 logger = logging.getLogger(__name__)
 
@@ -243,30 +241,6 @@ class _Fetch:
                 raise TooLarge(limit)
             self.on_bytes(received, total)
         return bytes(data)
-
-
-def look_up(host: str, port: int, seconds: float) -> Sequence[str]:
-    """Return a name's addresses from the system's resolver; raises Unreachable.
-
-    The resolver has no time limit, so it is called in a thread that is abandoned after `seconds`.
-    """
-    answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
-
-    def ask() -> None:
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answers.put(list(dict.fromkeys(str(address[0]) for *_, address in found)))
-        except (OSError, UnicodeError) as error:
-            answers.put(error)
-
-    threading.Thread(target=ask, name="look-up", daemon=True).start()
-    try:
-        answer = answers.get(timeout=seconds)
-    except queue.Empty:
-        raise Unreachable(f"{host} was not looked up in time") from None
-    if isinstance(answer, Exception):
-        raise Unreachable(f"{host} was not found: {answer}") from answer
-    return answer
 
 
 def _left(deadline: float) -> float:

@@ -18,12 +18,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 import aiohttp
-import anyio.to_thread
 import httpx
 from aiohttp.abc import AbstractResolver, ResolveResult
 from django.conf import settings
 
-from agents_app.outbound.guard import look_up
+from agents_app.outbound.look_ups import look_up_async
 from agents_app.outbound.rules import Policy, Target, Unreachable, check_addresses, check_url
 from upp.providers.http.connections import certified, connector_with
 
@@ -155,9 +154,7 @@ class _Guard(AbstractResolver):
         try:
             if (host.rstrip("."), port) != (self._target.host, self._target.port):
                 raise Unreachable(f"{host}:{port} is not {self._target.place}")  # noqa: TRY301 logged in one place
-            found = await anyio.to_thread.run_sync(
-                look_up, host, port, _LOOK_UP_SECONDS, abandon_on_cancel=True
-            )
+            found = await look_up_async(host, port, _LOOK_UP_SECONDS)
             addresses = check_addresses(self._target, found)
         except Unreachable as error:
             raise _refused(error) from error

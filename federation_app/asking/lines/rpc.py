@@ -6,11 +6,10 @@ import asyncio
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import anyio.to_thread
 import certifi
 import grpc
 
-from agents_app.outbound.guard import look_up
+from agents_app.outbound.look_ups import look_up_async
 from agents_app.outbound.rules import Unreachable, check_addresses
 from federation_app.asking.answers import PeerRefusal, refusal_of
 from federation_app.asking.lines.line import RECORD_BYTES, LineLost, RecordLine
@@ -96,9 +95,7 @@ async def _result(call: Awaitable[Any], seconds: float) -> Any:
 async def _channel(target: Target) -> Any:
     """Return a channel to a permitted address; raises LineLost."""
     try:
-        found = await anyio.to_thread.run_sync(
-            look_up, target.host, target.port, CONNECT_SECONDS, abandon_on_cancel=True
-        )
+        found = await look_up_async(target.host, target.port, CONNECT_SECONDS)
         address = ipaddress.ip_address(check_addresses(target, found)[0])
     except Unreachable as error:
         raise LineLost from error

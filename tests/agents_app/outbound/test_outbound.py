@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.outbound.guard import Fetched, TooLarge, Unreachable, fetch, look_up
+from agents_app.outbound.guard import Fetched, TooLarge, Unreachable, fetch
+from agents_app.outbound.look_ups import look_up
 from agents_app.outbound.rules import Policy
 from agents_app.tools.registry import ToolCancelled
 from tests.agents_app.web_server import WebServer, web_server, write_certificate

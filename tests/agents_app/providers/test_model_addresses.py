@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,11 +101,11 @@ async def test_a_connection_goes_to_the_address_that_was_looked_up_for_it(
 ) -> None:
     looked_up: list[tuple[str, int]] = []
 
-    def look_up(host: str, port: int, _seconds: float) -> list[str]:
+    async def look_up(host: str, port: int, _seconds: float) -> list[str]:
         looked_up.append((host, port))
         return ["127.0.0.1"]
 
-    monkeypatch.setattr(addresses, "look_up", look_up)
+    monkeypatch.setattr(addresses, "look_up_async", look_up)
     # A proxy of the environment would look the name up itself.
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "")
@@ -121,13 +123,44 @@ async def test_a_connection_goes_to_the_address_that_was_looked_up_for_it(
 async def test_a_name_one_of_whose_addresses_is_inside_is_not_connected_to(
     found: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(addresses, "look_up", lambda *_: found)
+    async def look_up(*_: object) -> list[str]:
+        return found
+
+    monkeypatch.setattr(addresses, "look_up_async", look_up)
     model = build_model(agent(base_url="https://model.example/v1"))
     with caplog.at_level(logging.WARNING), pytest.raises(UPPError) as caught:
         await llm(model=model).stream("hello").turn()
     await close_providers()
     assert "leads to 10.0.0.1" in caplog.text or not found
     assert "10.0.0.1" not in str(caught.value)
+
+
+async def test_a_name_server_that_does_not_answer_holds_up_no_other_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_over = threading.Event()
+
+    def getaddrinfo(host: str, *_args: object, **_named: object) -> list[Any]:
+        if host == "silent.example":
+            is_over.wait(120)
+            raise OSError("no answer")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 443))]
+
+    async def resolve(host: str) -> list[str]:
+        guard = addresses._Guard(target_of(f"https://{host}/v1"))
+        return [result["host"] for result in await guard.resolve(host, 443)]
+
+    monkeypatch.setattr(addresses, "_LOOK_UP_SECONDS", 120)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    silent = [asyncio.create_task(resolve("silent.example")) for _ in range(60)]
+    try:
+        await asyncio.sleep(0)
+        assert await asyncio.wait_for(resolve("model.example"), 30) == ["93.184.215.14"]
+        assert not any(task.done() for task in silent)
+    finally:
+        is_over.set()
+        ended = await asyncio.gather(*silent, return_exceptions=True)
+    assert all(isinstance(error, OSError) for error in ended)
 
 
 async def test_a_request_for_another_host_is_not_sent(
