@@ -118,7 +118,7 @@ def test_the_home_shows_what_runs_what_failed_and_what_needs_a_hand() -> None:
     assert f'<a href="{unclaimed}"><strong>1</strong> tool calls that no worker takes' in page
     rows = root.get(unclaimed).context["cl"].result_list
     assert [row.pk for row in rows] == [waiting.pk]
-    assert f"<strong>3</strong> of 4 answers of {answer.agent.name} failed in 24 hours" in page
+    assert f"<strong>3</strong> of 4 answers by {answer.agent.name} failed in 24 hours" in page
     stuck = f"{reverse('admin:sessions_app_response_changelist')}?stuck=yes"
     assert stuck in page
     listed = root.get(stuck).content.decode()

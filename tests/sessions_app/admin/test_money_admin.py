@@ -293,7 +293,9 @@ def test_finance_refunds_a_whole_answer_once_and_nothing_is_offered_after(
     # Filtered by refunds of transfers, the audit has one row for each movement.
     (movement,) = AuditRecord.objects.filter(action="transfer.refunded")
     assert (movement.object_id, movement.reason) == (refunded.reverses_id, "it was wrong")
-    assert f"Refund: 1 USD by {refunded.pk}, with the answer {response.pk}" in movement.detail
+    assert (
+        f"Refund: 1 USD in transfer {refunded.pk}, with the answer {response.pk}" in movement.detail
+    )
     after = client.get(page).content.decode()
     assert refund not in after
     assert "1 USD refunded" in after
