@@ -384,7 +384,7 @@ export class ChatStore extends EventTarget {
     this._changed();
   }
 
-  /** @param {import("../uamp/types.js").Frame} event */
+  /** @param {import("./person/looks.js").Profile & {username: string}} event */
   _profile({ username, ...profile }) {
     this._profiles.take(this._chats.values(), { username, profile, at: ++this._clock });
     this._changed();
