@@ -169,7 +169,7 @@ def test_the_confirmation_leads_to_what_keeps_a_daemon_away() -> None:
         return client.get(page_of(agent)).content.decode()
 
     revoke = reverse("admin:sessions_app_apikey_operate", args=[key.pk, "revoke"])
-    assert "connects again within seconds" in facts()
+    assert "will connect again within seconds" in facts()
     assert facts().count('/revoke/"') == 1
     for url in (revoke, page_of(agent, "disable")):
         assert f'<a href="{url}">' in facts()
