@@ -83,7 +83,7 @@ def test_no_agent_takes_the_name_of_another_person_or_of_everyone() -> None:
 
 def test_a_name_is_taken_whatever_its_case() -> None:
     agent("Helper")
-    with pytest.raises(ValidationError, match="name already"):
+    with pytest.raises(ValidationError, match="already an agent with this name"):
         Agent(name="helper").full_clean()
     with pytest.raises(IntegrityError), transaction.atomic():
         agent("HELPER")
