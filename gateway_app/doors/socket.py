@@ -27,6 +27,7 @@ from sessions_app.connection.outgoing_queue import DialectFrame
 from sessions_app.handlers import table
 from sessions_app.handlers.turns.input import cancel_response
 from sessions_app.inputs.media import store_media
+from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.socket import (
     CLOSE_FORBIDDEN,
@@ -39,7 +40,7 @@ from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 
     from gateway_app.doors.agents.agent_speech import AgentSpeech
     from gateway_app.doors.agents.agent_tools import AgentTool
@@ -127,6 +128,10 @@ class ForeignDialect(SocketDialect, ABC):
     def leave_session(self, session_id: str) -> None:
         """Detach a session, whose responses continue without this client."""
         self.connection.detach(session_id)
+
+    def spawn(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        """Run work in the background; it is cancelled when the process stops."""
+        registry.current().spawn(work, name=name)
 
     async def give_up(
         self, session_id: str, response_id: str, error: RemoteProtocolError, *, cancels: bool

@@ -25,7 +25,6 @@ from gateway_app.openai_responses.tools import ClientTools
 from gateway_app.openai_responses.write import ResponseWriter
 from gateway_app.shapes.appended_text import TextReplacedError
 from gateway_app.shapes.lost_sessions import lost_session
-from sessions_app.process import registry
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.errors.http_status import http_status
@@ -164,7 +163,7 @@ class ResponsesDialect(ForeignDialect):
         if error is not None or is_failure:
             running.has_failed = True
             ending = self._end(running, running.writer, event if error is None else error)
-            registry.current().spawn(ending, name="end a failed response")
+            self.spawn(ending, name="end a failed response")
         elif running.writer.has_ended:
             self._leave(running)
 
