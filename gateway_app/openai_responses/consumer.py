@@ -180,10 +180,10 @@ class ResponsesDialect(ForeignDialect):
             else:
                 end = await charged_failure(end, writer.response_id)
         except Exception:
-            # Without a database, the client is still told that its response has ended.
+            # Without a database, the client still receives the end of its response.
             logger.exception("the charges of %s could not be read", writer.response_id)
         if self._running is not running:
-            # Its session was lost, and its client told so.
+            # Its session was lost, and its client has an error for that.
             return
         self._leave(running)
         shown = writer.fail(end) if isinstance(end, RemoteProtocolError) else writer.feed(end)
