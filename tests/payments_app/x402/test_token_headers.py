@@ -124,7 +124,7 @@ def test_a_token_for_another_agent_or_with_too_little_is_refused() -> None:
     poor = issue(ada, "0.005")
     error = refusal({"X-PAYMENT": poor.token})
     assert error.code == "insufficient_balance"
-    assert "available: $0.005" in str(error)
+    assert "the balance is $0.005" in str(error)
 
 
 def test_no_more_than_a_token_allows_for_one_use_is_taken() -> None:
