@@ -116,7 +116,9 @@ async def test_the_command_that_the_page_prints_puts_an_agent_into_the_chat(
             await expect(page.locator("#secret")).to_have_count(0)
             await page.locator("summary", has_text="Revoke").press("Enter")
             await page.get_by_role("button", name="Revoke counter now").press("Enter")
-            await expect(page.get_by_text("The program that used it is disconnected.")).to_be_visible()
+            await expect(
+                page.get_by_text("The program that used it is disconnected.")
+            ).to_be_visible()
             assert daemon.process.wait(timeout=60) == 3
         no_complaints(chat)
 
