@@ -122,7 +122,7 @@ async def test_a_person_of_another_server_is_invited_accepts_and_writes(
         await expect(bob.get_by_test_id("no-call")).to_have_attribute("title", reason)
         await alice.get_by_test_id("call").click()
         not_called = alice.get_by_test_id("not-called")
-        await expect(not_called).to_contain_text(f"does not ring for bob@{OTHER}")
+        await expect(not_called).to_contain_text(f"won't ring for bob@{OTHER}")
         await alice.keyboard.press("Escape")
         await opened_members(bob)
         await expect(bob.get_by_test_id("chat-home")).to_contain_text(HOME)

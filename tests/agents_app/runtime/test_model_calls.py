@@ -188,7 +188,7 @@ def test_the_first_of_too_many_calls_are_run(dial: Dial) -> None:
         model_agent(wire.url, "count")
         results = output_text(done(asking(dial))).split(" | ")
     assert results[:32] == ["4"] * 32
-    assert [result[:21] for result in results[32:]] == ["Only 32 calls are run"] * 8
+    assert [result[:21] for result in results[32:]] == ["Only 32 calls can run"] * 8
 
 
 @pytest.mark.parametrize("kind", ["content", "reasoning_content"])

@@ -114,4 +114,4 @@ def test_the_official_client_pays_with_a_token(route: str) -> None:
     with x402_requests(client) as session:
         answers = [session.get(route, timeout=10) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 402]
-    assert "available: $0.006" in answers[-1].json()["error"]
+    assert "the balance is $0.006" in answers[-1].json()["error"]
