@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[3]
 _POOL: Final = "sessions_app/database.py"
-# These follow the clock and not a turn.
-_ROUNDS: Final = {"sessions_app/process/periodic.py", "sessions_app/process/heartbeat.py"}
+# These follow the clock and not a turn; the polls of logs share their reads in tasks of their own.
+_ROUNDS: Final = {
+    "sessions_app/process/periodic.py",
+    "sessions_app/process/heartbeat.py",
+    "sessions_app/process/shared_reads.py",
+}
 
 
 @contextmanager
