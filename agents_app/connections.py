@@ -358,10 +358,10 @@ def connections_of(agent_id: str) -> list[OpenConnection]:
     return [OpenConnection(*row) for row in listed]
 
 
-def open_daemons(most: int) -> int:
-    """Return the number of sockets on which daemons registered agents, counted up to `most`."""
+def open_daemons(limit: int) -> int:
+    """Return the number of sockets on which daemons registered agents, counted up to `limit`."""
     rows = AgentConnection.objects.filter(process__lease_until__gt=Now()).order_by()
-    return rows.values("process_id", "connection").distinct()[:most].count()
+    return rows.values("process_id", "connection").distinct()[:limit].count()
 
 
 def capabilities_of(agent_id: str) -> Any:

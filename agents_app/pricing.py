@@ -44,7 +44,7 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return whether no answer at these prices costs more than at the agreed ones."""
         names = {*self.tools, *agreed.tools}
         mine = [*self.by_kind, *(self.tools.get(name, "0") for name in names)]
-        most = [*agreed.by_kind, *(agreed.tools.get(name, "0") for name in names)]
+        limits = [*agreed.by_kind, *(agreed.tools.get(name, "0") for name in names)]
         is_fair = self.unfinished == agreed.unfinished == "whole" or (
             self.unfinished == "share"
             and (agreed.expected_tokens or 0) <= (self.expected_tokens or 0)
@@ -53,7 +53,7 @@ class Pricing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             self.currency == agreed.currency
             and is_fair
             and all(
-                Decimal(price) <= Decimal(limit) for price, limit in zip(mine, most, strict=True)
+                Decimal(price) <= Decimal(limit) for price, limit in zip(mine, limits, strict=True)
             )
         )
 

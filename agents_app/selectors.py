@@ -358,14 +358,14 @@ def _delegates(names: list[str], owner_id: int | None) -> tuple[tuple[str, str],
 
 
 NAMES_SECONDS = 60
-NAMES_MOST = 10_000
+MAX_NAMES = 10_000
 
 
 def known_names() -> dict[str, str]:
-    """Return the names of agents by id, for lists: at most a minute old, at most NAMES_MOST."""
+    """Return the names of agents by id, for lists: at most a minute old, at most MAX_NAMES."""
     names: dict[str, str] | None = cache.get("agents:names")
     if names is None:
-        names = dict(Agent.objects.order_by("-pk").values_list("pk", "name")[:NAMES_MOST])
+        names = dict(Agent.objects.order_by("-pk").values_list("pk", "name")[:MAX_NAMES])
         cache.set("agents:names", names, NAMES_SECONDS)
     return names
 

@@ -71,20 +71,20 @@ def _is_word(text: str, at: int) -> bool:
     return 0 <= at < len(text) and _WORD.match(text[at]) is not None
 
 
-def _dollar_end(text: str, start: int, most: int) -> int:
+def _dollar_end(text: str, start: int, limit: int) -> int:
     """Return the end of a formula between single dollar signs, or -1.
 
     A dollar sign next to a space, a letter or a digit is an amount. Letters of scripts without
     spaces may be next to it if there are none inside. A formula with an unmatched closing bracket
     is text.
     """
-    if (_is_word(text, start - 2) and not _is_joined(text, start - 2)) or start >= most:
+    if (_is_word(text, start - 2) and not _is_joined(text, start - 2)) or start >= limit:
         return -1
     if _SPACE.match(text[start]) or text[start] in _CLOSING:
         return -1
-    end = text.find("$", start + 1, most)
+    end = text.find("$", start + 1, limit)
     while end != -1 and text[end - 1] == "\\":
-        end = text.find("$", end + 1, most)
+        end = text.find("$", end + 1, limit)
     if end == -1 or _SPACE.match(text[end - 1]) or _closes_too_much(text[start:end]):
         return -1
     is_beside = _is_joined(text, start - 2) or _is_joined(text, end + 1)
@@ -108,12 +108,12 @@ def _closes_too_much(formula: str) -> bool:
 
 
 def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 the parser's signature
-    text, most = state.src, min(state.posMax, state.pos + INLINE_CHARS)
+    text, limit = state.src, min(state.posMax, state.pos + INLINE_CHARS)
     mark = next((one for one in ("$$", "\\(", "$") if text.startswith(one, state.pos)), None)
     if mark is None:
         return False
     start = state.pos + len(mark)
-    end = _dollar_end(text, start, most) if mark == "$" else text.find(_ENDS[mark], start, most)
+    end = _dollar_end(text, start, limit) if mark == "$" else text.find(_ENDS[mark], start, limit)
     if end == -1 or not text[start:end].strip():
         return False
     if not silent:

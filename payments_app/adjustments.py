@@ -53,9 +53,9 @@ def adjust(*, key: str, account: int, amount: Money, by: int, reason: str, scope
 
     Raises InvalidAmount above UAMP_ADJUSTMENT_MAX, and the errors of `services.adjust`.
     """
-    most = Money.parse(settings.UAMP_ADJUSTMENT_MAX, amount.asset)
-    if abs(amount.amount) > most.amount:
-        raise InvalidAmount(f"An adjustment is at most {most} {amount.asset}.")
+    limit = Money.parse(settings.UAMP_ADJUSTMENT_MAX, amount.asset)
+    if abs(amount.amount) > limit.amount:
+        raise InvalidAmount(f"An adjustment is at most {limit} {amount.asset}.")
     if not reason.strip():
         raise ValueError("An adjustment needs a reason.")
     if not AdjustmentRequest.objects.filter(key=key).exists():

@@ -27,13 +27,13 @@ KID_CHARS: Final = 256
 """A longer key id cannot be one of ours."""
 
 
-KEYS_MOST: Final = 1000
+MAX_KEYS: Final = 1000
 """How many of the owners' keys the full set lists; older ones are found by id or owner."""
 
 
 def all_keys() -> dict[str, list[dict[str, Any]]]:
-    """Return the keys of the server, and the newest KEYS_MOST of owners, newest first."""
-    return {"keys": [*_server(), *_rows(PublishedKey.objects.all(), KEYS_MOST)]}
+    """Return the keys of the server, and the newest MAX_KEYS of owners, newest first."""
+    return {"keys": [*_server(), *_rows(PublishedKey.objects.all(), MAX_KEYS)]}
 
 
 def keys_of(owner: str) -> dict[str, list[dict[str, Any]]]:
@@ -60,9 +60,9 @@ def _server() -> list[dict[str, Any]]:
     return [{**key.jwk, "uamp_owner": SERVER} for key in server_keys()]
 
 
-def _rows(keys: QuerySet[PublishedKey], most: int | None = None) -> list[dict[str, Any]]:
+def _rows(keys: QuerySet[PublishedKey], limit: int | None = None) -> list[dict[str, Any]]:
     rows = keys.filter(withdrawn_at__isnull=True).order_by("-created_at", "kid")
-    return [_jwk(row) for row in rows[:most]]
+    return [_jwk(row) for row in rows[:limit]]
 
 
 def _jwk(row: PublishedKey) -> dict[str, Any]:

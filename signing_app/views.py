@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CACHE_SECONDS: Final = 300
 """How long a reader may cache the set, and so the longest that a withdrawn key is trusted."""
 
-KIDS_MOST: Final = 50
+MAX_KIDS: Final = 50
 
 KEPT_SECONDS: Final = 2.0
 """How long a process serves the set of all keys from its cache, unless it changes a key itself."""
@@ -28,7 +28,7 @@ KEPT_SECONDS: Final = 2.0
 @require_safe
 def published_keys(request: HttpRequest) -> HttpResponseBase:
     """Return the newest keys, or those that `?kid=` names, the same for every client."""
-    kids = request.GET.getlist("kid")[:KIDS_MOST]
+    kids = request.GET.getlist("kid")[:MAX_KIDS]
     body = _encoded(keys_named(kids)) if kids else every_key.read()
     answer = public_answer(request, body, media_type="application/json", max_age=CACHE_SECONDS)
     answer["Access-Control-Allow-Origin"] = "*"

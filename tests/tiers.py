@@ -68,8 +68,8 @@ def is_sampled(item: pytest.Function) -> bool:
     if any(place != index % other for place, other in places):
         return False
     mark = item.get_closest_marker("sampled")
-    most = mark.args[0] if mark and mark.args else size
-    return bool(index * most // size != (index - 1) * most // size)
+    limit = mark.args[0] if mark and mark.args else size
+    return bool(index * limit // size != (index - 1) * limit // size)
 
 
 def _place(item: pytest.Function, mark: pytest.Mark) -> tuple[int, int]:

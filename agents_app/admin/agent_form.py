@@ -49,7 +49,7 @@ _SAMPLED: Final = (ModelProvider.OPENAI_COMPAT.value, ModelProvider.ANTHROPIC.va
 _READERS: Final[tuple[str, ...]] = ("owner", "kind", "provider", "url", "protocol", "delegates")
 """The fields that decide who reads what an agent is sent, with the address of its model."""
 _ADDRESS: Final = "base_url"
-MOST_TOKENS: Final = 10_000_000
+MAX_TOKENS: Final = 10_000_000
 DELEGATES: Final = 200
 """The most agents offered as delegates; others can be set by name over REST."""
 
@@ -63,7 +63,7 @@ def _whole(lowest: int, highest: int) -> forms.Field:
 
 
 def _tokens(help_text: str = "") -> forms.Field:
-    return forms.IntegerField(min_value=1, max_value=MOST_TOKENS, help_text=help_text)
+    return forms.IntegerField(min_value=1, max_value=MAX_TOKENS, help_text=help_text)
 
 
 def _price() -> forms.Field:

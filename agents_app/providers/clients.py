@@ -172,21 +172,21 @@ def _merged_config(configured: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
 
 def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]) -> None:
     """Cap the tokens of a request at the agent's limit, under whichever name the vendor uses."""
-    most = spec.max_output_tokens
+    limit = spec.max_output_tokens
     if spec.provider == "google":
         configured = params.get("generationConfig", {}).get("maxOutputTokens")
     else:
         configured = params.get("max_tokens")
     if "max_completion_tokens" in params:
         # Models that use this name reject the other one.
-        params["max_completion_tokens"] = min(params["max_completion_tokens"], most)
+        params["max_completion_tokens"] = min(params["max_completion_tokens"], limit)
         given.pop("max_tokens", None)
         return
     wanted = given.get("max_tokens", configured)
-    given["max_tokens"] = most if wanted is None else min(wanted, most)
+    given["max_tokens"] = limit if wanted is None else min(wanted, limit)
 
 
-def at_most(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+def with_token_limit(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
     """Return parameters with every token limit capped at `tokens`.
 
     A model that thinks needs at least one token more than its thinking budget.

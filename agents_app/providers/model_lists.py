@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LIST_BYTES: Final = 2 * 1024 * 1024
-MOST_MODELS: Final = 300
-MOST_CHARS: Final = 200
+MAX_MODELS: Final = 300
+MAX_CHARS: Final = 200
 KEPT_SECONDS: Final = 600
 FAILED_SECONDS: Final = 30
 _OK: Final = 200
 
 
 def suggested_models(row: ModelRow, admit: Callable[[], bool]) -> tuple[str, ...]:
-    """Return the models of a row's provider, at most MOST_MODELS; () if it lists none.
+    """Return the models of a row's provider, at most MAX_MODELS; () if it lists none.
 
     `admit` is called before a provider is asked, and may refuse. Blocks for LIST_SECONDS at most.
     """
@@ -70,4 +70,4 @@ def _listed(provider: str, url: str, headers: dict[str, str]) -> tuple[str, ...]
     if answer.status != _OK:
         return ()
     models = models_listed(provider, answer.data)
-    return tuple(sorted({name for name in models if 0 < len(name) <= MOST_CHARS})[:MOST_MODELS])
+    return tuple(sorted({name for name in models if 0 < len(name) <= MAX_CHARS})[:MAX_MODELS])

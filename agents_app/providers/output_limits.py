@@ -11,23 +11,25 @@ from agents_app.selectors import AgentSpec
 from upp.providers.parameters import BUDGETS
 
 
-def output_bound(spec: AgentSpec, overrides: Mapping[str, Any], *, most: int, hidden: int) -> int:
+def output_bound(
+    spec: AgentSpec, overrides: Mapping[str, Any], *, visible: int, hidden: int
+) -> int:
     """Return the most output tokens one inference may bill, including hidden reasoning.
 
-    A vendor's limit includes reasoning. Without a limit, the bound is `most` tokens of text plus
+    A vendor's limit includes reasoning. Without a limit, the bound is `visible` tokens of text plus
     reasoning: its budget or, if it is on without one, at least `hidden` and twice what its effort
     is for vendors with budgets; `with_reserved_limit` sends that bound. The option
     `reasoning_tokens` is always added.
     """
     if problem_of(spec.provider, spec.options) is not None:
         # Such an agent cannot answer: see build_model.
-        return most
+        return visible
     params = vendor_params(spec, overrides)
     named = _limits(spec.provider, params)
     if spec.provider == "scripted":
         wanted = overrides.get("max_tokens") or spec.max_output_tokens
         named = [wanted] if wanted else []
-    bound = max(named) if named else most + _reasoning(spec.provider, params, hidden).tokens
+    bound = max(named) if named else visible + _reasoning(spec.provider, params, hidden).tokens
     return bound + int(spec.options.get("reasoning_tokens") or 0)
 
 

@@ -30,7 +30,7 @@ SLOW_WORDS = 200
 SLOW_PAUSE = 0.05
 """Seconds between two words of the slow agent: 200 words take about ten seconds."""
 
-MOST_PIECES = 1000
+MAX_PIECES = 1000
 """Longer answers have several words per piece, since every piece costs work along the way."""
 
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
@@ -260,9 +260,9 @@ SCRIPTS: dict[str, AgentScript] = {
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text into words, or into at most MOST_PIECES groups of words."""
+    """Split a text into words, or into at most MAX_PIECES groups of words."""
     words = _PIECE.findall(text)
-    together = -(-len(words) // MOST_PIECES)
+    together = -(-len(words) // MAX_PIECES)
     if together <= 1:
         return words
     return ["".join(words[n : n + together]) for n in range(0, len(words), together)]

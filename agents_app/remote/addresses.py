@@ -11,7 +11,7 @@ from upp.providers.http.connections import HttpSession, MakeConnector, Sessions
 
 DISCOVERY_BYTES = 1024 * 1024
 DISCOVERY_SECONDS = 5.0
-_MOST_PLACES = 4096
+_MAX_PLACES = 4096
 
 _sessions = Sessions()
 _connectors: dict[tuple[str, bool, ssl.SSLContext | None], MakeConnector] = {}
@@ -39,7 +39,7 @@ def session_of(target: Target, *, tls: ssl.SSLContext | None = None) -> HttpSess
     """
     place = (target.place, target.is_allowed, tls)
     if place not in _connectors:
-        if len(_connectors) >= _MOST_PLACES:
+        if len(_connectors) >= _MAX_PLACES:
             _connectors.clear()
         _connectors[place] = partial(guarded_connector, target, tls=tls)
     return _sessions.session(_connectors[place])

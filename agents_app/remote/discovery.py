@@ -20,7 +20,7 @@ from agents_app.pricing import read_pricing
 from agents_app.remote.addresses import policy, target_of
 from uamp.storable_text import storable, storable_json
 
-MOST = 50
+MAX_ITEMS = 50
 """The most ways to call an agent, and the most model names, that are kept."""
 TEXT_CHARS = 2000
 NAME_CHARS = 200
@@ -149,7 +149,7 @@ def _of_card(_url: str, found: Any) -> FoundAgent:
     streams = can.get("streaming") is True
     ways: list[FoundWay] = []
     interfaces = found.get("supportedInterfaces")
-    for one in interfaces[:MOST] if isinstance(interfaces, list) else ():
+    for one in interfaces[:MAX_ITEMS] if isinstance(interfaces, list) else ():
         if isinstance(one, dict) and one.get("protocolBinding") == "JSONRPC":
             is_old = str(one.get("protocolVersion", "")).startswith("0.")
             ways.append(_task_way(one.get("url"), is_old=is_old, streams=streams))
@@ -223,7 +223,7 @@ def _merged(found: list[FoundAgent]) -> FoundAgent:
         description=next((one.description for one in found if one.description), ""),
         pricing=next((one.pricing for one in found if one.pricing), {}),
         tools=next((one.tools for one in found if one.tools), ()),
-        ways=tuple(ways.values())[:MOST],
+        ways=tuple(ways.values())[:MAX_ITEMS],
     )
 
 
@@ -241,7 +241,9 @@ def _text(value: object, chars: int) -> str:
 
 def _names(value: object) -> tuple[str, ...]:
     found = value if isinstance(value, list | tuple) else ()
-    return tuple(storable(one[:NAME_CHARS]) for one in found if isinstance(one, str) and one)[:MOST]
+    return tuple(storable(one[:NAME_CHARS]) for one in found if isinstance(one, str) and one)[
+        :MAX_ITEMS
+    ]
 
 
 def _pricing(value: object) -> dict[str, Any]:

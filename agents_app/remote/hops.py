@@ -4,12 +4,12 @@ import re
 
 HEADER = "X-UAMP-Hops"
 """Sent with each request to a remote agent: how many servers have passed the request on."""
-MOST = 999
+MAX_HOPS = 999
 _NUMBER = re.compile(r"[0-9]{1,3}")
 
 
 def read_hops(value: str | None) -> int:
-    """Return the number in a header: 0 if it is missing, MOST if it is invalid."""
+    """Return the number in a header: 0 if it is missing, MAX_HOPS if it is invalid."""
     if value is None:
         return 0
-    return int(value) if _NUMBER.fullmatch(value.strip()) else MOST
+    return int(value) if _NUMBER.fullmatch(value.strip()) else MAX_HOPS

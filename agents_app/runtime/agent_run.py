@@ -130,7 +130,7 @@ async def _run_model(
     """
     if spec.kind == "remote":
         check_remote(spec, servers=request.servers)
-    tokens = Tokens(most=spec.max_output_tokens, written=request.written)
+    tokens = Tokens(limit=spec.max_output_tokens, written=request.written)
     form = form_of(spec, request.response_format, asker=request.asker)
     tools = RunTools(spec, request, broker, schema=None if form is None else form.schema)
     events = _AgentEvents(spec, tools, _translator(request, tools), receive)

@@ -15,7 +15,7 @@ from uuid import uuid4
 from msgspec.structs import replace as changed
 
 from agents_app.inferences import Attempt, InferenceLog, attempt_of, counted
-from agents_app.providers.clients import at_most
+from agents_app.providers.clients import with_token_limit
 from agents_app.runtime.failures import without_secrets
 from telemetry import metrics, span_attributes, spans
 from uamp.storable_text import storable
@@ -42,7 +42,7 @@ _ID = re.compile(r"[!-~]{1,128}")
 class Tokens:
     """How many tokens an answer may write (None: no limit) and has written so far."""
 
-    most: int | None = None
+    limit: int | None = None
     written: int = 0
 
 
@@ -82,9 +82,9 @@ class OrderlyModel(EmittingModel):
 
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
         """See Model. Events pass through unchanged; the calls of the final message are executed."""
-        if self.tokens.most is not None and self.tokens.written:
-            left = max(self.tokens.most - self.tokens.written, 1)
-            request = replace(request, params=at_most(request.params, left))
+        if self.tokens.limit is not None and self.tokens.written:
+            left = max(self.tokens.limit - self.tokens.written, 1)
+            request = replace(request, params=with_token_limit(request.params, left))
         if self.admit is not None:
             await self.admit()
         if self.sent is not None:

@@ -31,10 +31,10 @@ class CheckpointSaver(Protocol):
 
 def recent(spec: AgentSpec, history: Sequence[Message]) -> Sequence[Message]:
     """Return the last messages of a history that an agent may see, and all system messages."""
-    most = spec.history_messages
-    if most is None or len(history) <= most:
+    limit = spec.history_messages
+    if limit is None or len(history) <= limit:
         return history
-    kept, last = [m for m in history[:-most] if m.role == "system"], history[-most:]
+    kept, last = [m for m in history[:-limit] if m.role == "system"], history[-limit:]
     return [*kept, *last]
 
 
@@ -80,11 +80,11 @@ class StepHooks:
                 f"{self._spec.name} took {steps} steps without coming to an answer.",
                 code=ErrorCode.TOO_MANY_STEPS,
             )
-        most, written = self._tokens.most, self._tokens.written
-        if most is not None and written >= most:
+        limit, written = self._tokens.limit, self._tokens.written
+        if limit is not None and written >= limit:
             raise AgentError(
                 f"{self._spec.name} wrote {written} tokens without coming to an answer; "
-                f"{most} are allowed.",
+                f"{limit} are allowed.",
                 code=ErrorCode.TOO_MANY_STEPS,
             )
         ended, self._ended = self._ended, None

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_WAITING: Final = 64
+MAX_WAITING: Final = 64
 """The most waiting requests per asker."""
 
 
 class TooManyWait(Exception):
-    """The asker already has MOST_WAITING waiting requests."""
+    """The asker already has MAX_WAITING waiting requests."""
 
 
 class FairTurns(Generic[T]):
@@ -38,7 +38,7 @@ class FairTurns(Generic[T]):
         turn: Future[T] = Future()
         with self._lock:
             waiting = self._waiting.setdefault(asker, deque())
-            if len(waiting) >= MOST_WAITING:
+            if len(waiting) >= MAX_WAITING:
                 raise TooManyWait
             waiting.append(turn)
             self._hand_out()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from audit_app.record import AuditAction
 
-MOST: Final = 100
+MAX_ROWS: Final = 100
 """The most rows that one confirmed action of a list covers."""
 
 
@@ -187,7 +187,7 @@ class OperationsAdmin(AuditedAdmin):
         self, request: HttpRequest, one: Operation, rows: QuerySet[Any]
     ) -> HttpResponse | None:
         """Ask once for a reason, then run the operation on each of several rows."""
-        chosen = list(rows[:MOST])
+        chosen = list(rows[:MAX_ROWS])
         fit = [row for row in chosen if one.offered(row) and self.may_operate(request, one, row)]
         is_sent = "reason" in request.POST
         form = ReasonForm(request.POST if is_sent else None)

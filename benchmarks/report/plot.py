@@ -17,8 +17,8 @@ LABELS: Final = 360
 LINE: Final = 24
 TOP: Final = 40
 # The axis ends at four times the limit; longer bars are cut off but keep their figure.
-MOST: Final = 4.0
-SCALE: Final = (WIDTH - LABELS - 150) / MOST
+MAX_RATIO: Final = 4.0
+SCALE: Final = (WIDTH - LABELS - 150) / MAX_RATIO
 STYLE: Final = (
     "text{font:13px system-ui,sans-serif;fill:#222}.met{fill:#3a7d44}"
     ".not-met{fill:#b3541e}.undecided{fill:#8a8f98}"
@@ -30,7 +30,7 @@ STYLE: Final = (
 def share(aim: Aim, value: float) -> float:
     """Return a figure relative to its limit: at most 1 meets the aim."""
     parts = aim.limit / value if aim.at_least and value > 0 else value / aim.limit
-    return min(MOST, max(0.0, parts))
+    return min(MAX_RATIO, max(0.0, parts))
 
 
 def draw(results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from chat_app.calls.change import Act, Acted
 
-SWEEP_MOST: Final = 100
+MAX_SWEEP: Final = 100
 """The most chats that one sweep visits."""
 NO_CALLS: Final = "This chat is hosted on another server, whose people cannot be called."
 
@@ -188,7 +188,7 @@ def sweep_calls(now: datetime) -> int:
         Exists(over) | Exists(joined.filter(seen_at__lt=lost)) | ~Exists(joined)
     )
     changed = 0
-    for chat_id in list(due.values_list("chat_id", flat=True)[:SWEEP_MOST]):
+    for chat_id in list(due.values_list("chat_id", flat=True)[:MAX_SWEEP]):
         with transaction.atomic():
             lock_chats([chat_id])
             # Another process may have got here first.

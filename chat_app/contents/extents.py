@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 TILE: Final = 768
 """The longest side of a tile, in pixels; long, narrow pictures have smaller tiles."""
-LEAST_TILE: Final = 256
+MIN_TILE: Final = 256
 _CHAR_BYTES: Final = 4
-_MOST_TILES: Final = IMAGE_MAX_PIXELS // LEAST_TILE**2
+_MAX_TILES: Final = IMAGE_MAX_PIXELS // MIN_TILE**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ def _most_tiles(data: bytes) -> int:
         with Image.open(io.BytesIO(data)) as image:
             width, height = image.size
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError):
-        return _MOST_TILES
-    side = min(max(int(min(width, height) / 1.5), LEAST_TILE), TILE)
-    return min(-(-width // side) * -(-height // side), _MOST_TILES)
+        return _MAX_TILES
+    side = min(max(int(min(width, height) / 1.5), MIN_TILE), TILE)
+    return min(-(-width // side) * -(-height // side), _MAX_TILES)
 
 
 def extents_of(content_ids: Iterable[str]) -> dict[str, tuple[Extent, ...]]:

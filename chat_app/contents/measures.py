@@ -11,7 +11,7 @@ from typing import Final
 
 from agents_app.workers.child_limits import CpuTimeError, cpu_limit, limit_memory
 from agents_app.workers.child_processes import ChildProcesses, NoneFree, TooSlow, serve
-from chat_app.contents.pdf.pages import most_pages
+from chat_app.contents.pdf.pages import max_pages
 from chat_app.contents.sound.length import LONGEST_MS, longest_ms
 
 UNMEASURED: Final = LONGEST_MS
@@ -49,7 +49,7 @@ def measure(data: bytes, mime_type: str, *, asker: str) -> int:
 
 def measure_here(data: bytes, mime_type: str) -> int:
     """Do the work of `measure`, without limits."""
-    return most_pages(data) if mime_type == _PDF else longest_ms(data, mime_type)
+    return max_pages(data) if mime_type == _PDF else longest_ms(data, mime_type)
 
 
 def _measured(given: bytes) -> bytes:

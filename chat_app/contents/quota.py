@@ -68,14 +68,14 @@ def largest_file(owner: ContentOwner) -> int:
     Agents, which store for their chat, and people in no group with a limit, are bound only by the
     server's own limit.
     """
-    limits, most = settings.UAMP_UPLOAD_BYTES_BY_GROUP, int(settings.UAMP_UPLOAD_BYTES)
-    if not limits or (owner.user_id is None and not owner.key.startswith(VISITOR_KEYS)):
-        return most
+    by_group, limit = settings.UAMP_UPLOAD_BYTES_BY_GROUP, int(settings.UAMP_UPLOAD_BYTES)
+    if not by_group or (owner.user_id is None and not owner.key.startswith(VISITOR_KEYS)):
+        return limit
     names: list[str] = []
     if owner.user_id is not None:
         names = list(Group.objects.filter(user=owner.user_id).values_list("name", flat=True))
-    found = [limits[name] for name in names if name in limits]
-    return min(most, max(found) if found else limits.get("", most))
+    found = [by_group[name] for name in names if name in by_group]
+    return min(limit, max(found) if found else by_group.get("", limit))
 
 
 def check_quota(owner: ContentOwner, size: int) -> None:
@@ -86,14 +86,14 @@ def check_quota(owner: ContentOwner, size: int) -> None:
         stored_by_owner = Content.objects.filter(owner_id=owner.user_id)
     else:
         stored_by_owner = Content.objects.filter(owner_id=None, owner_key=owner.key)
-    most_bytes, most = settings.UAMP_STORED_BYTES_PER_USER, settings.UAMP_STORED_FILES_PER_USER
+    max_bytes, max_files = settings.UAMP_STORED_BYTES_PER_USER, settings.UAMP_STORED_FILES_PER_USER
     if owner.user_id is None and owner.key.startswith(VISITOR_KEYS):
         # Every session of a visitor has a different key, so visitors share one quota.
         stored_by_owner = Content.objects.filter(owner_id=None, owner_key__startswith=VISITOR_KEYS)
-        most_bytes = settings.UAMP_ANONYMOUS_STORED_BYTES
-        most = settings.UAMP_ANONYMOUS_STORED_FILES
+        max_bytes = settings.UAMP_ANONYMOUS_STORED_BYTES
+        max_files = settings.UAMP_ANONYMOUS_STORED_FILES
     stored = stored_by_owner.aggregate(bytes=Sum("size_bytes"), files=Count("pk"))
-    if (stored["bytes"] or 0) + size > most_bytes:
-        raise QuotaExceeded(f"At most {most_bytes} bytes are stored for you.")
-    if stored["files"] >= most:
-        raise QuotaExceeded(f"At most {most} files are stored for you.")
+    if (stored["bytes"] or 0) + size > max_bytes:
+        raise QuotaExceeded(f"At most {max_bytes} bytes are stored for you.")
+    if stored["files"] >= max_files:
+        raise QuotaExceeded(f"At most {max_files} files are stored for you.")

@@ -53,8 +53,8 @@ def store(
     """
     if not data:
         raise InvalidMedia("The file is empty.")
-    if len(data) > (most := largest_file(owner)):
-        raise InvalidMedia(f"The file is larger than {most} bytes.")
+    if len(data) > (max_bytes := largest_file(owner)):
+        raise InvalidMedia(f"The file is larger than {max_bytes} bytes.")
     filename = clean_filename(filename)
     mime_type = sniff(data, declared=mime_type, filename=filename)
     if owner.is_agent:

@@ -41,9 +41,9 @@ class WrongOffset(Exception):
 
 def begin(*, user_id: int, length: int, filename: str, mime_type: str) -> Upload:
     """Start an upload; raises InvalidMedia for a bad length, QuotaExceeded if there is no room."""
-    most = largest_file(ContentOwner(user_id=user_id))
-    if not 0 < length <= most:
-        raise InvalidMedia(f"A file has 1 to {most} bytes.")
+    max_bytes = largest_file(ContentOwner(user_id=user_id))
+    if not 0 < length <= max_bytes:
+        raise InvalidMedia(f"A file has 1 to {max_bytes} bytes.")
     with transaction.atomic():
         # Locks the person's row, so that concurrent uploads are counted one after the other.
         check_quota(ContentOwner(user_id=user_id), 0)

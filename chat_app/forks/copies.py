@@ -83,9 +83,9 @@ def _shown(rows: QuerySet[Message], message: Message) -> tuple[list[_Place], dic
         first = Message.objects.filter(pk=first_id).values_list("seq", flat=True).first()
         last = last if first is None else first
     until = rows.filter(seq__lte=last).order_by("seq").annotate(size=_SIZE)
-    most: int = settings.UAMP_FORK_MESSAGES
-    places = [_place(*row) for row in until.values_list(*_COLUMNS)[: most + 1]]
-    if len(places) > most:
+    limit: int = settings.UAMP_FORK_MESSAGES
+    places = [_place(*row) for row in until.values_list(*_COLUMNS)[: limit + 1]]
+    if len(places) > limit:
         raise _too_large()
     first_versions = {place.id: place.version_of or place.id for place in places}
     groups: dict[str, _Place | None] = dict.fromkeys(first_versions.values())

@@ -49,10 +49,10 @@ def read_head(source: str) -> PageHead | None:
     )
 
 
-def _first(said: dict[str, str], names: tuple[str, ...], most: int) -> str:
+def _first(said: dict[str, str], names: tuple[str, ...], limit: int) -> str:
     for name in names:
         text = " ".join(said.get(name, "").split())
         text = "".join(sign for sign in text if sign.isprintable())
         if text:
-            return text if len(text) <= most else f"{text[: most - 1]}…"
+            return text if len(text) <= limit else f"{text[: limit - 1]}…"
     return ""

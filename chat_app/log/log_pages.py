@@ -55,14 +55,14 @@ class ChatFacts:
     members: Mapping[str, str]
 
 
-def chat_facts(chat_id: str, *, most: int = 200) -> ChatFacts | None:
-    """Return a chat with at most `most` of its members; None if it does not exist."""
+def chat_facts(chat_id: str, *, max_members: int = 200) -> ChatFacts | None:
+    """Return a chat with at most `max_members` of its members; None if it does not exist."""
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         return None
     rows = Participant.objects.filter(chat_id=chat_id).select_related("user", "agent")
     members = {}
-    for row in rows.order_by("pk")[:most]:
+    for row in rows.order_by("pk")[:max_members]:
         if row.user is not None:
             members[f"user:{row.user_id}"] = row.user.get_username()
         elif row.agent is not None:

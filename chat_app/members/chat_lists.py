@@ -42,13 +42,13 @@ def changed_since(at: datetime) -> QuerySet[Chat]:
     return Chat.objects.filter(latest_at__gte=at)
 
 
-def latest_chats(user_id: int, *, most: int) -> list[tuple[str, int]]:
+def latest_chats(user_id: int, *, limit: int) -> list[tuple[str, int]]:
     """Return the shared chats that a person is in, as pairs of id and last `seq`.
 
-    The most recently active come first: `most` of them, and one more if there are more.
+    The most recently active come first: `limit` of them, and one more if there are more.
     """
     chats = chats_of(user_id).filter(kind=ChatKind.GROUP).order_by("-latest_at", "pk")
-    return list(chats.values_list("pk", "last_seq")[: most + 1])
+    return list(chats.values_list("pk", "last_seq")[: limit + 1])
 
 
 def titles_of(chat_ids: Collection[str]) -> dict[str, str]:
@@ -70,9 +70,9 @@ def chats_with_presence(user_id: int) -> list[str]:
     Chats of more than UAMP_PRESENCE_MEMBERS people are left out, since every arrival would send a
     frame to everyone online.
     """
-    most = settings.UAMP_PRESENCE_MEMBERS
+    limit = settings.UAMP_PRESENCE_MEMBERS
     people = Participant.objects.filter(
         chat=OuterRef("pk"), user__isnull=False, left_at__isnull=True
     )
     shared = chats_of(user_id).filter(kind=ChatKind.GROUP)
-    return list(shared.exclude(Exists(people[most : most + 1])).values_list("id", flat=True))
+    return list(shared.exclude(Exists(people[limit : limit + 1])).values_list("id", flat=True))

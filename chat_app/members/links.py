@@ -58,8 +58,8 @@ def sha256_of(secret: str) -> str:
 
 def expiry(days: int | None) -> timedelta:
     """Return the lifetime of a new link; UAMP_LINK_DAYS by default."""
-    most = settings.UAMP_LINK_DAYS_MAX
-    return timedelta(days=min(days or settings.UAMP_LINK_DAYS, most))
+    limit = settings.UAMP_LINK_DAYS_MAX
+    return timedelta(days=min(days or settings.UAMP_LINK_DAYS, limit))
 
 
 def in_force(kind: type[AnyLink], chat_id: str | None = None) -> QuerySet[AnyLink]:

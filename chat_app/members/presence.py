@@ -54,11 +54,11 @@ def renew_presence(presence_ids: Sequence[str], *, now: datetime) -> None:
     Presence.objects.filter(seen_at__lt=stale).delete()
 
 
-def open_sockets(now: datetime, most: int) -> int:
-    """Return the number of people's open sockets, counted up to `most`."""
+def open_sockets(now: datetime, limit: int) -> int:
+    """Return the number of people's open sockets, counted up to `limit`."""
     fresh = now - timedelta(seconds=Presence.FRESH_SECONDS)
     rows = Presence.objects.filter(seen_at__gte=fresh).order_by().values("pk")
-    return rows[:most].count()
+    return rows[:limit].count()
 
 
 def online_user_ids(user_ids: Iterable[int]) -> set[int]:

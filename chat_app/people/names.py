@@ -125,8 +125,8 @@ def _visible(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
 
 
-def _check_length(text: str, what: str, most: int, points: int) -> None:
-    if graphemes(text) > most or len(text) > points:
-        raise InvalidName(f"{what} may have at most {most} characters.")
+def _check_length(text: str, what: str, limit: int, points: int) -> None:
+    if graphemes(text) > limit or len(text) > points:
+        raise InvalidName(f"{what} may have at most {limit} characters.")
     if _MARKS.search(unicodedata.normalize("NFD", text)):
         raise InvalidName(f"{what} may have at most {_MARKS_MAX} marks on one letter.")

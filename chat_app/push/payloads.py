@@ -82,5 +82,5 @@ def beginning_of(message: Message) -> str:
     return _shortened(text, _BODY_CHARS) or _("sent a file")
 
 
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

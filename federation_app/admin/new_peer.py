@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     _PeerForm = forms.ModelForm
 
-SHOWN_MOST: Final = 50
+MAX_LISTED: Final = 50
 """How many children and trust anchors of a hub are shown; the others are counted."""
 
 
@@ -117,8 +117,8 @@ def _lines(found: PeerDocuments) -> Iterator[str]:
 def _shown(names: list[str]) -> str:
     if not names:
         return "none."
-    more = len(names) - SHOWN_MOST
-    return ", ".join(names[:SHOWN_MOST]) + (f" and {more} more." if more > 0 else ".")
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {more} more." if more > 0 else ".")
 
 
 def fetch_documents(values: Any) -> PeerDocuments | EnvelopeError | None:

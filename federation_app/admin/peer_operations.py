@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LIMITS: Final = ("max_body_kb", "rate_lph", "kb_per_hour", "max_streams")
 PROBLEMS_SHOWN: Final = 10
-COUNT_MOST: Final = 10**9
+MAX_COUNT: Final = 10**9
 RIGHT: Final = "federation_app.change_peer_trust"
 
 
@@ -44,19 +44,19 @@ class LimitsForm(ReasonForm):
     rate_lph = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=COUNT_MOST,
+        max_value=MAX_COUNT,
         help_text="Maximum number of envelopes per hour.",
     )
     kb_per_hour = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=COUNT_MOST,
+        max_value=MAX_COUNT,
         help_text="Maximum size of all envelopes per hour, in KiB.",
     )
     max_streams = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=COUNT_MOST,
+        max_value=MAX_COUNT,
         help_text="Maximum number of streams read at once.",
     )
 

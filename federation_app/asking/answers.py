@@ -28,8 +28,8 @@ _CODES: Final = {
 }
 _UNPAID: Final = "The account that this server has there has not agreed to the price."
 _WORD_CHARS: Final = 500
-_PERCENT_MOST: Final = 100
-_TOKENS_MOST: Final = 2**31
+_MAX_PERCENT: Final = 100
+_MAX_TOKENS: Final = 2**31
 
 
 class PeerRefusal(Exception):
@@ -139,7 +139,7 @@ def _word(value: object) -> str:
 def _percent(value: object) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    return value if 0 <= value <= _PERCENT_MOST else None
+    return value if 0 <= value <= _MAX_PERCENT else None
 
 
 def _usage(value: object) -> UsageStats | None:
@@ -152,4 +152,4 @@ def _usage(value: object) -> UsageStats | None:
 def _count(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
-    return min(max(value, 0), _TOKENS_MOST)
+    return min(max(value, 0), _MAX_TOKENS)

@@ -50,11 +50,11 @@ LINES: Final[dict[str, type[PeerLine]]] = {
     "envelope_grpc": RpcLine,
     "envelope_http": WebLine,
 }
-LOST_MOST: Final = 6
+MAX_LOST: Final = 6
 """How many connections in a row may fail to deliver a delta."""
-CONNECTIONS_MOST: Final = 256
+MAX_CONNECTIONS: Final = 256
 PAUSE_SECONDS: Final = 0.1
-PAUSE_MOST_SECONDS: Final = 5.0
+MAX_PAUSE_SECONDS: Final = 5.0
 _cancelling: Final[set[asyncio.Task[None]]] = set()
 
 
@@ -94,7 +94,7 @@ async def _over_lines(
     question: PeerQuestion, asked: SignedQuestion, answer: PeerAnswer
 ) -> AsyncGenerator[Event]:
     lost = 0
-    for _ in range(CONNECTIONS_MOST):
+    for _ in range(MAX_CONNECTIONS):
         before, pause = answer.window.last, 0.0
         try:
             async with (
@@ -113,9 +113,9 @@ async def _over_lines(
         else:
             return
         lost = 0 if answer.window.last > before else lost + 1
-        if lost > LOST_MOST:
+        if lost > MAX_LOST:
             break
-        await asyncio.sleep(min(pause, PAUSE_MOST_SECONDS))
+        await asyncio.sleep(min(pause, MAX_PAUSE_SECONDS))
     message = f"The server of {asked.receiver} cannot be reached."
     raise RemoteProtocolError(ErrorCode.AGENT_OFFLINE, message)
 
@@ -149,7 +149,7 @@ async def _on_line(
 
 async def _delta(line: PeerLine, asked: SignedQuestion) -> StreamDelta | None:
     """Return the next record if it is a delta of the question; raises as `line.receive`."""
-    value = load(await line.receive(), most=RECORD_BYTES)
+    value = load(await line.receive(), limit=RECORD_BYTES)
     if not is_delta(value):
         await _refuse(asked, value)
         return None
@@ -185,7 +185,7 @@ async def _refuse(asked: SignedQuestion, value: object) -> None:
 
 async def _cancel(question: PeerQuestion, asked: SignedQuestion) -> None:
     """Cancel an answer at the peer; an unreachable peer gives up on its own."""
-    for attempt in range(LOST_MOST):
+    for attempt in range(MAX_LOST):
         try:
             raw = await database.run(questions.signed_about, asked, Intent.CANCEL, {})
             async with LINES[question.protocol](question, asked) as line:

@@ -19,11 +19,11 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.names.identity import document_of, read_identity
 from federation_app.envelope.names.manifests import (
-    CHILDREN_MOST,
     HUB_MEDIA_TYPE,
     HUB_TYPE,
     MANIFEST_MEDIA_TYPE,
     MANIFEST_TYPE,
+    MAX_CHILDREN,
     AgentHub,
     AgentManifest,
     ChildManifest,
@@ -108,7 +108,7 @@ def _manifest(agent: str) -> tuple[AgentManifest, str]:
 def _hub() -> tuple[AgentHub, str]:
     identity = own_names.own_identity()
     children = []
-    for spec in agents.list_agents(None)[:CHILDREN_MOST]:
+    for spec in agents.list_agents(None)[:MAX_CHILDREN]:
         try:
             child = own_names.own_identity(spec.name)
             _, jws = _manifest(spec.name)
@@ -128,9 +128,9 @@ def _hub() -> tuple[AgentHub, str]:
     document = AgentHub(
         hub=VERSION,
         issuer=identity.did,
-        manifests=children[:CHILDREN_MOST],
+        manifests=children[:MAX_CHILDREN],
         jwks={"keys": [key.jwk() for key in own_names.own_keys(identity.did)]},
-        trust_anchors=[identity.did, *peers.values_list("did", flat=True)[: CHILDREN_MOST - 1]],
+        trust_anchors=[identity.did, *peers.values_list("did", flat=True)[: MAX_CHILDREN - 1]],
         issued_at=issued_at,
         expires_at=issued_at + HUB_LIFETIME,
     )

@@ -40,7 +40,7 @@ SILENT_SECONDS: Final = 3600.0
 """How long a member may send nothing on a socket, such as that of a quiet chat."""
 DIAL_SECONDS: Final = 10.0
 TRUST_SECONDS: Final = 5.0
-LINES_MOST: Final = 8
+MAX_LINES: Final = 8
 """To how many members a socket leads."""
 RECORD_BYTES: Final = 2 * ENVELOPE_BYTES
 _open: Final[set[tuple[int, str]]] = set()
@@ -161,7 +161,7 @@ class RelayedRecords:
         async with self._dialling:
             if (known := self._lines.get(member.pk)) is not None:
                 return known
-            if len(self._lines) >= LINES_MOST:
+            if len(self._lines) >= MAX_LINES:
                 raise EnvelopeError(
                     EnvelopeCode.BUSY, "This socket has streams to too many members.", retry_after=1
                 )
@@ -205,12 +205,12 @@ class RelayedRecords:
                 checked_at = asyncio.get_running_loop().time()
                 peers = {stream.peer.pk: stream.peer for stream in line.streams.values()}
                 await database.run(_check, [line.member, *peers.values()])
-            for record in read_records(message.data, most=2 * RECORD_BYTES, record=RECORD_BYTES):
+            for record in read_records(message.data, limit=2 * RECORD_BYTES, record=RECORD_BYTES):
                 await self._record(line, record)
 
     async def _record(self, line: _MemberLine, record: bytes) -> None:
         """Pass back a delta of a stream of this line, or an envelope, which is signed."""
-        value = load(record, most=RECORD_BYTES)
+        value = load(record, limit=RECORD_BYTES)
         if is_delta(value):
             delta = delta_of(value)
             if delta.stream_id not in line.streams:

@@ -51,7 +51,7 @@ CLOSE_TOO_MANY: Final = 4429
 CLOSE_NOT_FOUND: Final = 4404
 SILENT_SECONDS: Final = 30.0
 """A socket that has not sent a valid envelope by then is closed with 4401."""
-REFUSED_MOST: Final = 5
+MAX_REFUSALS: Final = 5
 """Refusals on one socket before its first valid envelope; the next one closes it."""
 _DELTA_BYTES: Final = 8 * 1024
 MESSAGE_BYTES: Final = 2 * ENVELOPE_BYTES
@@ -165,7 +165,7 @@ class EnvelopeSocket:
         text = message.get("text")
         content: str | bytes = message["bytes"] if text is None else text
         try:
-            records = read_records(content, most=MESSAGE_BYTES)
+            records = read_records(content, limit=MESSAGE_BYTES)
         except EnvelopeError as error:
             # The start of the next record is no longer known.
             await self._refuse(error, b"")
@@ -260,7 +260,7 @@ class EnvelopeSocket:
         await self._write_error(error, sender, members)
         if not self._is_known:
             self._refused += 1
-            if self._refused > REFUSED_MOST:
+            if self._refused > MAX_REFUSALS:
                 await self._end(error.meaning.close)
 
     async def _write_error(self, error: EnvelopeError, to: str, members: dict[str, str]) -> None:

@@ -25,30 +25,30 @@ URI_CHARS: Final = 512
 STREAM_ID_CHARS: Final = 128
 MEDIA_TYPE_CHARS: Final = 127
 DEFAULT_WINDOW: Final = 64
-WINDOW_MOST: Final = 1024
+MAX_WINDOW: Final = 1024
 """Larger windows are reduced to this one."""
 WINDOW_BOUND: Final = 2**31 - 1
 """An envelope with a larger window is refused."""
 INFLATED_RATIO: Final = 20
 KEYS_TRIED: Final = 8
-KEYS_MOST: Final = 32
+MAX_KEYS: Final = 32
 TIME_WINDOW_SECONDS: Final = 300
 
 _TOO_LARGE: Final = frozenset({ErrorCode.FRAME_TOO_LARGE, ErrorCode.STRING_TOO_LONG})
 
 
-def load(raw: str | bytes, *, most: int = ENVELOPE_BYTES) -> object:
-    """Parse a JSON text of at most `most` bytes; raises EnvelopeError.
+def load(raw: str | bytes, *, limit: int = ENVELOPE_BYTES) -> object:
+    """Parse a JSON text of at most `limit` bytes; raises EnvelopeError.
 
     Duplicate members, NaN, infinities, integers beyond 2^53-1, NUL and lone surrogates are
     malformed, because two readers could interpret them differently.
     """
-    limits = uamp.Limits(frame_bytes=most, string_bytes=most, media_bytes=most)
+    limits = uamp.Limits(frame_bytes=limit, string_bytes=limit, media_bytes=limit)
     try:
         return uamp.load_json(raw, limits, exact=True)
     except RemoteProtocolError as error:
         if error.code in _TOO_LARGE:
             raise EnvelopeError(
-                EnvelopeCode.TOO_LARGE, f"It has more than {most} bytes.", detail="bytes"
+                EnvelopeCode.TOO_LARGE, f"It has more than {limit} bytes.", detail="bytes"
             ) from None
         raise malformed(error.message, detail=str(error.code)) from None

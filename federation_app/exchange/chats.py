@@ -56,9 +56,9 @@ class ChatStream(WindowedStream):
     """The durable events of a chat, each a `chunk` whose payload is a signed `notify`."""
 
     def __init__(
-        self, stream: EnvelopeStream, principal: Principal, *, peer: Peer, most: int, after: int
+        self, stream: EnvelopeStream, principal: Principal, *, peer: Peer, limit: int, after: int
     ) -> None:
-        super().__init__(stream, principal, most=most, after=after)
+        super().__init__(stream, principal, limit=limit, after=after)
         self._peer = peer
         self._after = after
         self._http = HttpExchange(None, principal, TRANSPORT, defaults=Defaults())

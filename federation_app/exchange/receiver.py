@@ -185,17 +185,17 @@ class EnvelopeReceiver:
             # A returning reader has received the delta that it names.
             await database.run(admission.acknowledge, stream, after)
         principal = admission.principal_of(peer, address=self._address)
-        most = quotas.streams_of(peer)
+        limit = quotas.streams_of(peer)
         opened: WindowedStream
         if stream.chat_id:
             # Without a place, a reader begins where the stream has been acknowledged.
             place = after if after >= 0 else stream.acknowledged
-            opened = chats.ChatStream(stream, principal, peer=peer, most=most, after=place)
+            opened = chats.ChatStream(stream, principal, peer=peer, limit=limit, after=place)
         else:
             opened = DeltaStream(
                 stream,
                 principal,
-                most=most,
+                limit=limit,
                 after=after,
                 turn=turn,
                 on_done=partial(done_members, peer, stream, asked),

@@ -8,7 +8,7 @@ server with nothing. What keeps it in bounds:
   it is for. Each of those is posted it once (`pass_on_to_all`), and one that refuses it or does not
   answer stops no other.
 - `UAMP-Relayed-By` names the servers that passed it on. A server that finds itself there refuses
-  it, and so does one beyond RELAYS_MOST. One that leaves itself out causes no loop either: an
+  it, and so does one beyond MAX_RELAYS. One that leaves itself out causes no loop either: an
   envelope in transit is refused (5.04), and one that was accepted is not passed on again.
 - A member that does not answer holds up AT_ONCE envelopes of a process, for POST_SECONDS each.
 
@@ -33,7 +33,7 @@ from agents_app.outbound.rules import Unreachable
 from agents_app.remote.addresses import session_of, target_of
 from federation_app import own_names
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
-from federation_app.envelope.limits import DOCUMENT_BYTES, WINDOW_MOST, load
+from federation_app.envelope.limits import DOCUMENT_BYTES, MAX_WINDOW, load
 from federation_app.envelope.members.reading import Intent, is_stream_id
 from federation_app.envelope.names.identity import read_identity
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from federation_app.models import Peer
 
 RELAYED_BY: Final = "UAMP-Relayed-By"
-RELAYS_MOST: Final = 3
+MAX_RELAYS: Final = 3
 """How many servers may pass on an envelope."""
 POST_SECONDS: Final = 10.0
 AT_ONCE: Final = 16
@@ -56,7 +56,7 @@ ABANDONED: Final = timedelta(minutes=1)
 OPENING: Final = frozenset({Intent.ASK, Intent.SUBSCRIBE})
 """The intents that open a stream; an answer to any other names the stream that it is about."""
 _ACCEPTED: Final = 202
-_RETRY_MOST: Final = 3600
+_MAX_RETRY: Final = 3600
 _WORD_CHARS: Final = 500
 _DELIVERIES: Final = uuid.UUID("0d9d8c8e-6f0c-4b52-9d5a-3c1f7a3e5b11")
 _under_way: Final[Counter[int]] = Counter()
@@ -90,7 +90,7 @@ def read_relays(header: str) -> tuple[str, ...]:
     unauthorized if this server is one of them, or if there are too many.
     """
     names = tuple(name.strip() for name in header.split(",")) if header.strip() else ()
-    if len(names) >= RELAYS_MOST or own_names.own_identity().did in names:
+    if len(names) >= MAX_RELAYS or own_names.own_identity().did in names:
         raise EnvelopeError(
             EnvelopeCode.UNAUTHORIZED,
             "The envelope was relayed in a loop, or by too many servers.",
@@ -237,13 +237,13 @@ def unanswered() -> EnvelopeError:
 async def refusal_in(response: aiohttp.ClientResponse) -> EnvelopeError:
     """Return the refusal in a member's response, or busy if it has none."""
     try:
-        body = load(await response.content.read(DOCUMENT_BYTES), most=DOCUMENT_BYTES)
+        body = load(await response.content.read(DOCUMENT_BYTES), limit=DOCUMENT_BYTES)
         code = EnvelopeCode(str(body["code"])) if isinstance(body, dict) else None
     except (EnvelopeError, KeyError, ValueError, aiohttp.ClientError, OSError):
         code = None
     if code is None or not isinstance(body, dict):
         return unanswered()
-    wait, expected = _number(body.get("retry_after"), _RETRY_MOST), body.get("expected")
+    wait, expected = _number(body.get("retry_after"), _MAX_RETRY), body.get("expected")
     return EnvelopeError(
         code,
         _word(body.get("detail")) or code.value,
@@ -384,16 +384,16 @@ async def _receipt_in(response: aiohttp.ClientResponse) -> _Receipt:
     raw = await response.content.read(DOCUMENT_BYTES)
     stream_id = response.headers.get("Location", "").rpartition("/v1/stream/")[2]
     try:
-        body = load(raw, most=DOCUMENT_BYTES)
+        body = load(raw, limit=DOCUMENT_BYTES)
     except EnvelopeError:
         body = None
-    window = _number(body.get("delta_window"), WINDOW_MOST) if isinstance(body, dict) else None
+    window = _number(body.get("delta_window"), MAX_WINDOW) if isinstance(body, dict) else None
     return _Receipt(stream_id if is_stream_id(stream_id) else "", window or 0)
 
 
-def _number(value: Any, most: int) -> int | None:
+def _number(value: Any, limit: int) -> int | None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and 0 <= value <= most else None
+    return value if is_number and 0 <= value <= limit else None
 
 
 def _word(value: object) -> str:

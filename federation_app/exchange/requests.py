@@ -9,7 +9,7 @@ import msgspec
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed
 from federation_app.envelope.limits import load
 from federation_app.envelope.members.reading import Intent
-from federation_app.envelope.streams.deltas import SEQUENCE_MOST, ack_of
+from federation_app.envelope.streams.deltas import MAX_SEQUENCE, ack_of
 from uamp import events as ev
 
 if TYPE_CHECKING:
@@ -93,6 +93,6 @@ def _members_of(body: EnvelopeBody) -> dict[str, Any]:
 
 def _number(value: object, *, least: int, name: str) -> int:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    if not isinstance(value, int) or not is_number or not least <= value <= SEQUENCE_MOST:
+    if not isinstance(value, int) or not is_number or not least <= value <= MAX_SEQUENCE:
         raise malformed(f"{name} is the delta_seq of a delta.", detail=name)
     return value

@@ -49,13 +49,13 @@ class DeltaStream(WindowedStream):
         stream: EnvelopeStream,
         principal: Principal,
         *,
-        most: int,
+        limit: int,
         after: int = -1,
         turn: PeerTurn | None = None,
         on_done: Callable[[str], Awaitable[dict[str, object]]],
         on_demand: Callable[[ev.PaymentRequired], Awaitable[dict[str, object]]],
     ) -> None:
-        super().__init__(stream, principal, most=most, after=after)
+        super().__init__(stream, principal, limit=limit, after=after)
         self._on_done = on_done
         self._on_demand = on_demand
         self._demanded: ev.PaymentRequired | None = None

@@ -40,16 +40,16 @@ class WindowedStream(ABC):
 
     The reader's task iterates over `deltas` and calls `close`; any other task of the process may
     call `acknowledge`, and set `woken` to have a stream recheck what it waits for. The peer reads
-    at most `most` streams here.
+    at most `limit` streams here.
     """
 
     def __init__(
-        self, stream: EnvelopeStream, principal: Principal, *, most: int, after: int
+        self, stream: EnvelopeStream, principal: Principal, *, limit: int, after: int
     ) -> None:
         self.stream = stream
         self.window = SendWindow(stream.window, after=after)
         self._principal = principal
-        self._most = most
+        self._limit = limit
         self.woken = asyncio.Event()
         self._acknowledged = asyncio.Event()
         self._checked_at = time.monotonic()
@@ -76,7 +76,7 @@ class WindowedStream(ABC):
 
         Raises EnvelopeError not_found, or busy if the peer reads too many.
         """
-        if _counts[self._principal.key] >= self._most:
+        if _counts[self._principal.key] >= self._limit:
             raise EnvelopeError(
                 EnvelopeCode.BUSY, "You read too many streams. Close one first.", retry_after=1
             )

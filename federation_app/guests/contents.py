@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from federation_app.envelope.members.reading import EnvelopeBody
 
 GUESTS_TYPE: Final = "application/vnd.uamp.guests+json"
-MEMBERS_MOST: Final = 1000
-FILES_MOST: Final = 20
+MAX_MEMBERS: Final = 1000
+MAX_FILES: Final = 20
 DESCRIPTION_CHARS: Final = 1000
-_EMOJI_MOST: Final = 32
-_PLACE_MOST: Final = 2**53 - 1
+_MAX_EMOJI: Final = 32
+_MAX_PLACE: Final = 2**53 - 1
 
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,40}\Z")]
 _Name = Annotated[str, msgspec.Meta(min_length=3, max_length=NAME_CHARS)]
 _Uuid = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}\Z")]
-_Place = Annotated[int, msgspec.Meta(ge=0, le=_PLACE_MOST)]
-_Emoji = Annotated[str, msgspec.Meta(min_length=1, max_length=_EMOJI_MOST)]
+_Place = Annotated[int, msgspec.Meta(ge=0, le=_MAX_PLACE)]
+_Emoji = Annotated[str, msgspec.Meta(min_length=1, max_length=_MAX_EMOJI)]
 _Title = Annotated[str, msgspec.Meta(max_length=200)]
 
 
@@ -65,12 +65,12 @@ class SharedFile(msgspec.Struct, frozen=True, kw_only=True):
     file: _Uuid
     name: Annotated[str, msgspec.Meta(max_length=255)]
     type: Annotated[str, msgspec.Meta(max_length=127)]
-    size: Annotated[int, msgspec.Meta(ge=1, le=_PLACE_MOST)]
+    size: Annotated[int, msgspec.Meta(ge=1, le=_MAX_PLACE)]
     sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
     description: Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS)] = ""
 
 
-_Files = Annotated[tuple[SharedFile, ...], msgspec.Meta(max_length=FILES_MOST)]
+_Files = Annotated[tuple[SharedFile, ...], msgspec.Meta(max_length=MAX_FILES)]
 
 
 class GuestMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="act", tag="message"):
@@ -195,7 +195,7 @@ class ChatEntry(msgspec.Struct, frozen=True, kw_only=True):
     seq: _Place
     title: _Title
     only_owners_pin: bool = False
-    members: Annotated[list[RemotePerson], msgspec.Meta(max_length=MEMBERS_MOST)]
+    members: Annotated[list[RemotePerson], msgspec.Meta(max_length=MAX_MEMBERS)]
     event: dict[str, Any]
     files: _Files = ()
     author: RemotePerson | None = None

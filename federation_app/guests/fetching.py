@@ -68,9 +68,9 @@ WAITING: Final = 80
 WAITING_OF_PEER: Final = 20
 """How many of those are of one peer."""
 REMEMBERED: Final = 1000
-LEAST_SECONDS: Final = 10.0
-MOST_SECONDS: Final = 120.0
-LEAST_SPEED: Final = 256 * 1024
+MIN_SECONDS: Final = 10.0
+MAX_SECONDS: Final = 120.0
+MIN_SPEED: Final = 256 * 1024
 """Bytes a second, below which a file does not come in time."""
 UNSHOWN_FOR: Final = timedelta(days=1)
 _NAMES: Final = uuid.UUID("5a3f6c1e-6a43-4f0e-9d0c-2c6d6c6f0f4b")
@@ -294,7 +294,7 @@ def _read(order: _Order) -> bytes:
 
     limits = replace(
         policy(),
-        seconds=min(MOST_SECONDS, LEAST_SECONDS + file.size / LEAST_SPEED),
+        seconds=min(MAX_SECONDS, MIN_SECONDS + file.size / MIN_SPEED),
         max_bytes=file.size,
     )
     headers = {"Authorization": f"Bearer {order.token}"}

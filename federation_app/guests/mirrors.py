@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 _ID_CHARS: Final = 40
 _KEY_DIGITS: Final = 18
-_TIME_MOST: Final = 2**43
+_MAX_TIME: Final = 2**43
 
 
 def query_of_files(peer: Peer, entry: ChatEntry) -> tuple[str, FileQuery] | None:
@@ -208,7 +208,7 @@ def _add_message(
     if not isinstance(message, dict):
         raise malformed("A message.created has a message.", detail="event")
     created = message.get("created_at")
-    if not isinstance(created, int) or not 0 <= created < _TIME_MOST:
+    if not isinstance(created, int) or not 0 <= created < _MAX_TIME:
         raise malformed("created_at is a time in milliseconds.", detail="event")
     reply_to, text = message.get("reply_to"), _text(message, "content").replace("\0", "")
     host = accounts.host_of(peer)

@@ -27,7 +27,7 @@ from chat_app.members.chat_lists import title_and_pin_rule
 from chat_app.members.membership import last_leaving, people_of
 from federation_app.envelope.members.reading import Intent
 from federation_app.guests import accounts, entries
-from federation_app.guests.contents import MEMBERS_MOST
+from federation_app.guests.contents import MAX_MEMBERS
 from federation_app.guests.posts import SignedPost, sign
 from federation_app.guests.shared_files import TURN, describe
 from federation_app.models import (
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 CLAIM: Final = timedelta(seconds=30)
 """How long a process may take for one item."""
 BACKOFF_SECONDS: Final = (1.0, 60.0)
-RETRY_AFTER_MOST: Final = 600
+MAX_RETRY_AFTER: Final = 600
 _searched: Final[dict[int, tuple[int, int]]] = {}
 """Parts of logs in which a follower's peer has nothing to learn, from its place to the head."""
 _DONE: Final = range(200, 300)
@@ -149,16 +149,16 @@ def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | Non
         return True
     if item.hold is not None and status == HTTPStatus.SERVICE_UNAVAILABLE:
         # A peer that is busy with more than the files refuses the next item, too.
-        seconds = min(max(retry_after or 1, 1), RETRY_AFTER_MOST)
+        seconds = min(max(retry_after or 1, 1), MAX_RETRY_AFTER)
         item.hold(now + timedelta(seconds=seconds))
         mine.update(deliver_at=now)
         return True
     failures = (
         Peer.objects.filter(pk=item.post.peer_id).values_list("failures", flat=True).first() or 0
     )
-    first, most = BACKOFF_SECONDS
-    seconds = min(most, first * 2 ** min(failures, 10))
-    seconds = max(seconds, min(retry_after or 0, RETRY_AFTER_MOST))
+    shortest, longest = BACKOFF_SECONDS
+    seconds = min(longest, shortest * 2 ** min(failures, 10))
+    seconds = max(seconds, min(retry_after or 0, MAX_RETRY_AFTER))
     mine.update(deliver_at=now + timedelta(seconds=seconds), failures=failures + 1)
     return False
 
@@ -358,7 +358,7 @@ def _entry(
         "seq": entry.seq,
         "title": title,
         "only_owners_pin": only_owners_pin,
-        "members": accounts.named_to(peer, people[:MEMBERS_MOST]),
+        "members": accounts.named_to(peer, people[:MAX_MEMBERS]),
         "event": event,
         "files": msgspec.to_builtins(files),
     }

@@ -10,7 +10,7 @@ import msgspec
 import uamp
 from chat_app.contents import references
 from chat_app.contents.reading_rights import contents_of
-from federation_app.guests.contents import DESCRIPTION_CHARS, FILES_MOST, SharedFile
+from federation_app.guests.contents import DESCRIPTION_CHARS, MAX_FILES, SharedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ def files_in(content_items: Sequence[dict[str, Any]]) -> tuple[list[SharedFile],
         describe(known[found[0]], _description(item))
         for item, found in zip(media, ids, strict=True)
         if found and found[0] in known
-    ][:FILES_MOST]
+    ][:MAX_FILES]
     return files, len(media) - len(files)
 
 

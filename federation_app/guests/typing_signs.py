@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from federation_app.models import Peer
 
 SECONDS: Final = 3.0
-CHATS_MOST: Final = 5000
+MAX_CHATS: Final = 5000
 _MARK: Final = '"presence.typing"'
 
 
@@ -96,10 +96,10 @@ def _place(peer: Peer, shown: TypingSign) -> tuple[str, User]:
 def concerned_chats() -> frozenset[str]:
     """Return the chats whose changes wake a delivery: followed ones, and mirrors of peers' chats.
 
-    Only the CHATS_MOST newest of each. In other chats a periodic job finds what is due, and typing
+    Only the MAX_CHATS newest of each. In other chats a periodic job finds what is due, and typing
     is not shown.
     """
     found: set[str] = set()
     for rows in (ChatFollower.objects.all(), ChatMirror.objects.all()):
-        found.update(rows.order_by("-created_at").values_list("chat_id", flat=True)[:CHATS_MOST])
+        found.update(rows.order_by("-created_at").values_list("chat_id", flat=True)[:MAX_CHATS])
     return frozenset(found)

@@ -83,7 +83,7 @@ def read_keys(identity: WebIdentity, *, base: str = "") -> tuple[VerificationKey
     """Fetch the keys in a name's DID document; raises EnvelopeError."""
     accept = "application/did+json, application/json"
     raw = _fetched(identity.document_url, accept, base=base)
-    document = limits.load(raw, most=limits.DOCUMENT_BYTES)
+    document = limits.load(raw, limit=limits.DOCUMENT_BYTES)
     return tuple(keys_of_document(document, identity.did))
 
 
@@ -157,7 +157,7 @@ def _text(raw: bytes) -> str:
 
 def _fetched(url: str, accept: str, *, base: str) -> bytes:
     policy = remote_policy() if base else current_policy()
-    most = limits.HUB_BYTES if url.endswith(_HUB_PATH) else limits.DOCUMENT_BYTES
+    limit = limits.HUB_BYTES if url.endswith(_HUB_PATH) else limits.DOCUMENT_BYTES
     place = url
     if base:
         host = "/".join(url.split("/", 3)[:3])
@@ -165,7 +165,7 @@ def _fetched(url: str, accept: str, *, base: str) -> bytes:
     try:
         answer = guard.fetch(
             place,
-            replace(policy, seconds=FETCH_SECONDS, max_bytes=most),
+            replace(policy, seconds=FETCH_SECONDS, max_bytes=limit),
             headers={"Accept": accept},
         )
     except guard.TooLarge:

@@ -56,8 +56,8 @@ def count_file(peer: Peer, size: int) -> None:
 
 def streams_of(peer: Peer) -> int:
     """Return how many streams a peer may read at a time in one process."""
-    most: int = settings.UAMP_ENVELOPE_STREAMS
-    return most if peer.max_streams is None else min(most, peer.max_streams)
+    limit: int = settings.UAMP_ENVELOPE_STREAMS
+    return limit if peer.max_streams is None else min(limit, peer.max_streams)
 
 
 def _check_bytes(peer: Peer, size: int) -> None:

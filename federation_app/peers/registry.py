@@ -19,7 +19,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from federation_app.envelope.errors import EnvelopeError, malformed, unauthenticated
-from federation_app.envelope.limits import KEYS_MOST
+from federation_app.envelope.limits import MAX_KEYS
 from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.envelope.signatures.keys import VerificationKey, key_of_jwk
 from federation_app.models import Peer, PeerKey, PeerTrust
@@ -229,7 +229,7 @@ def enter_peer(did: str, jwks: object, *, user: User | None, name: str = "") -> 
     """
     identity = read_identity(did)
     listed = jwks.get("keys") if isinstance(jwks, dict) else None
-    if not isinstance(listed, list) or not 0 < len(listed) <= KEYS_MOST:
+    if not isinstance(listed, list) or not 0 < len(listed) <= MAX_KEYS:
         raise malformed('Keys are a JSON Web Key Set, {"keys": […]}.', detail="jwks")
     keys = []
     for place, jwk in enumerate(listed, 1):

@@ -20,8 +20,8 @@ async def messages_of(chat_id: str) -> list[uamp.ChatMessage]:
 
     At most as many as a turn may send back (`Limits.messages`).
     """
-    most = uamp.DEFAULT_LIMITS.messages
-    return await database.run(history.last_messages, chat_id, limit=most)
+    limit = uamp.DEFAULT_LIMITS.messages
+    return await database.run(history.last_messages, chat_id, limit=limit)
 
 
 async def output_of(response_id: str) -> Sequence[uamp.ContentItem]:

@@ -53,7 +53,7 @@ _INTERRUPTED_SECONDS: Final = 10.0
 # A frame counts as one event per this many bytes: about one second of PCM in base64.
 _EVENT_BYTES: Final = 64 * 1024
 # Clients append audio in pieces of 20 ms.
-_LEAST_WEIGHT: Final = 0.1
+_MIN_WEIGHT: Final = 0.1
 
 
 class RealtimeDialect(ForeignDialect):
@@ -79,12 +79,12 @@ class RealtimeDialect(ForeignDialect):
         self._session_id = ""
         self._session = read.SessionFields()
         self._speaks = False
-        self._turns = SpeechTurns(self, most=settings.UAMP_REALTIME_SOUND_BYTES)
+        self._turns = SpeechTurns(self, limit=settings.UAMP_REALTIME_SOUND_BYTES)
         if defaults.bound is not None:
             self._bind(defaults.bound.agent, defaults.bound.config)
         self._conversation = RealtimeConversation()
         self._sounds = ItemSounds(
-            self, self._conversation, self._turns, most=settings.UAMP_REALTIME_SOUND_BYTES
+            self, self._conversation, self._turns, limit=settings.UAMP_REALTIME_SOUND_BYTES
         )
         self._writer: write.RealtimeWriter | None = None
         self._has_ended = asyncio.Event()
@@ -151,7 +151,7 @@ class RealtimeDialect(ForeignDialect):
             event_id = event.event_id
             await self._takes[type(event)](event)
             is_sound = isinstance(event, read.AudioAppendFrame)
-            self.weight = max(size, self._turns.turns, _LEAST_WEIGHT if is_sound else 1)
+            self.weight = max(size, self._turns.turns, _MIN_WEIGHT if is_sound else 1)
         except RemoteProtocolError as error:
             self.weight = max(size, self._turns.turns, 1)
             self.show(error_event(error, event_id or error.event_id))

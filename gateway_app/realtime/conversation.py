@@ -229,10 +229,10 @@ def check_context(items: Iterable[RealtimeItem], place: str) -> None:
         )
 
 
-def _exceeds(items: Iterable[RealtimeItem], most: int) -> bool:
-    """Return whether items exceed `most` bytes, without examining further items."""
+def _exceeds(items: Iterable[RealtimeItem], limit: int) -> bool:
+    """Return whether items exceed `limit` bytes, without examining further items."""
     for item in items:
-        most -= item.size
-        if most < 0:
+        limit -= item.size
+        if limit < 0:
             break
-    return most < 0
+    return limit < 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gateway_app.realtime.audio_fields import TurnDetection
 
 BYTES_PER_MS: Final = {"pcm16": 48, "g711_ulaw": 8, "g711_alaw": 8}
-LEAST_MS: Final = 100
+MIN_MS: Final = 100
 """The shortest audio, in ms, that can be committed, as with OpenAI."""
 FRAME_MS: Final = 20
 THRESHOLD: Final = 0.5
@@ -47,12 +47,12 @@ Found: TypeAlias = SpeechStarted | SpeechStopped
 
 
 class InputSound:
-    """The input buffer of one socket, limited to `most` bytes."""
+    """The input buffer of one socket, limited to `limit` bytes."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.format = "pcm16"
         self.is_speech = False
-        self._most = most
+        self._limit = limit
         self._samples = bytearray()
         # How many bytes preceded the buffer, and how many bytes of it have been examined.
         self._before = 0
@@ -76,18 +76,18 @@ class InputSound:
             samples = media_bytes(audio)
         except ValueError:
             raise refused("audio", "The audio is not base64.", ErrorCode.INVALID_MEDIA) from None
-        if len(self._samples) + len(samples) > self._most:
+        if len(self._samples) + len(samples) > self._limit:
             raise refused(
                 "audio",
-                f"The buffer may have at most {self._most} bytes. Commit or clear it.",
+                f"The buffer may have at most {self._limit} bytes. Commit or clear it.",
                 ErrorCode.EVENT_TOO_LARGE,
             )
         self._samples += samples
 
     def whole(self) -> bytes:
         """Return the buffered audio; raises RemoteProtocolError if it is too short."""
-        if len(self._samples) < LEAST_MS * BYTES_PER_MS[self.format]:
-            raise refused("input_audio_buffer", f"The buffer has less than {LEAST_MS} ms of sound.")
+        if len(self._samples) < MIN_MS * BYTES_PER_MS[self.format]:
+            raise refused("input_audio_buffer", f"The buffer has less than {MIN_MS} ms of sound.")
         samples = bytes(self._samples)
         # PCM samples have two bytes each.
         return samples[: len(samples) // 2 * 2] if self.format == "pcm16" else samples

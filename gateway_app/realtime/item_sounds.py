@@ -33,7 +33,7 @@ class SoundPort(Protocol):
 class ItemSounds:
     """Checks and stores the sounds of one socket's items; used by the socket's task only.
 
-    `most` limits the bytes in memory, including those in the buffer of `turns`.
+    At most `limit` bytes are in memory, including the buffer of `turns`.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class ItemSounds:
         conversation: RealtimeConversation,
         turns: SpeechTurns,
         *,
-        most: int,
+        limit: int,
     ) -> None:
         self._port = port
         self._conversation = conversation
         self._turns = turns
-        self._most = most
+        self._limit = limit
 
     def with_files(self, item: RealtimeItem, place: str) -> RealtimeItem:
         """Convert the sounds of a client's item to WAV files; raises RemoteProtocolError."""
@@ -77,7 +77,7 @@ class ItemSounds:
         """
         kept = (*self._conversation.items, item)
         size = sum(map(unstored_bytes, kept)) + self._turns.sound.size - of_buffer
-        if size > self._most:
+        if size > self._limit:
             raise refused(
                 place,
                 "Too much audio is waiting for a response. Request one, or delete some.",

@@ -40,13 +40,13 @@ class SpeechPort(Protocol):
 class SpeechTurns:
     """Handles the `input_audio_buffer` events; used by the socket's task only.
 
-    `most` limits the bytes of the buffer.
+    The buffer holds at most `limit` bytes.
     """
 
-    def __init__(self, port: SpeechPort, *, most: int) -> None:
+    def __init__(self, port: SpeechPort, *, limit: int) -> None:
         self.settings = SpeechSettings()
         self.takes: tuple[str, ...] = ()
-        self.sound = InputSound(most)
+        self.sound = InputSound(limit)
         self._port = port
         self._item_id = ""
         # How many turns of speech have ended since the owner last reset this.

@@ -96,14 +96,14 @@ class PaymentTokenAdmin(LedgerAdmin):
     search_fields = ("id__exact", "owner__username__exact")
     # Neither `salt` nor `sha256`.
     fields = (
-        "id", "account", "owner", "parent", "depth", "name", "form", "audience", "most",
+        "id", "account", "owner", "parent", "depth", "name", "form", "audience", "per_use",
         "expires_at", "revoked_at", "closed_at", "created_at",
     )  # fmt: skip
-    readonly_fields = ("most",)
+    readonly_fields = ("per_use",)
     ordering: ClassVar[Any] = ("-created_at", "-pk")
 
     @admin.display(description="limit per use", empty_value="none")
-    def most(self, token: PaymentToken) -> str | None:
+    def per_use(self, token: PaymentToken) -> str | None:
         """Return the most that one use may take."""
         limit, asset = token.per_use_limit, token.account.asset
         return None if limit is None else amount_of(limit, asset)

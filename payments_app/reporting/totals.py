@@ -1,7 +1,7 @@
 """Figures of the whole ledger for operators: totals, revenue, and the largest charges.
 
 Requests do not compute anything: the totals are cached for OVERVIEW_SECONDS, for all callers. Sums
-over the transfers of DAYS days are computed once in MOST_SECONDS; those by agent and protocol are
+over the transfers of DAYS days are computed once in TOP_SECONDS; those by agent and protocol are
 counted hourly elsewhere.
 """
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from payments_app.selectors import Dimension, Spent
 
 OVERVIEW_SECONDS: Final = 60
-MOST_SECONDS: Final = 3600
+TOP_SECONDS: Final = 3600
 DAYS: Final = 14
-MOST: Final = 8
-MOST_OF: Final[tuple[Dimension, ...]] = ("user", "person", "chat")
+TOP_ROWS: Final = 8
+TOP_DIMENSIONS: Final[tuple[Dimension, ...]] = ("user", "person", "chat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class KindTotal:
 class Overview:
     """The totals of the ledger at `at`, in one asset; `days` are the last DAYS days.
 
-    `most` are the people (by id) and chats charged most in that time, at most MOST_SECONDS old.
+    `most` are the people (by id) and chats charged most in that time, at most TOP_SECONDS old.
     """
 
     at: datetime
@@ -98,6 +98,9 @@ def _most(asset: str, since: datetime) -> Mapping[Dimension, Sequence[Spent]]:
     key = f"payments:most:{asset}"
     kept: Mapping[Dimension, Sequence[Spent]] | None = cache.get(key)
     if kept is None:
-        kept = {name: usage_by(name, since=since, asset=asset, limit=MOST) for name in MOST_OF}
-        cache.set(key, kept, MOST_SECONDS)
+        kept = {
+            name: usage_by(name, since=since, asset=asset, limit=TOP_ROWS)
+            for name in TOP_DIMENSIONS
+        }
+        cache.set(key, kept, TOP_SECONDS)
     return kept

@@ -135,11 +135,11 @@ class TokensView(PaymentView):
         """Create a token and move money from the caller's balance into it."""
         values = checked(request, NewToken)
         user_id = caller(request).pk
-        most = {
+        limits = {
             one["period"]: money({"currency": values["currency"], **one})
             for one in values["limits"]
         }
-        if len(most) < len(values["limits"]):
+        if len(limits) < len(values["limits"]):
             raise ValidationError({"limits": "Send only one limit for each period."})
         made = issuance.issue(
             key=key_of(request, values["idempotencyKey"]),
@@ -149,7 +149,7 @@ class TokensView(PaymentView):
             name=values["name"],
             audience=values["audience"],
             per_use=money(values, "perUseLimit") if "perUseLimit" in values else None,
-            limits=most,
+            limits=limits,
             form=values["form"],
         )
         body = {

@@ -65,9 +65,9 @@ def set_budget(agent_id: str, by: User, left: Money) -> OnwardBudget:
 
     Raises NotTheOwner and NotRemote, and InvalidAmount above MAX_BUDGET.
     """
-    most = Money.parse(MAX_BUDGET, left.asset)
-    if left > most:
-        raise InvalidAmount(f"A budget is at most {most} {most.asset}.")
+    limit = Money.parse(MAX_BUDGET, left.asset)
+    if left > limit:
+        raise InvalidAmount(f"A budget is at most {limit} {limit.asset}.")
     agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id, owner=by).first()
     if agent is None:
         raise NotTheOwner(agent_id)

@@ -94,8 +94,8 @@ def issue(
             audience=_audience(audience),
             per_use=_same_asset(per_use, amount),
             limits=tuple(
-                (SpendingPeriod(period).value, _same_asset(most, amount) or most)
-                for period, most in sorted((limits or {}).items())
+                (SpendingPeriod(period).value, _same_asset(limit, amount) or limit)
+                for period, limit in sorted((limits or {}).items())
             ),
             form=form,
         )
@@ -281,10 +281,10 @@ def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
                 user_id=wanted.owner_id,
                 token_id=token_id,
                 period=period,
-                asset=most.asset,
-                amount=most.amount,
+                asset=limit.asset,
+                amount=limit.amount,
             )
-            for period, most in wanted.limits
+            for period, limit in wanted.limits
         )
 
 

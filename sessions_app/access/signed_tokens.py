@@ -69,9 +69,9 @@ def _of_issuer(token: str, header: Header) -> Principal:
     user = identity.user
     found = verification.scopes_in(claims)
     scopes = frozenset(issuer.default_scopes) if found is None else found
-    most = Rights(scopes=frozenset(issuer.scopes))
+    limit = Rights(scopes=frozenset(issuer.scopes))
     known = scopes - set(unknown_scopes(scopes))
-    rights = Rights(scopes=frozenset(one for one in known if most.includes(_only(one))))
+    rights = Rights(scopes=frozenset(one for one in known if limit.includes(_only(one))))
     return Principal(
         key=PrincipalKind.PERSON.key(user.pk),
         user_id=user.pk,

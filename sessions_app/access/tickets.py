@@ -48,7 +48,7 @@ def issue(principal: Principal) -> tuple[str, datetime]:
         principal,
         TicketKind.CONNECTION,
         seconds=TICKET_SECONDS,
-        most=settings.UAMP_TICKETS_PER_USER,
+        limit=settings.UAMP_TICKETS_PER_USER,
     )
 
 
@@ -65,20 +65,20 @@ def issue_secret(
         principal,
         TicketKind.SESSIONS,
         seconds=seconds,
-        most=settings.UAMP_CLIENT_SECRETS_PER_USER,
+        limit=settings.UAMP_CLIENT_SECRETS_PER_USER,
         agent=agent,
         config=config,
     )
 
 
 def _write(
-    secret: str, principal: Principal, kind: TicketKind, *, seconds: int, most: int, **bound: Any
+    secret: str, principal: Principal, kind: TicketKind, *, seconds: int, limit: int, **bound: Any
 ) -> datetime:
     if principal.user_id is None:
         raise ValueError("a visitor needs no ticket")
     now = timezone.now()
     Ticket.objects.filter(expires_at__lte=now).delete()
-    if Ticket.objects.filter(user_id=principal.user_id, kind=kind).count() >= most:
+    if Ticket.objects.filter(user_id=principal.user_id, kind=kind).count() >= limit:
         raise TooManyTickets
     row = Ticket.objects.create(
         sha256=_digest(secret),

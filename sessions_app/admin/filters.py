@@ -33,7 +33,7 @@ class ConditionFilter(admin.SimpleListFilter):
             return queryset
         # As values, since SQLite would otherwise read all rows in list order to find the few.
         found = queryset.model.objects.filter(self.condition()).order_by()
-        return queryset.filter(pk__in=list(found.values_list("pk", flat=True)[: figures.MOST]))
+        return queryset.filter(pk__in=list(found.values_list("pk", flat=True)[: figures.MAX_COUNT]))
 
 
 class StuckCallFilter(ConditionFilter):

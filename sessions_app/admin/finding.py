@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 ROWS: Final = 5
 """The most rows displayed per list."""
 MESSAGES: Final = 20
-LEAST_CHARS: Final = 2
-MOST_CHARS: Final = 200
-LEAST_OF_AN_ID: Final = 8
+MIN_CHARS: Final = 2
+MAX_CHARS: Final = 200
+MIN_ID_CHARS: Final = 8
 EXCERPT_CHARS: Final = 200
 NAMES: Final = frozenset({"email", "name", "username"})
 """Columns of `find_by` that hold words, which messages and titles may have, too."""
@@ -56,16 +56,16 @@ class FoundRow:
 
 def find_view(request: HttpRequest, site: AdminSite) -> HttpResponse:
     """Redirect if a text is the id of a single row; otherwise show all that matches, in groups."""
-    text = request.GET.get("q", "").strip()[:MOST_CHARS]
+    text = request.GET.get("q", "").strip()[:MAX_CHARS]
     if secret := _SECRET.match(text):
         text = secret[1]
-    groups = _groups(request, site, text) if len(text) >= LEAST_CHARS else {}
+    groups = _groups(request, site, text) if len(text) >= MIN_CHARS else {}
     rows = [row for group in groups.values() for row in group]
     if len(rows) == 1 and rows[0].is_id:
         return HttpResponseRedirect(rows[0].url)
     may_search = sees_content(request) and request.user.has_perm("chat_app.view_message")
     messages: list[dict[str, Any]] = []
-    if len(text) > LEAST_CHARS and may_search:
+    if len(text) > MIN_CHARS and may_search:
         record_request(request, AuditAction.CONTENT_SEARCHED, None, detail=text)
         messages = [
             {
@@ -126,7 +126,7 @@ def _matching(model: Any, lookup: str, text: str) -> list[Any]:
     column, _, kind = lookup.partition("__")
     try:
         if kind == "begins":
-            if len(text) < LEAST_OF_AN_ID:
+            if len(text) < MIN_ID_CHARS:
                 return []
             rows = rows.filter(begins(column, text))
         else:

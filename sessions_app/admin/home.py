@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 
 from sessions_app.admin.money import sees_money
 from sessions_app.admin.plots import plot_of_series
-from sessions_app.reporting.figures import MOST, money_of, server_figures
+from sessions_app.reporting.figures import MAX_COUNT, money_of, server_figures
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -64,7 +64,7 @@ def _since(series: Series) -> dict[str, str]:
 
 
 def _shown(count: int) -> str:
-    return f"{count:,}" if count < MOST else f"{MOST:,} or more"
+    return f"{count:,}" if count < MAX_COUNT else f"{MAX_COUNT:,} or more"
 
 
 def _cards(found: ServerFigures, user: User) -> list[dict[str, str]]:

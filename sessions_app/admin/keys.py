@@ -138,8 +138,8 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
         state = keys.budgets_of([key]).get(key.pk)
         if state is None:
             return "none"
-        most, used = state.limit.amount, state.spent + state.held
-        return f"{most} {most.asset} per {state.limit.period}, {used} spent or held"
+        budget, used = state.limit.amount, state.spent + state.held
+        return f"{budget} {budget.asset} per {state.limit.period}, {used} spent or held"
 
     def may_operate(self, request: HttpRequest, one: Operation, row: Any) -> bool:
         """Show a new secret only to operators who may act as the owner."""

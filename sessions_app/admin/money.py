@@ -260,7 +260,7 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
                 "charged_today": Money(charged_on_last_day(figures.charged_by_agent)),
                 "missing_hours": missing,
                 "plot": plot_of(charged),
-                "most": [*most_of(found), protocols_of(figures.charged_by_protocol)],
+                "most": [*top_charges(found), protocols_of(figures.charged_by_protocol)],
             },
         )
 
@@ -270,7 +270,7 @@ def charged_on_last_day(charged: Series) -> int:
     return sum(charged.values.get((charged.places[-1], name), 0) for name in charged.names)
 
 
-def most_of(found: totals.Overview) -> list[dict[str, Any]]:
+def top_charges(found: totals.Overview) -> list[dict[str, Any]]:
     """Return tables of the largest charges: {title, rows: [{label, url, amount, charges}]}."""
     named = [one for name in _PEOPLE for one in found.most.get(name, ()) if one.name]
     people = User.objects.in_bulk({int(one.name) for one in named})

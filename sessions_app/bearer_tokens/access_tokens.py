@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LIFETIME_SECONDS: Final = 300
 TYPE: Final = "at+jwt"
-DELEGATIONS_MOST: Final = 5
+MAX_DELEGATIONS: Final = 5
 """How many times a token may be exchanged for another."""
 
 

@@ -32,7 +32,7 @@ AGAIN_SECONDS: Final = 60.0
 """The minimum interval between requests to an issuer, whatever it replied."""
 FETCH_SECONDS: Final = 5.0
 SET_BYTES: Final = 64 * 1024
-KEYS_MOST: Final = 100
+MAX_KEYS: Final = 100
 RSA_BITS: Final = 2048
 
 
@@ -106,7 +106,7 @@ def _read(issuer: Issuer) -> dict[str, PublicKey] | None:
         logger.warning("%s answers %s, and no list of keys", issuer.jwks_url, answer.status)
         return None
     found: dict[str, PublicKey] = {}
-    for one in listed[:KEYS_MOST]:
+    for one in listed[:MAX_KEYS]:
         kid = one.get("kid") if isinstance(one, dict) else None
         key = _public_key(one) if isinstance(kid, str) and kid else None
         if isinstance(kid, str) and key is not None:

@@ -47,12 +47,12 @@ class ContinuedAnswer:
 
 
 def continued_answer(
-    returned: ReturnedCall, principal: Principal, *, agent_id: str, most: int
+    returned: ReturnedCall, principal: Principal, *, agent_id: str, limit: int
 ) -> ContinuedAnswer | None:
     """Return the answer that the result of a call continues; None if a new one begins.
 
     An answer is continued once at each of its ends, by the one who asked for it, by a request that
-    repeats its conversation, and has at most `most` responses. A visitor has no identity, so for
+    repeats its conversation, and has at most `limit` responses. A visitor has no identity, so for
     visitors the id of the call counts, which this server generated.
     """
     asker = Q(response__session__principal=principal.key)
@@ -78,7 +78,7 @@ def continued_answer(
         return None
     rounds = int(call.response.request.get("rounds", 0)) + 1
     first = _first_call(call.response_id)
-    if rounds >= most or (first.continued_by and _has_delivered(first.continued_by)):
+    if rounds >= limit or (first.continued_by and _has_delivered(first.continued_by)):
         return None
     return ContinuedAnswer(call=first.pk, rounds=rounds, claimed_by=first.continued_by)
 

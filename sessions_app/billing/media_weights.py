@@ -35,26 +35,26 @@ class Rates:
     second: int
     page: int
     tile: int
-    most_of_picture: int | None = None
+    max_of_picture: int | None = None
 
 
-USUAL: Final = Rates(second=32, page=1_500, tile=258, most_of_picture=MEDIUM_TOKENS)
+USUAL: Final = Rates(second=32, page=1_500, tile=258, max_of_picture=MEDIUM_TOKENS)
 # Llama models count up to 6,404 for a picture of one tile, other servers less.
-_MOST: Final = Rates(second=50, page=4_600, tile=6_404, most_of_picture=16_384)
+_HIGHEST: Final = Rates(second=50, page=4_600, tile=6_404, max_of_picture=16_384)
 # 2,833 for a picture and 5,667 for each tile of 512 pixels. A page is sent as a picture, too.
-_MOST_OF_4O_MINI: Final = Rates(second=50, page=30_200, tile=25_501, most_of_picture=48_169)
-_MOST_OF_VENDORS: Final = {
-    "anthropic": Rates(second=50, page=4_600, tile=800, most_of_picture=4_800),
+_MAX_OF_4O_MINI: Final = Rates(second=50, page=30_200, tile=25_501, max_of_picture=48_169)
+_MAX_OF_VENDORS: Final = {
+    "anthropic": Rates(second=50, page=4_600, tile=800, max_of_picture=4_800),
     "google": Rates(second=32, page=3_000, tile=258),
-    "openai_realtime": Rates(second=20, page=4_600, tile=800, most_of_picture=16_384),
+    "openai_realtime": Rates(second=20, page=4_600, tile=800, max_of_picture=16_384),
 }
 
 
-def most_of(spec: AgentSpec) -> Rates:
+def max_rates(spec: AgentSpec) -> Rates:
     """Return the most that an agent's model may count."""
     if "4o-mini" in spec.model and spec.provider == "openai_compat":
-        return _MOST_OF_4O_MINI
-    return _MOST_OF_VENDORS.get(spec.provider, _MOST)
+        return _MAX_OF_4O_MINI
+    return _MAX_OF_VENDORS.get(spec.provider, _HIGHEST)
 
 
 def ids_of(item: uamp.ContentItem) -> list[str]:
@@ -140,8 +140,8 @@ def shown_tokens(
     if not pages and not tiles:
         return None
     of_picture = tiles * rates.tile
-    if rates.most_of_picture is not None:
-        of_picture = min(of_picture, rates.most_of_picture)
+    if rates.max_of_picture is not None:
+        of_picture = min(of_picture, rates.max_of_picture)
     if tiles and rates is not USUAL:
         of_picture = max(of_picture, MEDIUM_TOKENS)
     return max(pages * rates.page, of_picture)

@@ -40,8 +40,8 @@ def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -
     if not has_begun:
         return without_answer(whole)
     if pricing.unfinished == "share" and pricing.expected_tokens is not None:
-        most = pricing.expected_tokens
-        share = whole.answer.share(min(tokens, most), most)
+        expected = pricing.expected_tokens
+        share = whole.answer.share(min(tokens, expected), expected)
         return replace(whole, answer=share, unfinished="share")
     return replace(whole, unfinished="whole")
 

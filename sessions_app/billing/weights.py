@@ -24,7 +24,7 @@ from sessions_app.billing.media_weights import (
     MEDIUM_TOKENS,
     USUAL,
     ids_of,
-    most_of,
+    max_rates,
     shown_tokens,
     sound_tokens_read,
 )
@@ -91,13 +91,13 @@ def step_usage(
 
     `extents` holds the extents of the request's media by id.
     """
-    read = _MediaReading(spec, extents or {}, most_of(spec))
+    read = _MediaReading(spec, extents or {}, max_rates(spec))
     writes = max(
         1,
         output_bound(
             spec,
             request.params,
-            most=settings.UAMP_RESERVE_TOKENS,
+            visible=settings.UAMP_RESERVE_TOKENS,
             hidden=settings.UAMP_RESERVE_REASONING_TOKENS,
         ),
     )
@@ -124,7 +124,7 @@ def usual_input(
 
 def media_tokens(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
     """Return the most tokens that a model counts for the sounds, pictures and PDFs of a request."""
-    rates = most_of(spec)
+    rates = max_rates(spec)
     return sum(
         sound_tokens_read(spec, item, extents, rates)
         if isinstance(item, uamp.AudioContent)

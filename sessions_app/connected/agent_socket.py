@@ -184,7 +184,7 @@ class AgentSocket:
             response_id=response_id,
             send=self._send,
             on_close=self._end,
-            most=settings.UAMP_DAEMON_ANSWER_BYTES,
+            limit=settings.UAMP_DAEMON_ANSWER_BYTES,
         )
         self._turns[turn_id] = daemon, answer
         daemon.answers[turn_id] = answer

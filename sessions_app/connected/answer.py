@@ -28,7 +28,7 @@ class QueuedAnswer:
     """The DaemonAnswer (agents_app.runtime.connected.daemons) of one turn on one socket.
 
     The socket's task calls `take` and `lose`; the run's task calls the others. All run on one event
-    loop. Unread events are limited to `most` bytes, so that a daemon that keeps writing while the
+    loop. Unread events are limited to `limit` bytes, so that a daemon that keeps writing while the
     answer waits for a payment neither fills the memory nor blocks other answers on its socket.
     """
 
@@ -39,7 +39,7 @@ class QueuedAnswer:
         response_id: str,
         send: Callable[[str, str], None],
         on_close: Callable[[QueuedAnswer], None],
-        most: int,
+        limit: int,
     ) -> None:
         self.turn_id = turn_id
         self.sent_bytes = 0
@@ -47,7 +47,7 @@ class QueuedAnswer:
         self.has_ended = False
         self._response_id = response_id
         self._send, self._on_close = send, on_close
-        self._most = most
+        self._limit = limit
         self._events: deque[tuple[uamp.Event, int]] = deque()
         self._bytes = 0
         self._is_lost = self._is_too_much = self._is_closed = False
@@ -58,7 +58,7 @@ class QueuedAnswer:
     def take(self, event: uamp.Event, size: int) -> None:
         """Queue an event of `size` bytes for the run to read."""
         self._bytes += size
-        if self._bytes > self._most:
+        if self._bytes > self._limit:
             self._is_too_much = True
             self._events.clear()
         else:

@@ -141,10 +141,10 @@ class ChatWatch:
             self._outgoing.put(partial(self._leave, [chat_id]))
 
     def _set(self, latest: Sequence[tuple[str, int]]) -> None:
-        most = settings.UAMP_WATCHED_CHATS
-        self._more = len(latest) > most
+        limit = settings.UAMP_WATCHED_CHATS
+        self._more = len(latest) > limit
         before, self._taken = self._taken, {}
-        for chat_id, seq in latest[:most]:
+        for chat_id, seq in latest[:limit]:
             if chat_id not in self._left:
                 self._taken[chat_id] = max(seq, before.get(chat_id, 0))
         self._left.clear()

@@ -139,7 +139,7 @@ class ClientConnection:
         attached = self.sessions[session.wire_id] = AttachedSession(
             session=session,
             subscription=subscription,
-            inputs=PendingInputs(self._pending, most=self.limits.pending_inputs),
+            inputs=PendingInputs(self._pending, limit=self.limits.pending_inputs),
         )
         return attached
 

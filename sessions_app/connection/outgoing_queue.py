@@ -62,7 +62,7 @@ class OutgoingQueue:
         self.has_ended = False
         self._read_again = read_again
         # The most bytes that may be waiting for the client.
-        self._most = settings.UAMP_OWED_BYTES
+        self._limit = settings.UAMP_OWED_BYTES
         self._is_over: Callable[[], bool] = _never
         # Items with their sizes.
         self._items: deque[tuple[int, Outgoing | Work]] = deque()
@@ -90,7 +90,7 @@ class OutgoingQueue:
 
         Return whether the work was queued.
         """
-        is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > self._most
+        is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > self._limit
         if is_long and not self._is_behind:
             self._fall_behind()
         if not self._is_behind:
@@ -140,7 +140,7 @@ class OutgoingQueue:
             or self._is_reading
             or self._is_behind
             or self._is_batch_full
-            or self.owed_bytes > self._most
+            or self.owed_bytes > self._limit
         )
 
     @property
@@ -159,7 +159,7 @@ class OutgoingQueue:
 
     async def wait_for_room(self) -> None:
         """Wait while the client is too far behind, so that its next event is not read yet."""
-        while self.owed_bytes > self._most and self.closed_with is None:
+        while self.owed_bytes > self._limit and self.closed_with is None:
             self._has_room.clear()
             await self._has_room.wait()
 

@@ -87,11 +87,11 @@ async def create_session(connection: ClientConnection, event: ev.SessionCreate) 
 
 def _check_room(connection: ClientConnection, principal: Principal, chat_id: str | None) -> None:
     """Refuse too many sessions of one chat, each of which would receive all of its events."""
-    most = connection.limits.sessions_per_chat
+    limit = connection.limits.sessions_per_chat
     others = [a for a in connection.sessions_in(chat_id) if a.session.principal == principal]
-    if len(others) >= most:
+    if len(others) >= limit:
         raise RemoteProtocolError(
-            ErrorCode.TOO_MANY_SESSIONS, f"at most {most} sessions of one chat on a connection"
+            ErrorCode.TOO_MANY_SESSIONS, f"at most {limit} sessions of one chat on a connection"
         )
 
 

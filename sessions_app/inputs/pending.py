@@ -86,9 +86,9 @@ class PendingInputs:
     detaches the session takes the rest.
     """
 
-    def __init__(self, connection: ConnectionBytes, *, most: int) -> None:
+    def __init__(self, connection: ConnectionBytes, *, limit: int) -> None:
         self._connection = connection
-        self._most = most
+        self._limit = limit
         self._inputs: list[InputEvent] = []
         self._counted: list[tuple[str, int]] = []
 
@@ -102,7 +102,7 @@ class PendingInputs:
 
     def add(self, event: InputEvent, name: str) -> None:
         """Add an input of a person; raises RemoteProtocolError too_many_inputs."""
-        if len(self._inputs) >= self._most:
+        if len(self._inputs) >= self._limit:
             raise too_many()
         size = size_of(event)
         self._connection.take(name, size)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def store_input(
-    session_id: str, event_id: str, payload: dict[str, Any], *, size: int, most: int
+    session_id: str, event_id: str, payload: dict[str, Any], *, size: int, limit: int
 ) -> bool:
-    """Store an input event of `size` bytes sent over HTTP, up to `most` per session.
+    """Store an input event of `size` bytes sent over HTTP, up to `limit` per session.
 
     Return False if the event was stored or used by a turn before, even with another `timestamp`.
     Raises RemoteProtocolError: event_id_conflict if the body differs, or too_many_inputs.
@@ -40,7 +40,7 @@ def store_input(
                 )
             return False
         waiting = PendingInput.objects.filter(session_id=session_id)
-        if waiting.count() >= most:
+        if waiting.count() >= limit:
             raise too_many()
         _check_bytes(waiting, size, settings.UAMP_PENDING_BYTES_PER_CONNECTION)
         if session is not None and session.user_id is not None:

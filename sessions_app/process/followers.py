@@ -122,7 +122,7 @@ class Followers:
                 watched.setdefault(follower.watch.user_id, []).append(follower.watch)
         for user_id, watches in watched.items():
             latest = await database.run(
-                chat_lists.latest_chats, user_id, most=settings.UAMP_WATCHED_CHATS
+                chat_lists.latest_chats, user_id, limit=settings.UAMP_WATCHED_CHATS
             )
             for watch in watches:
                 await watch.compare(latest)

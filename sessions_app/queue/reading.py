@@ -32,12 +32,12 @@ def current_queue(chat_id: str) -> ev.QueueUpdated | None:
     return queue if queue.items else None
 
 
-def _item(row: QueuedTurn, most: int | None) -> ev.QueueItem:
+def _item(row: QueuedTurn, limit: int | None) -> ev.QueueItem:
     return ev.QueueItem(
         id=str(row.pk),
         user_id=str(row.user_id),
         username=row.user.get_username(),
-        text=row.text if most is None or len(row.text) <= most else f"{row.text[:most]}…",
+        text=row.text if limit is None or len(row.text) <= limit else f"{row.text[:limit]}…",
         files=row.files,
         status=row.status,
         code=row.code or None,

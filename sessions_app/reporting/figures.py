@@ -1,7 +1,7 @@
 """Running answers, recent failures and rows that need attention, cached for FIGURES_SECONDS.
 
-Every count covers few rows of an index, or stops at MOST. Daily figures are sums of hourly ones
-(`hours`). No request adds up answers or transfers.
+Every count covers few rows of an index, or stops at MAX_COUNT. Daily figures are sums of hourly
+ones (`hours`). No request adds up answers or transfers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 FIGURES_SECONDS: Final = 60
 KEY: Final = "sessions:figures:4"
-MOST: Final = 1_000
+MAX_COUNT: Final = 1_000
 """The most rows that any count of this page reads."""
 ERROR_HOURS: Final = 24
 FAILING_ANSWERS: Final = 3
@@ -79,7 +79,7 @@ class FailingAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFigures:
-    """The figures of the operators' home page as of `at`; counts are capped at MOST."""
+    """The figures of the operators' home page as of `at`; counts are capped at MAX_COUNT."""
 
     at: datetime
     running: Mapping[str, int]
@@ -166,8 +166,8 @@ def _read(now: datetime) -> ServerFigures:
             row["status"]: row["answers"]
             for row in live.order_by().values("status").annotate(answers=Count("pk"))
         },
-        sockets=presence.open_sockets(now, MOST),
-        daemons=connections.open_daemons(MOST),
+        sockets=presence.open_sockets(now, MAX_COUNT),
+        daemons=connections.open_daemons(MAX_COUNT),
         sessions=_count(Session.objects.filter(status=SessionState.ACTIVE)),
         open_calls=_count(ToolCall.objects.filter(finished_at__isnull=True)),
         open_deliveries=_count(WebhookDelivery.objects.filter(finished_at__isnull=True)),
@@ -180,11 +180,11 @@ def _read(now: datetime) -> ServerFigures:
         disabled_webhooks=_count(
             Webhook.objects.filter(disabled_lately(now))
         ),
-        top_ups=undecided_top_ups(MOST),
-        adjustments=undecided_adjustments(MOST),
+        top_ups=undecided_top_ups(MAX_COUNT),
+        adjustments=undecided_adjustments(MAX_COUNT),
         missing_hours=missing,
         health=ledger.ledger_health(),
-        liveness=read_liveness(now, MOST),
+        liveness=read_liveness(now, MAX_COUNT),
         errors=series_of(
             hours,
             ((row.hour, row.cause or "unknown", row.answers)
@@ -229,7 +229,7 @@ def _failing(answers: Iterable[Any], names: Mapping[str, str]) -> list[FailingAg
 
 
 def _count(rows: QuerySet[Any]) -> int:
-    counted: int = rows.order_by().values("pk")[:MOST].count()
+    counted: int = rows.order_by().values("pk")[:MAX_COUNT].count()
     return counted
 
 

@@ -50,8 +50,8 @@ def lost_processes(now: datetime) -> Q:
     return Q(seen_at__lt=now - timedelta(seconds=ProcessBeat.LOST_SECONDS))
 
 
-def read_liveness(now: datetime, most: int) -> Liveness:
-    """Return the state of processes and queues; at most `most` waiting rows are counted."""
+def read_liveness(now: datetime, limit: int) -> Liveness:
+    """Return the state of processes and queues; at most `limit` waiting rows are counted."""
     since = now - timedelta(seconds=ProcessBeat.LOST_SECONDS)
     beats = list(ProcessBeat.objects.order_by("-seen_at"))
     alive = [row for row in beats if row.seen_at >= since]
@@ -75,7 +75,7 @@ def read_liveness(now: datetime, most: int) -> Liveness:
         waiting, oldest = None, None
         if queue.name in rows:
             found, column = rows[queue.name]
-            waiting = found.order_by().values("pk")[:most].count()
+            waiting = found.order_by().values("pk")[:limit].count()
             oldest = found.order_by().aggregate(first=Min(column))["first"]
         queues.append(
             QueueFigures(

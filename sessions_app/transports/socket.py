@@ -257,8 +257,8 @@ class ClientSocket:
             await connection.outgoing.wait_for_room()
             text = message.get("text")
             frame = message["bytes"] if text is None else text
-            most = dialect.frame_bytes
-            if most is not None and _is_longer(frame, most):
+            limit = dialect.frame_bytes
+            if limit is not None and _is_longer(frame, limit):
                 connection.close(CLOSE_TOO_LARGE)
             elif connection.closed_with is None:
                 await dialect.receive(frame)
@@ -335,8 +335,8 @@ def _base_url(handshake: auth.Handshake) -> str:
         return ""
 
 
-def _is_longer(frame: str | bytes, most: int) -> bool:
+def _is_longer(frame: str | bytes, limit: int) -> bool:
     """Return whether a frame is longer in bytes; text is encoded only if that can matter."""
-    if len(frame) * 4 <= most:
+    if len(frame) * 4 <= limit:
         return False
-    return len(frame if isinstance(frame, bytes) else frame.encode("utf-8", "replace")) > most
+    return len(frame if isinstance(frame, bytes) else frame.encode("utf-8", "replace")) > limit

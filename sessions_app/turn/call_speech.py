@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sessions_app.records import OpenSession
 
 FORMATS: Final = ("pcm16", "g711_ulaw", "g711_alaw")
-LEAST_MS: Final = 100
+MIN_MS: Final = 100
 """Vendors reject shorter audio."""
 TEXT_CHARS: Final = 1_000
 """Limit for the text beside the audio, which says who is speaking."""
@@ -87,7 +87,7 @@ def _agent(session: OpenSession, speech: ev.CallSpeech) -> AgentMember:
 
 
 def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
-    most = settings.UAMP_CALL_SPEECH_SECONDS * 1000
+    limit = settings.UAMP_CALL_SPEECH_SECONDS * 1000
     length = words = 0
     for given in inputs:
         if isinstance(given, ev.InputText) and given.role == "user" and given.messages is None:
@@ -96,14 +96,14 @@ def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
             length += _length_of(given)
         else:
             raise _invalid("What is said in a call is raw sound, and text that names it.", "inputs")
-    if length > most or words > TEXT_CHARS:
+    if length > limit or words > TEXT_CHARS:
         raise RemoteProtocolError(
             ErrorCode.EVENT_TOO_LARGE,
-            f"One utterance in a call may have at most {most // 1000} seconds of sound and"
+            f"One utterance in a call may have at most {limit // 1000} seconds of sound and"
             f" {TEXT_CHARS} characters of text.",
         )
-    if length < LEAST_MS:
-        raise _invalid(f"What is said in a call has {LEAST_MS} ms of sound at least.", "inputs")
+    if length < MIN_MS:
+        raise _invalid(f"What is said in a call has {MIN_MS} ms of sound at least.", "inputs")
 
 
 def _length_of(given: ev.InputAudio) -> int:

@@ -176,8 +176,8 @@ def _read(
             agents.get_spec(member.agent_id)
     if not called or last_seq is None or last_seq == known or replaced is not None:
         return facts, None
-    most = settings.UAMP_HISTORY_MESSAGES
-    return facts, chat_history.history(session.chat_id, limit=most, before=last_seq + 1)
+    limit = settings.UAMP_HISTORY_MESSAGES
+    return facts, chat_history.history(session.chat_id, limit=limit, before=last_seq + 1)
 
 
 def _called(

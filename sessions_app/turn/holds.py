@@ -114,7 +114,7 @@ async def continuing(
     spec = await agent_spec(targets[0].agent_id)
     if spec.pricing.is_free:
         return None
-    find = partial(continued_answer, agent_id=spec.id, most=spec.max_steps)
+    find = partial(continued_answer, agent_id=spec.id, limit=spec.max_steps)
     return await database.run(find, turn.returned, request.session.principal)
 
 

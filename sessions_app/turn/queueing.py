@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sessions_app.turn.request import TurnRequest
 
 _MEDIA = ev.InputImage | ev.InputAudio | ev.InputVideo | ev.InputFile
-FILES_MOST: Final = 20
+MAX_FILES: Final = 20
 """The most files of a message to a chat of another server."""
 ENVELOPE_BYTES: Final = 32_000
 """Allowance for the events of a turn besides its text: names, file addresses, a format."""
@@ -106,9 +106,9 @@ def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> No
             "The chat is hosted on another server, to which threads and new versions are not sent.",
         )
     ids = [content_id for content_id, _ in named_contents(inputs)]
-    if None in ids or len(ids) > FILES_MOST:
+    if None in ids or len(ids) > MAX_FILES:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
             "The chat is hosted on another server. Upload the files of a message first, at most"
-            f" {FILES_MOST}.",
+            f" {MAX_FILES}.",
         )

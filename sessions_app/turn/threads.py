@@ -64,5 +64,5 @@ async def thread_before(chat_id: str, root_id: str | None, seq: int | None) -> l
     """
     if root_id is None:
         return []
-    most = settings.UAMP_HISTORY_MESSAGES
-    return await database.run(history.thread_history, chat_id, root_id, limit=most, before=seq)
+    limit = settings.UAMP_HISTORY_MESSAGES
+    return await database.run(history.thread_history, chat_id, root_id, limit=limit, before=seq)

@@ -239,8 +239,8 @@ def finish(claimed: DeliveryClaim, outcome: AttemptOutcome) -> int | None:
             reason = outcome.error or f"The receiver answered {outcome.status}."
             disable(claimed.webhook, reason)
     else:
-        least, most = BACKOFF_SECONDS
-        pause = min(most, least * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 not a secret
+        shortest, longest = BACKOFF_SECONDS
+        pause = min(longest, shortest * 2 ** (claimed.number - 1)) * random.uniform(1, 1.25)  # noqa: S311 not a secret
         rows.update(due_at=now + timedelta(seconds=pause), **facts)
     following = _due(now).filter(webhook__counted_as=claimed.counted_as)
     return following.order_by("due_at").values_list("pk", flat=True).first()

@@ -5,7 +5,7 @@
 
 const FRESH_MS = 300_000;
 /** The server answers for so many ids at once. */
-const KIDS_MOST = 50;
+const MAX_KIDS = 50;
 
 /** @typedef {import("../uamp/types.js").PublishedKey} PublishedKey */
 
@@ -44,9 +44,9 @@ export class SignatureKeys {
     this._asked = null;
     /** @type {PublishedKey[]} */
     const found = [];
-    for (let at = 0; at < kids.length; at += KIDS_MOST) {
+    for (let at = 0; at < kids.length; at += MAX_KIDS) {
       const query = kids
-        .slice(at, at + KIDS_MOST)
+        .slice(at, at + MAX_KIDS)
         .map((kid) => `kid=${encodeURIComponent(kid)}`)
         .join("&");
       found.push(...(await this._get(`/.well-known/jwks.json?${query}`)).keys);

@@ -1,6 +1,6 @@
 /** When to send again what the server refused for now (`retry_after`). */
 
-const MOST_SECONDS = 30;
+const MAX_SECONDS = 30;
 
 /**
  * One repeat at a time; each in a row waits twice as long, so that repeats do not use up what a
@@ -22,7 +22,7 @@ export class Later {
   /** @param {number} seconds that the server asked to wait */
   plan(seconds) {
     if (this.isPlanned) return;
-    const wait = Math.max(seconds, Math.min(seconds * 2 ** this._inARow, MOST_SECONDS));
+    const wait = Math.max(seconds, Math.min(seconds * 2 ** this._inARow, MAX_SECONDS));
     this._inARow += 1;
     this._timer = setTimeout(() => {
       this._timer = 0;

@@ -21,7 +21,7 @@ const RECEIPT_TYPE = "receipt+jwt";
 /** The owner of the keys that sign receipts. */
 const RECEIPTS = "receipts";
 const MEMBERS = "alg,kid,typ";
-const CHARS_MOST = 8192;
+const MAX_CHARS = 8192;
 const RSA_BITS = 2048;
 /**
  * So long after its retirement, and before it was made, a key may have signed: in another process,
@@ -273,7 +273,7 @@ const defined = (members) =>
  * @returns {{alg: string, kid: string}}
  */
 function headerOf(signature, wanted) {
-  if (typeof signature !== "string" || signature.length > CHARS_MOST || !SHAPE.test(signature))
+  if (typeof signature !== "string" || signature.length > MAX_CHARS || !SHAPE.test(signature))
     throw new BadSignature();
   const header = objectOf(bytesOf(signature.slice(0, signature.indexOf("."))));
   const { alg, kid, typ } = header;

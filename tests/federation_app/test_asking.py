@@ -231,13 +231,13 @@ def test_deltas_are_acknowledged_before_the_window_is_full(
 ) -> None:
     def answer(call: Call) -> None:
         ask = call.receive()
-        most = ask["delta_window"]
-        for number in range(2 * most):
-            if number == most:
-                assert call.receive()["payload"]["ack"] >= most // 2 - 1
+        limit = ask["delta_window"]
+        for number in range(2 * limit):
+            if number == limit:
+                assert call.receive()["payload"]["ack"] >= limit // 2 - 1
             call.delta(ask["stream_id"], number, "chunk", text="x", offset=number)
         call.delta(
-            ask["stream_id"], 2 * most, "done", envelope=call.server.signed(ask, "x" * 2 * most)
+            ask["stream_id"], 2 * limit, "done", envelope=call.server.signed(ask, "x" * 2 * limit)
         )
 
     sage.calls.append(answer)

@@ -125,7 +125,7 @@ def test_a_guest_stays_a_plain_member(
 def test_a_process_keeps_no_more_than_so_many_chats_in_mind(
     peer: ForeignPeer, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(typing_signs, "CHATS_MOST", 2)
+    monkeypatch.setattr(typing_signs, "MAX_CHATS", 2)
     now = timezone.now()
     for number in range(4):
         at = now - timedelta(hours=number)

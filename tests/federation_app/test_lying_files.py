@@ -197,10 +197,10 @@ def test_a_file_that_does_not_come_is_tried_again_and_given_up(
     alice: Person,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fetching, "LEAST_SECONDS", 0.5)
+    monkeypatch.setattr(fetching, "MIN_SECONDS", 0.5)
     monkeypatch.setattr(fetching, "ATTEMPTS", 3)
     said = created(alice, described(size=10_000_000) if answer is never_ends else described())
-    monkeypatch.setattr(fetching, "MOST_SECONDS", 0.5)
+    monkeypatch.setattr(fetching, "MAX_SECONDS", 0.5)
     with serving(FileServer(answer)) as server:
         serve(peer, server)
         codes = [tell(peer, "notify", said)[1] for _ in range(3)]

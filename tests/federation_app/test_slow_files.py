@@ -147,7 +147,7 @@ def test_the_files_of_a_slow_server_do_not_hold_up_those_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fetching, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(fetching, "LEAST_SECONDS", float(WAIT_SECONDS))
+    monkeypatch.setattr(fetching, "MIN_SECONDS", float(WAIT_SECONDS))
     settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
     assert web.get("/healthz").status_code == 200  # the process has begun
     (loop,) = registry._processes

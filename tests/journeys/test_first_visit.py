@@ -49,9 +49,9 @@ WAIT_SECONDS: Final = 60
 # A file of less fits into the packet of its headers.
 SMALL_BYTES: Final = 1000
 # What is written in the head of the chat comes with the chat. A good page stays below 0.1.
-MOST: Final = 0.005
+MAX_LAYOUT_SHIFT: Final = 0.005
 # Modules, styles, words and icon; what REST is asked; the formulas with their fonts.
-MOST_REQUESTS: Final = 40
+MAX_REQUESTS: Final = 40
 
 
 class HeldRequest:
@@ -124,8 +124,8 @@ async def test_a_first_visit_takes_few_requests_and_moves_nothing(
         await expect(page.get_by_test_id("composer")).to_be_enabled()
         await page.wait_for_function("() => customElements.get('settings-dialog')")
 
-        assert await page.evaluate(SHIFTED) < MOST
-        assert len(paths) < MOST_REQUESTS
+        assert await page.evaluate(SHIFTED) < MAX_LAYOUT_SHIFT
+        assert len(paths) < MAX_REQUESTS
         scripts = [path for path in paths if urlsplit(path).path.endswith(".js")]
         assert [path for path in scripts if "/static/dist/" not in path] == []
         # A preload that the scripts do not use is fetched twice.

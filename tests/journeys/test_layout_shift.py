@@ -79,7 +79,7 @@ DRAWS_FORMULAS: Final = """() =>
 """
 # The columns of a growing table settle on their widths, and the cursor at the end of the text
 # moves.
-MOST: Final = 0.005
+MAX_LAYOUT_SHIFT: Final = 0.005
 
 
 @pytest.fixture(scope="module")
@@ -112,5 +112,5 @@ async def test_nothing_moves_while_an_answer_grows_and_ends(
             readers_of_it = page.locator(".message.from-agent").last.locator(".readers")
             await expect(readers_of_it).to_contain_text("Read by alice")
             assert await page.evaluate("Number.isFinite(window.begun)")
-            assert await page.evaluate(SHIFTED) < MOST
+            assert await page.evaluate(SHIFTED) < MAX_LAYOUT_SHIFT
         no_complaints(alice, *readers)

@@ -59,12 +59,12 @@ def _code(played: Played) -> str:
 def _wrong_with_response(played: Played, response: Response) -> list[str]:
     paid = _paid_by(response.pk)
     charged = sum(paid.values())
-    least, most = _due(played.turn, response)
+    low, high = _due(played.turn, response)
     wrong = []
-    if charged < least:
-        wrong.append(f"{response.status}: {least} due, {charged} paid, by {paid}")
-    if charged > most:
-        wrong.append(f"{response.status}: at most {most} due, {charged} paid, by {paid}")
+    if charged < low:
+        wrong.append(f"{response.status}: {low} due, {charged} paid, by {paid}")
+    if charged > high:
+        wrong.append(f"{response.status}: at most {high} due, {charged} paid, by {paid}")
     agreed = _who_agreed(played, response)
     wrong += [f"{payer} paid {amount}" for payer, amount in paid.items() if payer not in agreed]
     return wrong

@@ -67,7 +67,7 @@ def test_a_client_that_has_the_set_gets_304(query: str) -> None:
 
 @pytest.mark.django_db
 def test_the_set_of_all_keys_has_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(published, "KEYS_MOST", 2)
+    monkeypatch.setattr(published, "MAX_KEYS", 2)
     old, *newer = (owner_keys.signing_key(agent_owner(f"{n}")).kid for n in range(3))
     forget_all()
     assert kids()[-2:] == newer[::-1]

@@ -60,9 +60,9 @@ class ServerApi:
         page = await self._rest.read("/api/v1/agents", Listed)
         return [msgspec.convert(row, AgentListing) for row in page.data]
 
-    def chats(self, *, kind: str = "group", most: int | None = None) -> AsyncIterator[ChatSummary]:
+    def chats(self, *, kind: str = "group", limit: int | None = None) -> AsyncIterator[ChatSummary]:
         """Yield the caller's chats, latest first; ``kind`` is group, session or all."""
-        return self._rest.pages("/api/v1/chats", ChatSummary, most=most, query={"kind": kind})
+        return self._rest.pages("/api/v1/chats", ChatSummary, limit=limit, query={"kind": kind})
 
     async def find_chat(self, name_or_id: str) -> ChatSummary:
         """Find a chat by its id, or by its title regardless of case.
@@ -120,16 +120,16 @@ class ServerApi:
         return response.message
 
     def history(
-        self, chat_id: str, *, most: int | None = None, newest_first: bool = False
+        self, chat_id: str, *, limit: int | None = None, newest_first: bool = False
     ) -> AsyncIterator[StoredMessage]:
         """Yield the messages of a chat, oldest first unless ``newest_first``."""
         order = "desc" if newest_first else "asc"
         path = f"/api/v1/chats/{chat_id}/messages"
-        return self._rest.pages(path, StoredMessage, most=most, query={"order": order})
+        return self._rest.pages(path, StoredMessage, limit=limit, query={"order": order})
 
-    async def search(self, query: str, *, most: int = 50) -> list[StoredMessage]:
+    async def search(self, query: str, *, limit: int = 50) -> list[StoredMessage]:
         """Return the messages that match every word and filter of a search, newest first."""
-        page = await self._rest.read("/api/v1/search", Listed, q=query, limit=min(most, 50))
+        page = await self._rest.read("/api/v1/search", Listed, q=query, limit=min(limit, 50))
         return [msgspec.convert(row, StoredMessage) for row in page.data]
 
     async def balance(self) -> AccountBalance:

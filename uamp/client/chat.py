@@ -177,10 +177,10 @@ class OpenChat:
             self._readers.remove(unread)
 
     def history(
-        self, *, most: int | None = None, newest_first: bool = False
+        self, *, limit: int | None = None, newest_first: bool = False
     ) -> AsyncIterator[StoredMessage]:
         """Yield the messages of the chat over REST, oldest first unless ``newest_first``."""
-        return self._api.history(self.id, most=most, newest_first=newest_first)
+        return self._api.history(self.id, limit=limit, newest_first=newest_first)
 
     async def export(self, path: str | Path) -> ExportSummary:
         """Export the chat to an NDJSON file and check it, as ``ServerApi.export``."""

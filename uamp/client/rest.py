@@ -58,14 +58,14 @@ class Rest:
         path: str,
         kind: type[_T],
         *,
-        most: int | None = None,
+        limit: int | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[_T]:
-        """Yield the rows of a list, fetched page by page, at most ``most`` of them."""
+        """Yield the rows of a list, fetched page by page, at most ``limit`` of them."""
         cursor: str | None = None
         count = 0
-        while most is None or count < most:
-            size = 200 if most is None else min(200, most - count)
+        while limit is None or count < limit:
+            size = 200 if limit is None else min(200, limit - count)
             page = await self.read(path, Listed, **(query or {}), limit=size, cursor=cursor)
             for row in page.data:
                 count += 1

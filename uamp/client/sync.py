@@ -125,10 +125,10 @@ class SyncChat:
         return self._loop.items(self._chat.events(seconds=seconds))
 
     def history(
-        self, *, most: int | None = None, newest_first: bool = False
+        self, *, limit: int | None = None, newest_first: bool = False
     ) -> Iterator[StoredMessage]:
         """Yield the messages of the chat, oldest first unless ``newest_first``."""
-        return self._loop.items(self._chat.history(most=most, newest_first=newest_first))
+        return self._loop.items(self._chat.history(limit=limit, newest_first=newest_first))
 
     def export(self, path: str | Path) -> ExportSummary:
         """Export the chat to an NDJSON file and check it."""
@@ -192,9 +192,9 @@ class SyncClient:
         """Return the agents that the caller may use."""
         return self._loop.run(self._client.agents)
 
-    def chats(self, *, kind: str = "group", most: int | None = None) -> Iterator[ChatSummary]:
+    def chats(self, *, kind: str = "group", limit: int | None = None) -> Iterator[ChatSummary]:
         """Yield the caller's chats, latest first; ``kind`` is group, session or all."""
-        return self._loop.items(self._client.chats(kind=kind, most=most))
+        return self._loop.items(self._client.chats(kind=kind, limit=limit))
 
     def new_chat(
         self, title: str = "", *, users: Sequence[str] = (), agents: Sequence[str] = ()
@@ -207,10 +207,10 @@ class SyncClient:
         return self._loop.run(work)
 
     def history(
-        self, chat_id: str, *, most: int | None = None, newest_first: bool = False
+        self, chat_id: str, *, limit: int | None = None, newest_first: bool = False
     ) -> Iterator[StoredMessage]:
         """Yield the messages of a chat, oldest first unless ``newest_first``."""
-        source = self._client.history(chat_id, most=most, newest_first=newest_first)
+        source = self._client.history(chat_id, limit=limit, newest_first=newest_first)
         return self._loop.items(source)
 
     def search(self, query: str) -> list[StoredMessage]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # A person waits at the keyboard for a completion.
 _SECONDS = 1.5
-_MOST = 100
+_MAX_SUGGESTIONS = 100
 
 
 def complete_chats(
@@ -25,7 +25,7 @@ def complete_chats(
     """Return the titles of the person's chats that start with the incomplete text."""
 
     async def titles(client: Client) -> list[str]:
-        return [chat.title async for chat in client.chats(most=_MOST)]
+        return [chat.title async for chat in client.chats(limit=_MAX_SUGGESTIONS)]
 
     return _complete(context, titles, incomplete)
 

@@ -22,7 +22,7 @@ from uamp.events import (
 if TYPE_CHECKING:
     from uamp.events.base import Event
 
-_MOST_HISTORY = 1_000
+_MAX_HISTORY = 1_000
 
 
 @click.command
@@ -30,7 +30,7 @@ _MOST_HISTORY = 1_000
 @click.option(
     "--lines",
     "-n",
-    type=click.IntRange(0, _MOST_HISTORY),
+    type=click.IntRange(0, _MAX_HISTORY),
     default=10,
     show_default=True,
     help="How many earlier messages to print first.",
@@ -48,7 +48,9 @@ async def tail(
     async with client_of(url, server) as client:
         conversation = await client.chat(chat)
         events = conversation.events()
-        earlier = [message async for message in conversation.history(most=lines, newest_first=True)]
+        earlier = [
+            message async for message in conversation.history(limit=lines, newest_first=True)
+        ]
         for message in reversed(earlier):
             if as_json:
                 print_json({"type": "message", "message": message})

@@ -127,7 +127,7 @@ class ChatTerminal:
     async def _greet(self, client: Client, chat: OpenChat, *, is_private: bool) -> None:
         if not is_private:
             for message in reversed(
-                [message async for message in chat.history(most=_HISTORY, newest_first=True)]
+                [message async for message in chat.history(limit=_HISTORY, newest_first=True)]
             ):
                 click.echo(f"{printable(message.name)}  {printable(message.content)}")
             await self._members(client, chat)

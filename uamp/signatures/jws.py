@@ -14,7 +14,7 @@ import jwt
 import msgspec
 
 ALGORITHMS: Final = ("RS256", "EdDSA", "ES256")
-CHARS_MOST: Final = 8192
+MAX_CHARS: Final = 8192
 _MEMBERS: Final = frozenset({"alg", "kid", "typ"})
 _KID_CHARS: Final = 256
 _RSA_BITS: Final = 2048
@@ -38,7 +38,7 @@ def open_signature(
 
     Raises UnknownKey, or BadSignature for any other fault.
     """
-    if not isinstance(signature, str) or len(signature) > CHARS_MOST:
+    if not isinstance(signature, str) or len(signature) > MAX_CHARS:
         raise BadSignature("It is not a signature, or is too long.")
     if not _SHAPE.fullmatch(signature):
         raise BadSignature("It is not a compact JWS.")

@@ -2,7 +2,7 @@
 
 A server library reads a message or request to its end, without a deadline. The `Arrival` of a
 connection counts the received bytes against the `Budget` of its address, and ends the connection if
-less than LEAST_BYTES arrive within `seconds`. The clock stops while the server itself does not
+less than MIN_BYTES arrive within `seconds`. The clock stops while the server itself does not
 read. `Frames` counts the WebSocket frames that cost work without completing a message. The module
 depends on no settings and no server library, because every server uses it.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LEAST_BYTES: Final = 16 * 1024
+MIN_BYTES: Final = 16 * 1024
 """A client that sends less of an unfinished message within the time is disconnected."""
 FREE_BYTES: Final = 64 * 1024
 """Uncounted bytes per connection, so that other clients cannot cause an ordinary one to end."""
@@ -63,14 +63,14 @@ class Budget:
     It needs no lock, because all requests and sockets of a process use it on one event loop.
     """
 
-    def __init__(self, most: Callable[[], int]) -> None:
-        self._most = most
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
         self._bytes: Counter[str] = Counter()
 
     def reserve(self, sender: str, size: int) -> bool:
         """Count more bytes of an address; return whether it is still within its budget."""
         self._bytes[sender] += size
-        return self._bytes[sender] <= self._most()
+        return self._bytes[sender] <= self._limit()
 
     def release(self, sender: str, size: int) -> None:
         """Stop counting bytes of an address."""
@@ -179,7 +179,7 @@ class Arrival:
 
     def _look(self) -> None:
         self._timer = None
-        if self._fresh < LEAST_BYTES and not self._was_paused:
+        if self._fresh < MIN_BYTES and not self._was_paused:
             self._end("does not finish what it sends")
         else:
             self._wait()

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from sessions_app.access import rates
 from uamp_project.edge import refusals
-from uamp_project.edge.arrivals import LEAST_BYTES, Budget
+from uamp_project.edge.arrivals import MIN_BYTES, Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class RequestBody:
         self._receive = receive
         self._transport = transport
         self._is_whole = False
-        # The time spent waiting since LEAST_BYTES arrived, and the bytes received since then.
+        # The time spent waiting since MIN_BYTES arrived, and the bytes received since then.
         self._waited = 0.0
         self._fresh = 0
 
@@ -139,7 +139,7 @@ class RequestBody:
             timer.cancel()
         self._waited += time.monotonic() - began
         self._fresh += len(message.get("body", b""))
-        if self._fresh >= LEAST_BYTES:
+        if self._fresh >= MIN_BYTES:
             self._waited, self._fresh = 0.0, 0
         self._is_whole = not message.get("more_body", False)
         return message

@@ -34,7 +34,7 @@ def add_address_arguments(parser: ArgumentParser) -> None:
 def port_of(options: Mapping[str, Any]) -> int:
     """Return the port from the arguments or PORT."""
     port: int | None = options["port"]
-    return integer("PORT", 8000, most=PORT_LIMIT) if port is None else port
+    return integer("PORT", 8000, maximum=PORT_LIMIT) if port is None else port
 
 
 def require_free(host: str, port: int) -> None:

@@ -250,8 +250,8 @@ def _texts_of(message: ASGISendEvent) -> Sequence[str]:
 class _StrictConnection(h11.Connection):
     """Requests that no proxy reads differently; `refused_with` is the last refusal's status."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(h11.SERVER, most)
+    def __init__(self, limit: int) -> None:
+        super().__init__(h11.SERVER, limit)
         self.refused_with: int = HTTPStatus.BAD_REQUEST
 
     def next_event(self) -> Any:
@@ -287,8 +287,8 @@ class HttpProtocol(H11Protocol):
 
     def __init__(self, config: Any, *args: Any, **options: Any) -> None:
         super().__init__(config, *args, **options)
-        most = config.h11_max_incomplete_event_size
-        self.conn = _StrictConnection(HEADER_BYTES if most is None else most)
+        limit = config.h11_max_incomplete_event_size
+        self.conn = _StrictConnection(HEADER_BYTES if limit is None else limit)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Wait for the first request; write to the transport once per loop iteration."""

@@ -48,17 +48,17 @@ UAMP_REMOTE_EVENTS = integer("UAMP_REMOTE_EVENTS", 100_000)
 UAMP_REMOTE_HOPS = integer("UAMP_REMOTE_HOPS", 4)
 # Connected agents: how many a person may have, how many daemons may connect for each, and how many
 # answers one daemon may work on for one agent at once.
-UAMP_CONNECTED_AGENTS = integer("UAMP_CONNECTED_AGENTS", 100, least=1)
-UAMP_DAEMONS_PER_AGENT = integer("UAMP_DAEMONS_PER_AGENT", 8, least=1)
-UAMP_DAEMON_ANSWERS = integer("UAMP_DAEMON_ANSWERS", 16, least=1)
+UAMP_CONNECTED_AGENTS = integer("UAMP_CONNECTED_AGENTS", 100, minimum=1)
+UAMP_DAEMONS_PER_AGENT = integer("UAMP_DAEMONS_PER_AGENT", 8, minimum=1)
+UAMP_DAEMON_ANSWERS = integer("UAMP_DAEMON_ANSWERS", 16, minimum=1)
 # A daemon that sends nothing for this long is disconnected; the reference daemon pings every 55 s.
-UAMP_DAEMON_SILENCE_SECONDS = number("UAMP_DAEMON_SILENCE_SECONDS", 150, least=0.5)
+UAMP_DAEMON_SILENCE_SECONDS = number("UAMP_DAEMON_SILENCE_SECONDS", 150, minimum=0.5)
 # Events in a daemon's answers on one socket: beyond the burst, the server reads at this rate. An
 # event larger than 4 KiB counts as several.
-UAMP_DAEMON_EVENTS_PER_MINUTE = integer("UAMP_DAEMON_EVENTS_PER_MINUTE", 60_000, least=1)
-UAMP_DAEMON_EVENTS_BURST = integer("UAMP_DAEMON_EVENTS_BURST", 10_000, least=1)
+UAMP_DAEMON_EVENTS_PER_MINUTE = integer("UAMP_DAEMON_EVENTS_PER_MINUTE", 60_000, minimum=1)
+UAMP_DAEMON_EVENTS_BURST = integer("UAMP_DAEMON_EVENTS_BURST", 10_000, minimum=1)
 # The bytes buffered of one daemon answer while it waits for a payment or a reader.
-UAMP_DAEMON_ANSWER_BYTES = integer("UAMP_DAEMON_ANSWER_BYTES", 8 * 1024 * 1024, least=1024)
+UAMP_DAEMON_ANSWER_BYTES = integer("UAMP_DAEMON_ANSWER_BYTES", 8 * 1024 * 1024, minimum=1024)
 # How many times work may be delegated from agent to agent.
 UAMP_DELEGATE_DEPTH = integer("UAMP_DELEGATE_DEPTH", 3)
 # Whether to send a delegate's thoughts to the reader of the delegating agent's answer (UAMP §6.13).

@@ -6,7 +6,7 @@ from uamp_project.settings.environment import choice, database, integer, string
 from uamp_project.settings.files import DATA_DIR
 
 DATABASE_URL = string("DATABASE_URL")
-DB_THREADS = integer("DB_THREADS", 8, least=1)
+DB_THREADS = integer("DB_THREADS", 8, minimum=1)
 
 
 def _database() -> dict[str, Any]:

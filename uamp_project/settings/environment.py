@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Larger values make no sense, and sums of times would exceed the calendar.
-_INTEGER_MOST: Final = 10**15
-_SECONDS_MOST: Final = 10**9
+_MAX_INTEGER: Final = 10**15
+_MAX_SECONDS: Final = 10**9
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9._\[\]:-]+")
 _ICE_URL: Final = re.compile(r"(?:stuns?|turns?):[^\s/]+\Z")
 _ON: Final = ("1", "true", "yes", "on")
@@ -42,27 +42,29 @@ def string(name: str, default: str = "") -> str:
     return os.environ.get(name, default)
 
 
-def integer(name: str, default: int, *, least: int = 0, most: int = _INTEGER_MOST) -> int:
+def integer(name: str, default: int, *, minimum: int = 0, maximum: int = _MAX_INTEGER) -> int:
     """Return a whole number; raises ImproperlyConfigured for anything else."""
     text = string(name) or str(default)
     try:
         value = int(text)
     except ValueError:
-        raise _refused(name, text, f"a whole number from {least} to {most}") from None
-    if not least <= value <= most:
-        raise _refused(name, text, f"a whole number from {least} to {most}")
+        raise _refused(name, text, f"a whole number from {minimum} to {maximum}") from None
+    if not minimum <= value <= maximum:
+        raise _refused(name, text, f"a whole number from {minimum} to {maximum}")
     return value
 
 
-def number(name: str, default: float, *, least: float = 0, most: float = _SECONDS_MOST) -> float:
+def number(
+    name: str, default: float, *, minimum: float = 0, maximum: float = _MAX_SECONDS
+) -> float:
     """Return a number, possibly fractional; raises ImproperlyConfigured for anything else."""
     text = string(name) or str(default)
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not least <= value <= most:
-        raise _refused(name, text, f"a number from {least} to {most}")
+    if not minimum <= value <= maximum:
+        raise _refused(name, text, f"a number from {minimum} to {maximum}")
     return value
 
 
@@ -162,13 +164,15 @@ def json_object(name: str) -> dict[str, Any]:
     return found
 
 
-def group_bytes(name: str, *, most: int) -> dict[str, int]:
+def group_bytes(name: str, *, maximum: int) -> dict[str, int]:
     """Return a JSON object that maps group names to numbers of bytes."""
     found = json_object(name)
     # A bool is an int in Python, but not a number of bytes.
-    if not all(type(value) is int and 0 < value <= most for value in found.values()):
+    if not all(type(value) is int and 0 < value <= maximum for value in found.values()):
         text = string(name)
-        raise _refused(name, text, f'an object as {{"Operator": 1048576}}, each from 1 to {most}')
+        raise _refused(
+            name, text, f'an object as {{"Operator": 1048576}}, each from 1 to {maximum}'
+        )
     return found
 
 

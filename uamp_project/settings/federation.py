@@ -7,13 +7,13 @@ from uamp_project.settings.environment import integer, string, switch
 # The host and port of the did:web names of this server and its agents; empty disables envelopes.
 UAMP_FEDERATION_HOST = string("UAMP_FEDERATION_HOST")
 # The tolerated clock difference of a peer, and so the maximum age of an envelope.
-UAMP_ENVELOPE_SKEW_SECONDS = integer("UAMP_ENVELOPE_SKEW_SECONDS", 300, least=1, most=3600)
+UAMP_ENVELOPE_SKEW_SECONDS = integer("UAMP_ENVELOPE_SKEW_SECONDS", 300, minimum=1, maximum=3600)
 # How long envelope ids are stored, so that repeats are detected.
-UAMP_ENVELOPE_HOURS = integer("UAMP_ENVELOPE_HOURS", 24, least=3, most=24 * 365)
+UAMP_ENVELOPE_HOURS = integer("UAMP_ENVELOPE_HOURS", 24, minimum=3, maximum=24 * 365)
 UAMP_ENVELOPES_PER_MINUTE = integer("UAMP_ENVELOPES_PER_MINUTE", 600)
-UAMP_ENVELOPE_STREAMS = integer("UAMP_ENVELOPE_STREAMS", 64, least=1)
+UAMP_ENVELOPE_STREAMS = integer("UAMP_ENVELOPE_STREAMS", 64, minimum=1)
 # A stream whose window stays full for this long ends; it can be resumed.
-UAMP_ENVELOPE_STALL_SECONDS = integer("UAMP_ENVELOPE_STALL_SECONDS", 30, least=1, most=3600)
+UAMP_ENVELOPE_STALL_SECONDS = integer("UAMP_ENVELOPE_STALL_SECONDS", 30, minimum=1, maximum=3600)
 # Whether to accept digests over sorted JSON besides those over RFC 8785.
 UAMP_ENVELOPE_SORTED_JSON = switch("UAMP_ENVELOPE_SORTED_JSON", "1")
 
@@ -33,5 +33,5 @@ UAMP_GRPC_KEY = string("UAMP_GRPC_KEY")
 # The authorities, as a PEM file, one of which has to have issued the certificate of each client.
 UAMP_GRPC_CLIENT_CA = string("UAMP_GRPC_CLIENT_CA")
 # The most calls on one connection, and on all connections of a process.
-UAMP_GRPC_STREAMS = integer("UAMP_GRPC_STREAMS", 64, least=1)
-UAMP_GRPC_CALLS = integer("UAMP_GRPC_CALLS", 1000, least=1)
+UAMP_GRPC_STREAMS = integer("UAMP_GRPC_STREAMS", 64, minimum=1)
+UAMP_GRPC_CALLS = integer("UAMP_GRPC_CALLS", 1000, minimum=1)

@@ -58,7 +58,7 @@ MEDIA_ROOT = DATA_DIR / "content"
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 # How long a signed URL of a content is valid.
-UAMP_CONTENT_URL_SECONDS = integer("UAMP_CONTENT_URL_SECONDS", 900, least=1, most=10**9)
+UAMP_CONTENT_URL_SECONDS = integer("UAMP_CONTENT_URL_SECONDS", 900, minimum=1, maximum=10**9)
 # A bucket of S3 for contents; without one they are in MEDIA_ROOT (chat_app/contents/bucket.py).
 UAMP_S3_BUCKET = string("UAMP_S3_BUCKET")
 UAMP_S3_ENDPOINT = string("UAMP_S3_ENDPOINT")

@@ -19,7 +19,7 @@ UAMP_SIGNING_KEYS = items("UAMP_SIGNING_KEYS")
 UAMP_SIGNATURE_ALGORITHM = choice("UAMP_SIGNATURE_ALGORITHM", "RS256", ("RS256", "EdDSA", "ES256"))
 
 # How often the head of a growing log is signed; it is also signed on request.
-UAMP_CHECKPOINT_MINUTES = integer("UAMP_CHECKPOINT_MINUTES", 60, least=1)
+UAMP_CHECKPOINT_MINUTES = integer("UAMP_CHECKPOINT_MINUTES", 60, minimum=1)
 
 # The verifier keys of witnesses, whose cosignatures of the tree of log heads are published, each
 # with the address at which it takes checkpoints, if the server is to submit them.
@@ -27,7 +27,7 @@ UAMP_WITNESSES = witnesses("UAMP_WITNESSES")
 
 UAMP_JWT_ISSUERS = jwt_issuers("UAMP_JWT_ISSUERS")
 # The tolerated difference between an issuer's clock and this server's.
-UAMP_JWT_LEEWAY_SECONDS = integer("UAMP_JWT_LEEWAY_SECONDS", 30, most=120)
+UAMP_JWT_LEEWAY_SECONDS = integer("UAMP_JWT_LEEWAY_SECONDS", 30, maximum=120)
 
 # Whether visitors with an invite link may create an account; with a provider, they sign in there.
 UAMP_INVITED_ACCOUNTS = switch("UAMP_INVITED_ACCOUNTS", "1")
@@ -45,7 +45,7 @@ UAMP_OIDC_GROUPS_CLAIM = string("UAMP_OIDC_GROUPS_CLAIM", "groups")
 
 # Whether staff need a second factor for the admin.
 UAMP_STAFF_SECOND_FACTOR = switch("UAMP_STAFF_SECOND_FACTOR", "0")
-UAMP_PASSKEYS_PER_USER = integer("UAMP_PASSKEYS_PER_USER", 20, least=1)
+UAMP_PASSKEYS_PER_USER = integer("UAMP_PASSKEYS_PER_USER", 20, minimum=1)
 
 # How long a link in an email is valid.
 PASSWORD_RESET_TIMEOUT = 3600
@@ -103,11 +103,11 @@ EMAIL_BACKEND = {
 }[UAMP_MAIL]
 EMAIL_FILE_PATH = DATA_DIR / "mails"
 EMAIL_HOST = string("UAMP_MAIL_HOST", "localhost")
-EMAIL_PORT = integer("UAMP_MAIL_PORT", 587, least=1, most=65_535)
+EMAIL_PORT = integer("UAMP_MAIL_PORT", 587, minimum=1, maximum=65_535)
 EMAIL_HOST_USER = string("UAMP_MAIL_USERNAME")
 EMAIL_HOST_PASSWORD = string("UAMP_MAIL_PASSWORD")
 _SECURITY = choice("UAMP_MAIL_SECURITY", "starttls", ("starttls", "tls", "none"))
 EMAIL_USE_TLS = _SECURITY == "starttls"
 EMAIL_USE_SSL = _SECURITY == "tls"
-EMAIL_TIMEOUT = number("UAMP_MAIL_SECONDS", 10, least=1, most=120)
+EMAIL_TIMEOUT = number("UAMP_MAIL_SECONDS", 10, minimum=1, maximum=120)
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = string("UAMP_MAIL_FROM", "UAMP <uamp@localhost>")

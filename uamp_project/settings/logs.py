@@ -9,7 +9,7 @@ UAMP_ACCESS_LOG = switch("UAMP_ACCESS_LOG", "0")
 # The path /metrics exists only if this token is set.
 UAMP_METRICS_TOKEN = string("UAMP_METRICS_TOKEN")
 # Workers have no web server: each serves its metrics on a port of its own, for the same token.
-UAMP_WORKER_METRICS_PORT = integer("UAMP_WORKER_METRICS_PORT", 0, most=65_535)
+UAMP_WORKER_METRICS_PORT = integer("UAMP_WORKER_METRICS_PORT", 0, maximum=65_535)
 UAMP_WORKER_METRICS_HOST = string("UAMP_WORKER_METRICS_HOST", "127.0.0.1")
 # If set, spans are sent to the collector at this address; OpenTelemetry's other variables apply.
 OTEL_EXPORTER_OTLP_ENDPOINT = string("OTEL_EXPORTER_OTLP_ENDPOINT")

@@ -41,6 +41,6 @@ UAMP_CHARGE_UNFINISHED = choice(
     "UAMP_CHARGE_UNFINISHED", "delivered", ("delivered", "usage", "none", "full")
 )
 # The server's share of what agents earn, in hundredths of a percent.
-UAMP_FEE_BASIS_POINTS = integer("UAMP_FEE_BASIS_POINTS", 0, most=10_000)
+UAMP_FEE_BASIS_POINTS = integer("UAMP_FEE_BASIS_POINTS", 0, maximum=10_000)
 # The `ap2` member of payment.required, as a JSON object (UAMP §7.2).
 UAMP_AP2 = json_object("UAMP_AP2")

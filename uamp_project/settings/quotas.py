@@ -10,13 +10,13 @@ UAMP_CONNECTIONS_PER_USER = integer("UAMP_CONNECTIONS_PER_USER", 20)
 UAMP_CONNECTIONS_PER_ADDRESS = integer("UAMP_CONNECTIONS_PER_ADDRESS", 50)
 # How many chats one socket watches, the most recently active ones, and how often that selection is
 # updated.
-UAMP_WATCHED_CHATS = integer("UAMP_WATCHED_CHATS", 500, least=1, most=5000)
-UAMP_WATCH_SECONDS = number("UAMP_WATCH_SECONDS", 30, least=0.1)
+UAMP_WATCHED_CHATS = integer("UAMP_WATCHED_CHATS", 500, minimum=1, maximum=5000)
+UAMP_WATCH_SECONDS = number("UAMP_WATCH_SECONDS", 30, minimum=0.1)
 # A client that reads nothing for this long, or stalls in a request body, is disconnected.
-UAMP_STALL_SECONDS = number("UAMP_STALL_SECONDS", 25, least=0.1)
+UAMP_STALL_SECONDS = number("UAMP_STALL_SECONDS", 25, minimum=0.1)
 # Client events of one socket: beyond the burst, the server reads at this rate.
-UAMP_EVENTS_PER_MINUTE = integer("UAMP_EVENTS_PER_MINUTE", 1200, least=1)
-UAMP_EVENTS_BURST = integer("UAMP_EVENTS_BURST", 120, least=1)
+UAMP_EVENTS_PER_MINUTE = integer("UAMP_EVENTS_PER_MINUTE", 1200, minimum=1)
+UAMP_EVENTS_BURST = integer("UAMP_EVENTS_BURST", 120, minimum=1)
 
 # The body of a request; a batch of events may carry media as base64 (uamp.Limits.frame_bytes).
 UAMP_BODY_BYTES = integer("UAMP_BODY_BYTES", 12 * 1024 * 1024)
@@ -32,28 +32,28 @@ UAMP_REACTIONS_PER_MEMBER = integer("UAMP_REACTIONS_PER_MEMBER", 12)
 UAMP_REACTIONS_PER_MESSAGE = integer("UAMP_REACTIONS_PER_MESSAGE", 50)
 UAMP_PINS_PER_CHAT = integer("UAMP_PINS_PER_CHAT", 100)
 # The history copied into a fork of a chat: messages, and the bytes of their text.
-UAMP_FORK_MESSAGES = integer("UAMP_FORK_MESSAGES", 2000, least=1, most=20_000)
-UAMP_FORK_BYTES = integer("UAMP_FORK_BYTES", 8 * 1024 * 1024, least=1024)
+UAMP_FORK_MESSAGES = integer("UAMP_FORK_MESSAGES", 2000, minimum=1, maximum=20_000)
+UAMP_FORK_BYTES = integer("UAMP_FORK_BYTES", 8 * 1024 * 1024, minimum=1024)
 # In larger chats, presence is off, as every arrival would send a frame to each person present.
 UAMP_PRESENCE_MEMBERS = integer("UAMP_PRESENCE_MEMBERS", 200)
 # Messages queued until an answer ends: per chat, and per person in a chat.
-UAMP_QUEUED_PER_CHAT = integer("UAMP_QUEUED_PER_CHAT", 50, most=1000)
-UAMP_QUEUED_PER_USER = integer("UAMP_QUEUED_PER_USER", 10, most=1000)
+UAMP_QUEUED_PER_CHAT = integer("UAMP_QUEUED_PER_CHAT", 50, maximum=1000)
+UAMP_QUEUED_PER_USER = integer("UAMP_QUEUED_PER_USER", 10, maximum=1000)
 # A person's active API keys, unused tickets and unexpired client secrets.
-UAMP_KEYS_PER_USER = integer("UAMP_KEYS_PER_USER", 100, most=10_000)
-UAMP_TICKETS_PER_USER = integer("UAMP_TICKETS_PER_USER", 50, least=1, most=1000)
-UAMP_CLIENT_SECRETS_PER_USER = integer("UAMP_CLIENT_SECRETS_PER_USER", 100, most=10_000)
+UAMP_KEYS_PER_USER = integer("UAMP_KEYS_PER_USER", 100, maximum=10_000)
+UAMP_TICKETS_PER_USER = integer("UAMP_TICKETS_PER_USER", 50, minimum=1, maximum=1000)
+UAMP_CLIENT_SECRETS_PER_USER = integer("UAMP_CLIENT_SECRETS_PER_USER", 100, maximum=10_000)
 # Links that show a chat or let people join it: how many of each kind a chat may have, and for how
 # many days a link is valid by default and at most.
 UAMP_LINKS_PER_CHAT = integer("UAMP_LINKS_PER_CHAT", 20)
-UAMP_LINK_DAYS = integer("UAMP_LINK_DAYS", 30, least=1)
-UAMP_LINK_DAYS_MAX = integer("UAMP_LINK_DAYS_MAX", 365, least=1, most=36_500)
+UAMP_LINK_DAYS = integer("UAMP_LINK_DAYS", 30, minimum=1)
+UAMP_LINK_DAYS_MAX = integer("UAMP_LINK_DAYS_MAX", 365, minimum=1, maximum=36_500)
 # How many times in a row agents may ask each other without any other message in the chat; 0 for
 # never.
-UAMP_AGENT_HOPS = integer("UAMP_AGENT_HOPS", 4, most=20)
+UAMP_AGENT_HOPS = integer("UAMP_AGENT_HOPS", 4, maximum=20)
 # How many times two agents of a chat may ask each other within this many seconds.
-UAMP_AGENT_PAIR_MENTIONS = integer("UAMP_AGENT_PAIR_MENTIONS", 6, least=1)
-UAMP_AGENT_PAIR_SECONDS = number("UAMP_AGENT_PAIR_SECONDS", 300, least=1)
+UAMP_AGENT_PAIR_MENTIONS = integer("UAMP_AGENT_PAIR_MENTIONS", 6, minimum=1)
+UAMP_AGENT_PAIR_SECONDS = number("UAMP_AGENT_PAIR_SECONDS", 300, minimum=1)
 # Inputs waiting for response.create, in bytes: per connection and per person.
 UAMP_PENDING_BYTES_PER_CONNECTION = integer("UAMP_PENDING_BYTES_PER_CONNECTION", 32 * 1024 * 1024)
 UAMP_PENDING_BYTES_PER_USER = integer("UAMP_PENDING_BYTES_PER_USER", 64 * 1024 * 1024)
@@ -111,7 +111,7 @@ UAMP_ANONYMOUS_STORED_BYTES = integer("UAMP_ANONYMOUS_STORED_BYTES", 1024**3)
 UAMP_ANONYMOUS_STORED_FILES = integer("UAMP_ANONYMOUS_STORED_FILES", 20000)
 UAMP_UPLOAD_BYTES = integer("UAMP_UPLOAD_BYTES", 25 * 1024 * 1024)
 # Smaller limits by group; "" applies to people in none of them.
-UAMP_UPLOAD_BYTES_BY_GROUP = group_bytes("UAMP_UPLOAD_BYTES_BY_GROUP", most=UAMP_UPLOAD_BYTES)
-UAMP_UPLOAD_HOURS = integer("UAMP_UPLOAD_HOURS", 24, least=1, most=24 * 365)
+UAMP_UPLOAD_BYTES_BY_GROUP = group_bytes("UAMP_UPLOAD_BYTES_BY_GROUP", maximum=UAMP_UPLOAD_BYTES)
+UAMP_UPLOAD_HOURS = integer("UAMP_UPLOAD_HOURS", 24, minimum=1, maximum=24 * 365)
 # The file from which a person's picture is made, in bytes.
-UAMP_PICTURE_BYTES = integer("UAMP_PICTURE_BYTES", 8 * 1024 * 1024, least=1024)
+UAMP_PICTURE_BYTES = integer("UAMP_PICTURE_BYTES", 8 * 1024 * 1024, minimum=1024)

@@ -31,10 +31,10 @@ AUTHENTICATION_BACKENDS = [
 ]
 # Wrong passwords before sign-in is paused: of one account from one address, of one account from
 # anywhere, and of all accounts from one address.
-UAMP_SIGN_IN_FAILURES = integer("UAMP_SIGN_IN_FAILURES", 5, least=1)
-UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = integer("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", 20, least=1)
-UAMP_SIGN_IN_FAILURES_PER_ADDRESS = integer("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", 20, least=1)
-UAMP_SIGN_IN_PAUSE_MINUTES = integer("UAMP_SIGN_IN_PAUSE_MINUTES", 15, most=1_000_000)
+UAMP_SIGN_IN_FAILURES = integer("UAMP_SIGN_IN_FAILURES", 5, minimum=1)
+UAMP_SIGN_IN_FAILURES_PER_ACCOUNT = integer("UAMP_SIGN_IN_FAILURES_PER_ACCOUNT", 20, minimum=1)
+UAMP_SIGN_IN_FAILURES_PER_ADDRESS = integer("UAMP_SIGN_IN_FAILURES_PER_ADDRESS", 20, minimum=1)
+UAMP_SIGN_IN_PAUSE_MINUTES = integer("UAMP_SIGN_IN_PAUSE_MINUTES", 15, maximum=1_000_000)
 # Passwords checked per minute, from one address and for one account.
 UAMP_SIGN_INS_PER_MINUTE = integer("UAMP_SIGN_INS_PER_MINUTE", 30)
 AXES_HANDLER = "uamp_project.sign_in.failures.SignInHandler"

@@ -92,7 +92,7 @@ class Daemon:
         agents: Mapping[str, ServedAgent],
         address: ServerAddress,
         *,
-        most_answers: int,
+        max_answers: int,
         drain_seconds: float,
         report: Callable[[str], None],
     ) -> None:
@@ -101,8 +101,8 @@ class Daemon:
         self._drain_seconds = drain_seconds
         self._report = report
         registrations = {name: agent.registration for name, agent in agents.items()}
-        self._link = AgentLink(registrations, most_answers=most_answers, new_id=_new_id)
-        self._free = asyncio.Semaphore(most_answers)
+        self._link = AgentLink(registrations, max_answers=max_answers, new_id=_new_id)
+        self._free = asyncio.Semaphore(max_answers)
         self._stopping = asyncio.Event()
         self._transport: WebSocketTransport | None = None
         self._http = httpx2.AsyncClient(follow_redirects=False)

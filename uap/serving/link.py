@@ -92,7 +92,7 @@ Work = RequestedAnswer | Cancel | ToolAnswered | Registered | Refused
 class AgentLink:
     """The registrations and answers of one daemon, across successive connections.
 
-    At most `most_answers` run and as many wait; any more are refused (busy). While it
+    At most `max_answers` run and as many wait; any more are refused (busy). While it
     `is_draining`, all new answers are refused (agent_offline).
     """
 
@@ -100,12 +100,12 @@ class AgentLink:
         self,
         registrations: Mapping[str, Registration],
         *,
-        most_answers: int,
+        max_answers: int,
         new_id: Callable[[], str],
     ) -> None:
         self.is_draining = False
         self._registrations = registrations
-        self._most = 2 * most_answers
+        self._limit = 2 * max_answers
         self._new_id = new_id
         self._creating: dict[str, str] = {}
         self._sessions: dict[str, str] = {}
@@ -241,7 +241,7 @@ class AgentLink:
         elif self.is_draining:
             message = "The agent's daemon is stopping."
             self._refuse(event, response_id, ErrorCode.AGENT_OFFLINE, message)
-        elif len(self._answers) >= self._most:
+        elif len(self._answers) >= self._limit:
             message = "The agent's daemon has reached its limit of answers."
             self._refuse(event, response_id, ErrorCode.BUSY, message)
         else:

@@ -70,7 +70,7 @@ def program() -> None:
 )
 @click.option(
     "--answers",
-    "most_answers",
+    "max_answers",
     type=click.IntRange(1, 1000),
     default=16,
     show_default=True,
@@ -90,7 +90,7 @@ def serve(
     url: str,
     tokens: tuple[str, ...],
     names: tuple[str, ...],
-    most_answers: int,
+    max_answers: int,
     drain_seconds: float,
     verbose: bool,
 ) -> None:
@@ -116,7 +116,7 @@ def serve(
     if address.is_exposed:
         _say(f"{address.shown} is not encrypted: others on the network can read the token")
     try:
-        code = asyncio.run(_serve(agents_by_name, address, most_answers, drain_seconds))
+        code = asyncio.run(_serve(agents_by_name, address, max_answers, drain_seconds))
     except ClientError as error:
         _say(error.message)
         if error.what_to_do:
@@ -149,10 +149,10 @@ def _load_agents(
 
 
 async def _serve(
-    agents: dict[str, ServedAgent], address: ServerAddress, most_answers: int, drain_seconds: float
+    agents: dict[str, ServedAgent], address: ServerAddress, max_answers: int, drain_seconds: float
 ) -> int:
     daemon = Daemon(
-        agents, address, most_answers=most_answers, drain_seconds=drain_seconds, report=_say
+        agents, address, max_answers=max_answers, drain_seconds=drain_seconds, report=_say
     )
     running = asyncio.create_task(daemon.run())
 

@@ -35,7 +35,7 @@ from upp import EventDelta, StreamEvent, TokenUsage
 
 _STAGES = {"reasoning": "analyzing", "planning": "planning", "replanning": "planning"}
 """The stages of thinking, by the phase of a step."""
-TOKENS_AT_MOST = 10**12
+MAX_TOKENS = 10**12
 """The most tokens believed for one inference; keeps sums below the protocol's limit of 2**53 - 1.
 """
 
@@ -244,7 +244,7 @@ def _plan_text(plan: Sequence[PlanStep]) -> str:
 
 
 def usage_stats(usage: TokenUsage) -> UsageStats:
-    """Convert token usage to UAMP's format, with counts from 0 to TOKENS_AT_MOST (UAMP §8.7).
+    """Convert token usage to UAMP's format, with counts from 0 to MAX_TOKENS (UAMP §8.7).
 
     Cached tokens are the sum of reads and writes.
     """
@@ -259,7 +259,7 @@ def usage_stats(usage: TokenUsage) -> UsageStats:
 
 
 def _tokens(count: int) -> int:
-    return min(max(count, 0), TOKENS_AT_MOST)
+    return min(max(count, 0), MAX_TOKENS)
 
 
 def _audio_usage(received: int, spoken: int) -> AudioUsage | None:

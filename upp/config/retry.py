@@ -67,7 +67,7 @@ class _Backoff(RetryStrategy):
         return self.base_delay * attempt
 
 
-_MOST_DOUBLINGS = 64
+_MAX_DOUBLINGS = 64
 """More doublings exceed any cap, and soon the range of a float."""
 
 
@@ -89,7 +89,7 @@ class ExponentialBackoff(_Backoff):
 
     def delay(self, attempt: int) -> float:
         """Return the wait after an attempt, before it is capped."""
-        wait: float = self.base_delay * 2 ** min(attempt - 1, _MOST_DOUBLINGS)
+        wait: float = self.base_delay * 2 ** min(attempt - 1, _MAX_DOUBLINGS)
         return wait * (0.5 + self._draw()) if self._jitter else wait
 
 

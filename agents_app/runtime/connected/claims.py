@@ -91,10 +91,10 @@ class DaemonClaims:
         A token is at least one byte, so input is capped by the bytes that the daemon was sent and
         read in results, and output by the bytes that it wrote.
         """
-        most = sent_bytes + self._read_bytes
-        read = min(claimed.input_tokens or 0, most - (self.used.input_tokens or 0))
-        most = self._written_bytes
-        wrote = min(claimed.output_tokens or 0, most - (self.used.output_tokens or 0))
+        limit = sent_bytes + self._read_bytes
+        read = min(claimed.input_tokens or 0, limit - (self.used.input_tokens or 0))
+        limit = self._written_bytes
+        wrote = min(claimed.output_tokens or 0, limit - (self.used.output_tokens or 0))
         read, wrote = max(read, 0), max(wrote, 0)
         if not read and not wrote:
             return None

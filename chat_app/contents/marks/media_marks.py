@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _RIFF_HEAD: Final = 12
-_RIFF_MOST: Final = 2**32 - 2
+_MAX_RIFF: Final = 2**32 - 2
 _VP8X: Final = b"VP8X"
 _VP8X_HAS_XMP: Final = 0x04
 _ID3_HEAD: Final = 10
 _ID3_VERSIONS: Final = {3, 4}
-_ID3_MOST: Final = 2**28 - 1
+_MAX_ID3: Final = 2**28 - 1
 _XMP_BOX: Final = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 _BOX_HEAD: Final = 8
 _BOX_LARGE_HEAD: Final = 16
 _TABLE_ENTRY: Final = 20
-_TRAILER_MOST: Final = 4_096
-_CATALOG_MOST: Final = 65_536
+_MAX_TRAILER: Final = 4_096
+_MAX_CATALOG: Final = 65_536
 _PDF_END: Final = re.compile(rb"startxref\s+(\d{1,10})\s+%%EOF\s*\Z")
 _PDF_TABLE: Final = re.compile(
     rb"xref\s+((?:\d{1,10} \d{1,10}\s+(?:\d{10} \d{5} [fn]..)*)+)", re.DOTALL
@@ -71,7 +71,7 @@ def _chunks(data: bytes, kind: bytes) -> Iterator[tuple[bytes, int, int]]:
 def _with_chunk(data: bytes, name: bytes, body: bytes) -> bytes:
     added = name + struct.pack("<I", len(body)) + body + bytes(len(body) % 2)
     size = len(data) + len(added) - 8
-    if size > _RIFF_MOST:
+    if size > _MAX_RIFF:
         return data
     return data[:4] + struct.pack("<I", size) + data[8:] + added
 
@@ -91,7 +91,7 @@ def in_mp3(data: bytes, packet: bytes) -> bytes:
     length = _syncsafe(len(body)) if version == b"\x04" else struct.pack(">I", len(body))
     frame = b"PRIV" + length + b"\0\0" + body
     total = sum(byte << shift for byte, shift in zip(size, (21, 14, 7, 0), strict=True))
-    if total + len(frame) > _ID3_MOST or _ID3_HEAD + total > len(data):
+    if total + len(frame) > _MAX_ID3 or _ID3_HEAD + total > len(data):
         return data
     return data[:6] + _syncsafe(total + len(frame)) + frame + data[_ID3_HEAD:]
 
@@ -131,7 +131,7 @@ def in_pdf(data: bytes, packet: bytes) -> bytes:
         return data
     start = int(end[1])
     table = _PDF_TABLE.match(data, start)
-    trailer = _PDF_TRAILER.match(data, table.end(), table.end() + _TRAILER_MOST) if table else None
+    trailer = _PDF_TRAILER.match(data, table.end(), table.end() + _MAX_TRAILER) if table else None
     if table is None or trailer is None or re.search(rb"/(?:Encrypt|XRefStm)\b", trailer[1]):
         return data
     root = re.search(rb"/Root\s+(\d{1,10})\s+0\s+R\b", trailer[1])
@@ -167,6 +167,6 @@ def _catalog(data: bytes, table: bytes, number: int) -> bytes | None:
         if entry[17:18] == b"n":
             row = re.compile(rb"%d 0 obj\s*<<(.*?)>>\s*endobj" % number, re.DOTALL)
             place = int(entry[:10])
-            found = row.match(data, place, place + _CATALOG_MOST)
+            found = row.match(data, place, place + _MAX_CATALOG)
             return found[1] if found and b"stream" not in found[1] else None
     return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from chat_app.contents.pdf.document import PdfDocument
     from chat_app.contents.pdf.objects import Value
 
-MOST_TEXT: Final = 10**9
+MAX_TEXT: Final = 10**9
 """No text counts as longer."""
 STRINGS: Final = 2_000_000
 """How many strings and comments of a file are measured."""
@@ -72,8 +72,8 @@ class _Shown(NamedTuple):
     def and_also(self, other: _Shown, times: int = 1) -> _Shown:
         """Return this followed by another, drawn `times` times."""
         return self._replace(
-            text=min(self.text + other.text * times, MOST_TEXT),
-            paints=min(self.paints + other.paints * times, MOST_TEXT),
+            text=min(self.text + other.text * times, MAX_TEXT),
+            paints=min(self.paints + other.paints * times, MAX_TEXT),
             inks=self.inks | other.inks,
         )
 
@@ -81,7 +81,7 @@ class _Shown(NamedTuple):
         """Return this with the next stream of the page."""
         shown = self.and_also(after)
         return shown._replace(
-            text=min(shown.text + (after.size if self.is_open else 0), MOST_TEXT),
+            text=min(shown.text + (after.size if self.is_open else 0), MAX_TEXT),
             size=self.size + after.size,
             is_open=self.is_open or after.is_open,
         )
@@ -125,7 +125,7 @@ class Texts:
         numbers = {one for name in shown.inks for one in self._inks[name]} if depth else set()
         of_ink = max((self._size_of_ink(one, depth - 1) for one in numbers), default=0)
         # A mask, the inside and the outline.
-        return min(shown.text + shown.paints * 3 * of_ink, MOST_TEXT)
+        return min(shown.text + shown.paints * 3 * of_ink, MAX_TEXT)
 
     def _size_of_ink(self, number: int, depth: int) -> int:
         if (number, depth) not in self._of_ink:

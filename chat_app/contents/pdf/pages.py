@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from chat_app.contents.pdf.annotations import Annotations
-from chat_app.contents.pdf.content import MOST_TEXT, Texts
+from chat_app.contents.pdf.content import MAX_TEXT, Texts
 from chat_app.contents.pdf.document import PdfDocument
 from chat_app.contents.pdf.objects import (
     Dictionary,
@@ -21,7 +21,7 @@ from chat_app.contents.pdf.objects import (
 if TYPE_CHECKING:
     from chat_app.contents.pdf.objects import Value
 
-MOST_PAGES: Final = 1_000
+MAX_PAGES: Final = 1_000
 """No vendor takes a file with more."""
 TEXT_OF_PAGE: Final = 6_000
 """Bytes of shown text that count as a page: two bytes may be a character, and so a token."""
@@ -30,14 +30,14 @@ _TREE: Final = Keys(b"Pages", b"Kids", b"Contents", b"Linearized")
 _ENCRYPTED: Final = Keys(b"Encrypt")
 
 
-def most_pages(data: bytes) -> int:
+def max_pages(data: bytes) -> int:
     """Return the most pages a PDF may have; a page with much text counts as several."""
     try:
         if any(_ENCRYPTED.within(data)):
-            return MOST_PAGES
-        return _Tree(PdfDocument(data)).most()
+            return MAX_PAGES
+        return _Tree(PdfDocument(data)).max_pages()
     except Unreadable:
-        return MOST_PAGES
+        return MAX_PAGES
 
 
 class _Tree:
@@ -50,7 +50,7 @@ class _Tree:
         self._of_object: dict[int, tuple[int, int]] = {}
         self._open: set[int] = set()
 
-    def most(self) -> int:
+    def max_pages(self) -> int:
         """Return the pages of the tree, or of what may be one."""
         roots: list[Value] = []
         nodes: list[Value] = []
@@ -73,8 +73,8 @@ class _Tree:
         pages = max([pages for pages, _ in sizes] + [claimed, self._typed_pages(lone)])
         text = max((text for _, text in sizes), default=0) + self._texts.marked_once
         if not sizes or not pages:
-            return MOST_PAGES
-        return min(max(pages, -(-text // TEXT_OF_PAGE)), MOST_PAGES)
+            return MAX_PAGES
+        return min(max(pages, -(-text // TEXT_OF_PAGE)), MAX_PAGES)
 
     def _typed_pages(self, objects: dict[int, Value]) -> int:
         """Return how many objects are pages by themselves, for readers that repair the tree."""
@@ -102,7 +102,7 @@ class _Tree:
         shown = max((self._texts.of_contents(one) for one in value.all(b"Contents")), default=0)
         noted = max((self._annotations.size(one) for one in value.all(b"Annots")), default=0)
         text = max(text, shown + noted)
-        return min(pages, MOST_PAGES), min(text, MOST_TEXT)
+        return min(pages, MAX_PAGES), min(text, MAX_TEXT)
 
     def _numbered(self, number: int, depth: int) -> tuple[int, int]:
         if number in self._of_object:

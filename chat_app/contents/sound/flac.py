@@ -8,9 +8,9 @@ from typing import Final
 
 FRAMES: Final = 1_000_000
 """How many possible frames of a file are read; the bytes after them count as the most."""
-MOST_US: Final = 10**12
+MAX_US: Final = 10**12
 """The length of a file that cannot be measured."""
-_MOST_SAMPLES: Final = 65_536
+_MAX_SAMPLES: Final = 65_536
 _SYNC: Final = re.compile(rb"\xff[\xf8\xf9]")
 _RATES: Final = (
     0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000,
@@ -39,11 +39,11 @@ def flac_us(data: bytes) -> int:
     for sync in _SYNC.finditer(data, 4):
         visited += 1
         if visited > FRAMES:
-            return MOST_US
+            return MAX_US
         if is_header(data, sync.start()):
             frames += frame_us(data, sync.start(), hertz)
     if visited and not frames:
-        frames = visited * _MOST_SAMPLES * 1_000_000 // max(hertz, 1)
+        frames = visited * _MAX_SAMPLES * 1_000_000 // max(hertz, 1)
     return max(frames, total)
 
 
@@ -76,12 +76,12 @@ def _header(head: bytes) -> tuple[int, int, int]:
     The length is without the checksum, and 0 for bytes that are not a header.
     """
     if len(head) < 6 or head[0] != 0xFF or head[1] & 0xFE != 0xF8:
-        return _MOST_SAMPLES, 1, 0
+        return _MAX_SAMPLES, 1, 0
     size, rate = head[2] >> 4, head[2] & 15
     leading = 8 - (head[4] ^ 0xFF).bit_length()
     at = 4 + max(leading, 1)
     if size == 0 or rate == 15 or leading == 1 or leading > 7:
-        return _MOST_SAMPLES, 1, 0
+        return _MAX_SAMPLES, 1, 0
     samples = (
         192 if size == 1 else 576 << size - 2 if size < 6 else 256 << size - 8 if size > 7 else 0
     )

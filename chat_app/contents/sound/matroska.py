@@ -15,7 +15,7 @@ from typing import Final
 from chat_app.contents.sound import flac, opus
 from chat_app.contents.sound.mp4 import configured_us
 
-MOST_US: Final = 10**12
+MAX_US: Final = 10**12
 """The length of a file that cannot be measured."""
 ELEMENTS: Final = 1_000_000
 """How many elements of a file are visited."""
@@ -82,7 +82,7 @@ def matroska_us(data: bytes) -> int:
     try:
         return _Walk(data).us()
     except _BrokenError:
-        return MOST_US
+        return MAX_US
 
 
 class _Walk:
@@ -100,7 +100,7 @@ class _Walk:
                 ends.pop()
             if position >= len(self._data):
                 claimed = int(self._duration * self._scale / 1000)
-                return max(self._total, claimed) if self._tracks else MOST_US
+                return max(self._total, claimed) if self._tracks else MAX_US
             element, position = self._number(position, keep_marker=True)
             size, position = self._number(position)
             is_open = size < 0

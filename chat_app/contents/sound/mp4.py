@@ -16,7 +16,7 @@ from chat_app.contents.sound import opus
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_US: Final = 10**12
+MAX_US: Final = 10**12
 """The length of a file that cannot be measured."""
 _UNKNOWN_US: Final = 10_000_000
 """The length of a sample of another codec."""
@@ -52,24 +52,24 @@ def mp4_us(data: bytes) -> int:
     tracks = list(_found(boxes, b"trak"))
     sizes = [_long(boxes, at - 8) for at in tracks]
     if not tracks or len(tracks) > _TRACKS:
-        return MOST_US
+        return MAX_US
     bodies = []
     for at, size in zip(tracks, sizes, strict=True):
         if size < 8 or at - 8 + size > len(boxes):
-            return MOST_US
+            return MAX_US
         bodies.append(boxes[at : at - 8 + size])
     if sum(sizes) > len(boxes) or boxes.count(b"trun") > _BOXES:
-        return MOST_US
+        return MAX_US
     for kind in (b"stsd", b"stsz", b"stz2", b"stts", b"elst"):
         counts = [body.count(kind) for body in bodies]
         # It may stand outside of the tracks that were found.
         if sum(counts) < boxes.count(kind) or max(counts) > _TABLES:
-            return MOST_US
+            return MAX_US
     in_fragments = sum(_long(boxes, at + 4) for at in _found(boxes, b"trun"))
     scale = min((_scale(boxes, at) for at in _found(boxes, b"mvhd")), default=1)
     lengths = [_track_us(body, in_fragments, scale, len(data)) for body in bodies]
     claims = [_header_us(boxes, at) for at in _found(boxes, b"mvhd")]
-    return max(lengths + claims) or MOST_US
+    return max(lengths + claims) or MAX_US
 
 
 def _without_media(data: bytes) -> bytes:

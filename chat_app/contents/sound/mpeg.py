@@ -11,7 +11,7 @@ STEPS: Final = 1_200_000
 """How many possible frames of a file are visited; the bytes after them count by size."""
 _BYTE_US: Final = 1_000
 """Microseconds that one byte lasts at 8 kbit/s, the lowest bit rate of MP3."""
-_MOST_US: Final = 20_000
+_MAX_US: Final = 20_000
 """The same for a byte of the shortest frames that ADTS has, rounded up."""
 _FREE_FRAME: Final = 13
 """Bytes of the shortest frame whose bit rate its header does not state."""
@@ -106,7 +106,7 @@ def _walked_us(data: bytes, position: int) -> int:
             total += frame[1]
         if len(known) > 10_000:
             known.clear()
-    return total + max(end - position, 0) * _MOST_US
+    return total + max(end - position, 0) * _MAX_US
 
 
 def _chained_us(data: bytes) -> int:
@@ -117,7 +117,7 @@ def _chained_us(data: bytes) -> int:
     syncs: list[int] = []
     for sync in _SYNC.finditer(data):
         if len(syncs) >= STEPS:
-            return (len(data) - sync.start()) * _MOST_US + _longest(data, syncs)
+            return (len(data) - sync.start()) * _MAX_US + _longest(data, syncs)
         syncs.append(sync.start())
     return _longest(data, syncs)
 

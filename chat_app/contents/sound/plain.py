@@ -1,6 +1,6 @@
 """The length of AIFF, CAF and AU files: their bytes at the slowest rate that they state anywhere.
 
-A file that states none, or a rate at which its length cannot be bounded, counts as MOST_US.
+A file that states none, or a rate at which its length cannot be bounded, counts as MAX_US.
 """
 
 # ruff: noqa: PLR2004 the formats define these numbers
@@ -10,7 +10,7 @@ import math
 import struct
 from typing import Final
 
-MOST_US: Final = 10**12
+MAX_US: Final = 10**12
 """The length of a file that cannot be measured."""
 _HEADERS: Final = 10_000
 _SAMPLES_OF_BYTE: Final = 32
@@ -33,14 +33,14 @@ def aiff_us(data: bytes) -> int:
         kind = data[at + 18 : at + 22] if is_compressed else b"NONE"
         of_sample = 1 if kind in _AIFF_SMALL else -(-bits // 8)
         if channels < 1 or bits < 1:
-            return MOST_US
+            return MAX_US
         counted = (
             len(data) // (channels * of_sample)
             if kind in _AIFF_PLAIN
             else len(data) * _SAMPLES_OF_BYTE
         )
         lengths.append(_us(max(frames, counted), _extended(data[at + 8 : at + 18])))
-    return max(lengths, default=MOST_US)
+    return max(lengths, default=MAX_US)
 
 
 def caf_us(data: bytes) -> int:
@@ -53,22 +53,22 @@ def caf_us(data: bytes) -> int:
     for at in _found(data, b"desc", 32, first=8, wide=True):
         hertz, kind, _, size, of_packet, channels, bits = struct.unpack_from(">d4sIIIII", data, at)
         if kind in _CAF_PLAIN:
-            of_frame = min(size or MOST_US, channels * -(-(bits or 8) // 8))
+            of_frame = min(size or MAX_US, channels * -(-(bits or 8) // 8))
             counted = len(data) // max(of_frame, 1)
         elif size and of_packet:
             counted = (len(data) // size + 1) * of_packet
         elif of_packet and 0 < packets <= len(data):
             counted = packets * of_packet
         else:
-            return MOST_US
+            return MAX_US
         lengths.append(_us(max(counted, frames), hertz))
-    return max(lengths, default=MOST_US)
+    return max(lengths, default=MAX_US)
 
 
 def au_us(data: bytes) -> int:
     """Return the length of an AU file in microseconds."""
     if len(data) < 24:
-        return MOST_US
+        return MAX_US
     encoding, hertz, channels = struct.unpack_from(">III", data, 12)
     of_sample = _AU_BYTES.get(encoding)
     if of_sample is None:
@@ -107,8 +107,8 @@ def _chunks(data: bytes, position: int, header: int) -> list[tuple[bytes, int]] 
 
 def _us(frames: int, hertz: float) -> int:
     if not math.isfinite(hertz) or hertz < 1:
-        return MOST_US
-    return min(math.ceil(frames * 1_000_000 / hertz), MOST_US)
+        return MAX_US
+    return min(math.ceil(frames * 1_000_000 / hertz), MAX_US)
 
 
 def _extended(number: bytes) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-LEAST_US: Final = 4_000
+MIN_US: Final = 4_000
 """Microseconds that a byte of a compressed format lasts, at 2 kbit/s."""
 _SAMPLES_OF_BYTE: Final = 32
 """The same in samples, for compressed formats."""
@@ -24,7 +24,7 @@ _CHUNKS: Final = 10_000
 def wave_us(data: bytes) -> int:
     """Return the length of a file in microseconds."""
     formats, claimed = _chunks(data)
-    slowest = max((_byte_ns(data, at) for at in formats), default=LEAST_US * 1000)
+    slowest = max((_byte_ns(data, at) for at in formats), default=MIN_US * 1000)
     hertz = min((_hertz(data, at) for at in formats), default=1)
     return max(len(data) * slowest // 1000, claimed * 1_000_000 // max(hertz, 1))
 
@@ -76,7 +76,7 @@ def _byte_ns(data: bytes, at: int) -> int:
         return _ADPCM_SAMPLES * 1_000_000_000 // max(hertz, 1)
     if tag not in _UNCOMPRESSED:
         stated = 1_000_000_000 // per_second if per_second else 0
-        return max(LEAST_US * 1000, _SAMPLES_OF_BYTE * 1_000_000_000 // max(hertz, 1), stated)
+        return max(MIN_US * 1000, _SAMPLES_OF_BYTE * 1_000_000_000 // max(hertz, 1), stated)
     of_sample = _SAMPLE_BITS.get(tag, bits)
     speeds = (per_second, hertz * block, hertz * channels * of_sample // 8)
     return -(-1_000_000_000 // max(min(speeds), 1))

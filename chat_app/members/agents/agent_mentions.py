@@ -112,7 +112,7 @@ def agents_asked(
         chat = lock_chats([chat_id]).get(chat_id)
         if chat is None or chat.kind != ChatKind.GROUP:
             return []
-        most = settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops
+        limit = settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops
         members = all_agent_members(chat_id, asker=asker)
         names = mentioned_names(said, (member.name for member in members))
         meant = [
@@ -122,10 +122,10 @@ def agents_asked(
             and member.trigger != "never"
             and member.agent_id not in {by.agent_id, *but}
         ]
-        if not most or not meant:
+        if not limit or not meant:
             return []
         meant = _usable_by_owner_of(by, meant, chat_id)
-        stops = [_stop(chat, member, by=by, hops=hops, most=most) for member in meant]
+        stops = [_stop(chat, member, by=by, hops=hops, limit=limit) for member in meant]
         asked = [member for member, stop in zip(meant, stops, strict=True) if stop is None]
         AgentMention.objects.bulk_create(
             AgentMention(chat=chat, pair=_pair(member, by)) for member in asked
@@ -151,7 +151,7 @@ def _usable_by_owner_of(
 
 
 def _stop(
-    chat: Chat, member: AgentMember, *, by: AgentMember, hops: int, most: int
+    chat: Chat, member: AgentMember, *, by: AgentMember, hops: int, limit: int
 ) -> MentionStop | None:
     """Return the guard that stops a mention, if any."""
     window = timedelta(seconds=settings.UAMP_AGENT_PAIR_SECONDS)
@@ -163,9 +163,9 @@ def _stop(
         reason, words = DISABLED, "it is switched off"
     elif member.is_quiet:
         reason, words = "quiet", "the agents of this chat are paused"
-    elif hops >= most:
+    elif hops >= limit:
         reason = "hops"
-        words = f"agents asked each other {most} times in a row, which is the limit here"
+        words = f"agents asked each other {limit} times in a row, which is the limit here"
     elif (
         AgentMention.objects.filter(chat=chat, pair=_pair(member, by)).count()
         >= settings.UAMP_AGENT_PAIR_MENTIONS

@@ -120,8 +120,8 @@ class ContentsView(RestView):
         body.is_valid(raise_exception=True)
         upload = body.validated_data["file"]
         owner = quota.ContentOwner(user_id=caller(request).pk)
-        if upload.size > (most := quota.largest_file(owner)):
-            raise _too_large(most)
+        if upload.size > (limit := quota.largest_file(owner)):
+            raise _too_large(limit)
         try:
             content = storage.store(
                 upload.read(),
@@ -180,8 +180,8 @@ class BlobView(RestView):
         return blob_response(requested(content_id, request), request)
 
 
-def _too_large(most: int) -> Problem:
-    return Problem("content_too_large", f"A file may have at most {most} bytes.")
+def _too_large(limit: int) -> Problem:
+    return Problem("content_too_large", f"A file may have at most {limit} bytes.")
 
 
 def requested(content_id: uuid.UUID, request: Request) -> Content:

@@ -209,8 +209,8 @@ def _bounded() -> Iterator[None]:
 
 
 def _check_days(body: dict[str, Any]) -> None:
-    if body.get("days", 1) > (most := settings.UAMP_LINK_DAYS_MAX):
-        raise serializers.ValidationError({"days": f"A link is valid for at most {most} days."})
+    if body.get("days", 1) > (limit := settings.UAMP_LINK_DAYS_MAX):
+        raise serializers.ValidationError({"days": f"A link is valid for at most {limit} days."})
 
 
 def _link_data(link: AnyLink) -> dict[str, Any]:

@@ -150,15 +150,15 @@ class OwnPictureView(RestView):
     )
     def put(self, request: Request) -> Response:
         """Crop an uploaded picture to its middle and make it the caller's."""
-        most = settings.UAMP_PICTURE_BYTES
+        limit = settings.UAMP_PICTURE_BYTES
         length = request.headers.get("Content-Length", "")
-        too_large = Problem("content_too_large", f"A picture may have at most {most} bytes.")
-        if length.isdecimal() and int(length[:_DIGITS]) > most + _MULTIPART_BYTES:
+        too_large = Problem("content_too_large", f"A picture may have at most {limit} bytes.")
+        if length.isdecimal() and int(length[:_DIGITS]) > limit + _MULTIPART_BYTES:
             raise too_large
         body = UploadSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         upload = body.validated_data["file"]
-        if upload.size > most:
+        if upload.size > limit:
             raise too_large
         with _refused():
             profiles.set_picture(user_id=caller(request).pk, data=upload.read())

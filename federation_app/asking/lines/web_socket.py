@@ -58,7 +58,7 @@ class WebSocketLine(RecordLine):
             message = await self._socket.receive()
             if message.type not in {aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT}:
                 raise LineLost
-            found = read_records(message.data, most=2 * RECORD_BYTES, record=RECORD_BYTES)
+            found = read_records(message.data, limit=2 * RECORD_BYTES, record=RECORD_BYTES)
             self._records.extend(found)
         return self._records.popleft()
 

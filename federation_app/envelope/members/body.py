@@ -30,13 +30,13 @@ def decoded(body: EnvelopeBody) -> bytes:
         raise _unsupported("compression", body.compression)
     if body.encoding == "utf-8":
         raise malformed("A compressed content is in base64 or base64url.", detail="encoding")
-    most = min(ENVELOPE_BYTES, len(data) * INFLATED_RATIO)
+    limit = min(ENVELOPE_BYTES, len(data) * INFLATED_RATIO)
     inflating = zlib.decompressobj(_GZIP)
     try:
-        whole = inflating.decompress(data, most + 1)
+        whole = inflating.decompress(data, limit + 1)
     except zlib.error:
         raise malformed("The content is not valid gzip.", detail="compression") from None
-    if len(whole) > most:
+    if len(whole) > limit:
         raise EnvelopeError(
             EnvelopeCode.TOO_LARGE, "The decompressed content is too large.", detail="compression"
         )

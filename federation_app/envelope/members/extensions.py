@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HOPS: Final = "uamp-hops"
 """How many servers have forwarded a question, which bounds loops across servers."""
-HOPS_MOST: Final = 999
+MAX_HOPS: Final = 999
 
 
 def hops_of(ext: Mapping[str, Any]) -> int:
@@ -20,6 +20,6 @@ def hops_of(ext: Mapping[str, Any]) -> int:
     Raises EnvelopeError malformed if the value is not such a number.
     """
     hops = ext.get(HOPS, 0)
-    if isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops <= HOPS_MOST:
+    if isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops <= MAX_HOPS:
         raise malformed(f"{HOPS} is a number of servers.", detail="ext")
     return hops

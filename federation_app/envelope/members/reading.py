@@ -86,7 +86,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """A well-formed envelope whose signature has not been verified.
 
     `id` and `reply_to` are UUIDs in lower case, without `urn:uuid:`. `value` is the envelope as
-    parsed. `window` is at most limits.WINDOW_MOST.
+    parsed. `window` is at most limits.MAX_WINDOW.
     """
 
     id: str
@@ -106,9 +106,9 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-def read_envelope(raw: str | bytes, *, most: int = limits.ENVELOPE_BYTES) -> Envelope:
+def read_envelope(raw: str | bytes, *, limit: int = limits.ENVELOPE_BYTES) -> Envelope:
     """Parse an envelope; raises EnvelopeError malformed or too_large."""
-    return envelope_of(limits.load(raw, most=most))
+    return envelope_of(limits.load(raw, limit=limit))
 
 
 def envelope_of(value: object) -> Envelope:
@@ -137,7 +137,7 @@ def envelope_of(value: object) -> Envelope:
         reply_to=plain_id(reply_to),
         context=tuple(members.context),
         stream_id="" if members.stream_id is msgspec.UNSET else members.stream_id,
-        window=min(members.delta_window, limits.WINDOW_MOST),
+        window=min(members.delta_window, limits.MAX_WINDOW),
         cap_token=members.cap_token,
         ext=members.ext,
         value=value,

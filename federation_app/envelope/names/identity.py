@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from federation_app.envelope.errors import EnvelopeError, malformed, unauthenticated
-from federation_app.envelope.limits import KEYS_MOST, URI_CHARS
+from federation_app.envelope.limits import MAX_KEYS, URI_CHARS
 from federation_app.envelope.signatures.keys import VerificationKey, key_of_jwk
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _DID: Final = re.compile(
     r"(?P<path>(?::[A-Za-z0-9._~-]+)*)",
     re.ASCII,
 )
-_PORT_MOST: Final = 65535
+_MAX_PORT: Final = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class WebIdentity:
 def read_identity(did: str) -> WebIdentity:
     """Parse a `did:web` name; raises EnvelopeError for another method or spelling."""
     found = _DID.fullmatch(did) if len(did) <= URI_CHARS else None
-    if found is None or int(found["port"] or 1) > _PORT_MOST:
+    if found is None or int(found["port"] or 1) > _MAX_PORT:
         raise unauthenticated("Senders are did:web names.", detail="did")
     path = tuple(found["path"].split(":")[1:])
     if any(set(part) == {"."} for part in path):
@@ -119,8 +119,8 @@ def keys_of_document(document: object, did: str) -> list[VerificationKey]:
 
 def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
     value = document.get(name, [])
-    if not isinstance(value, list) or len(value) > KEYS_MOST:
-        raise malformed(f"{name} is no list, or has more than {KEYS_MOST} keys.")
+    if not isinstance(value, list) or len(value) > MAX_KEYS:
+        raise malformed(f"{name} is no list, or has more than {MAX_KEYS} keys.")
     return value
 
 

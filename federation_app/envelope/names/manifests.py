@@ -23,7 +23,7 @@ MANIFEST_TYPE: Final = "manifest+jws"
 MANIFEST_MEDIA_TYPE: Final = "application/manifest+jws"
 HUB_TYPE: Final = "hub+jws"
 HUB_MEDIA_TYPE: Final = "application/hub+jws"
-CHILDREN_MOST: Final = 256
+MAX_CHILDREN: Final = 256
 """The limit of a hub's child manifests, and of its trust anchors."""
 _Document = TypeVar("_Document")
 _Word = Annotated[str, msgspec.Meta(min_length=1, max_length=127)]
@@ -68,9 +68,9 @@ class AgentHub(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     hub: Annotated[str, msgspec.Meta(pattern=r"^uamp/1\.[0-9]{1,4}\Z")]
     issuer: _Did
-    manifests: Annotated[list[ChildManifest], msgspec.Meta(max_length=CHILDREN_MOST)]
+    manifests: Annotated[list[ChildManifest], msgspec.Meta(max_length=MAX_CHILDREN)]
     jwks: dict[str, list[dict[str, Any]]]
-    trust_anchors: Annotated[list[_Did], msgspec.Meta(max_length=CHILDREN_MOST)]
+    trust_anchors: Annotated[list[_Did], msgspec.Meta(max_length=MAX_CHILDREN)]
     issued_at: _Time | msgspec.UnsetType = msgspec.UNSET
     expires_at: _Time | msgspec.UnsetType = msgspec.UNSET
 
@@ -117,9 +117,9 @@ def kid_of_document(jws: str) -> str:
 
 
 def _signed_payload(jws: str, *, did: str, keys: Iterable[VerificationKey], type_: str) -> bytes:
-    most = HUB_BYTES if type_ == HUB_TYPE else DOCUMENT_BYTES
-    if len(jws) > most:
-        raise malformed(f"It has more than {most} bytes.", detail="bytes")
+    limit = HUB_BYTES if type_ == HUB_TYPE else DOCUMENT_BYTES
+    if len(jws) > limit:
+        raise malformed(f"It has more than {limit} bytes.", detail="bytes")
     compact = read_compact(jws, types={type_})
     if compact.kid.partition("#")[0] != did:
         raise unauthenticated("It is signed by another name.", detail="kid")
@@ -130,6 +130,6 @@ def _signed_payload(jws: str, *, did: str, keys: Iterable[VerificationKey], type
 
 def _converted(payload: bytes, document: type[_Document]) -> _Document:
     try:
-        return msgspec.convert(load(payload, most=HUB_BYTES), document)
+        return msgspec.convert(load(payload, limit=HUB_BYTES), document)
     except msgspec.ValidationError as error:
         raise malformed(f"{error}.", detail="schema") from None

@@ -104,7 +104,7 @@ def _claims(token: str) -> dict[str, Any]:
         raise unauthenticated(f"A token may have at most {TOKEN_BYTES} bytes.", detail="token")
     try:
         jws = read_compact(token, types=TOKEN_TYPES)
-        claims = load(decode64(jws.payload), most=TOKEN_BYTES)
+        claims = load(decode64(jws.payload), limit=TOKEN_BYTES)
     except EnvelopeError:
         claims = None
     if not isinstance(claims, dict):

@@ -70,7 +70,7 @@ def read_compact(text: str, *, types: Collection[str]) -> CompactJws:
         # Valid base64url characters, but truncated: it has the form of a signature.
         raise unauthenticated("A part of the JWS was cut.", detail="jws") from None
     try:
-        members = load(decoded[0], most=_HEADER_BYTES)
+        members = load(decoded[0], limit=_HEADER_BYTES)
     except EnvelopeError:
         raise unauthenticated("The header of the JWS cannot be read.", detail="jws") from None
     if not isinstance(members, dict) or set(members) - _MEMBERS:

@@ -21,7 +21,7 @@ ACK_TYPE: Final = "application/vnd.uamp.ack+json"
 """The type of the body of a `progress` envelope that acknowledges deltas."""
 PAYMENT_STAGE: Final = "payment_required"
 """The `stage` of a `progress` that demands a payment; its `envelope` is a signed `propose`."""
-SEQUENCE_MOST: Final = 2**53 - 1
+MAX_SEQUENCE: Final = 2**53 - 1
 
 
 class DeltaType(StrEnum):
@@ -44,7 +44,7 @@ class StreamDelta(
 ):
     """One delta, with the members of schema A.2."""
 
-    delta_seq: Annotated[int, msgspec.Meta(ge=0, le=SEQUENCE_MOST)]
+    delta_seq: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEQUENCE)]
     stream_id: StreamId
     ts: Annotated[str, msgspec.Meta(max_length=40)]
     type: DeltaType
@@ -92,7 +92,7 @@ def delta_of(value: object) -> StreamDelta:
 
 def read_delta(raw: str | bytes) -> StreamDelta:
     """Parse a delta; raises EnvelopeError."""
-    return delta_of(limits.load(raw, most=limits.DELTA_BYTES))
+    return delta_of(limits.load(raw, limit=limits.DELTA_BYTES))
 
 
 def is_delta(value: object) -> bool:
@@ -105,6 +105,6 @@ def ack_of(payload: object) -> int | None:
     if not isinstance(payload, dict) or "ack" not in payload:
         return None
     ack = payload["ack"]
-    if isinstance(ack, bool) or not isinstance(ack, int) or not 0 <= ack <= SEQUENCE_MOST:
+    if isinstance(ack, bool) or not isinstance(ack, int) or not 0 <= ack <= MAX_SEQUENCE:
         raise malformed("ack is the delta_seq of a delta.", detail="ack")
     return ack

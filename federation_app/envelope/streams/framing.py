@@ -14,7 +14,7 @@ from federation_app.envelope.limits import ENVELOPE_BYTES
 
 SUBPROTOCOL: Final = "uamp.v1"
 PREFIX: Final = struct.Struct(">I")
-RECORDS_MOST: Final = 64
+MAX_RECORDS: Final = 64
 
 
 def framed(record: bytes) -> bytes:
@@ -23,13 +23,13 @@ def framed(record: bytes) -> bytes:
 
 
 def read_records(
-    message: bytes | str, *, most: int = ENVELOPE_BYTES * 2, record: int = ENVELOPE_BYTES
+    message: bytes | str, *, limit: int = ENVELOPE_BYTES * 2, record: int = ENVELOPE_BYTES
 ) -> list[bytes]:
-    """Split a message of at most `most` bytes into records of at most `record` bytes each.
+    """Split a message of at most `limit` bytes into records of at most `record` bytes each.
 
     Raises EnvelopeError malformed or too_large.
     """
-    if len(message) > most:
+    if len(message) > limit:
         raise EnvelopeError(EnvelopeCode.TOO_LARGE, "The message is too large.", detail="bytes")
     if isinstance(message, str):
         return [message.encode("utf-8", "surrogatepass")]
@@ -46,7 +46,7 @@ def read_records(
                 detail="length",
             )
         at += PREFIX.size
-        if length == 0 or len(message) - at < length or len(found) == RECORDS_MOST:
+        if length == 0 or len(message) - at < length or len(found) == MAX_RECORDS:
             raise malformed("The length is not that of what follows.", detail="length")
         found.append(message[at : at + length])
         at += length

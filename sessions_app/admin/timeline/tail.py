@@ -32,9 +32,9 @@ RUNNING_SECONDS: Final = 1.0
 IDLE_SECONDS: Final = 5.0
 QUIET_SECONDS: Final = 15.0
 """After this long without an event, a comment shows whether the reader is still there."""
-MOST_SECONDS: Final = 600.0
+MAX_SECONDS: Final = 600.0
 """A stream ends after this long; the browser opens another one."""
-MOST_TAILS: Final = 8
+MAX_TAILS: Final = 8
 """How many timelines one person may follow at once in a process."""
 
 _tails: Counter[int] = Counter()
@@ -48,7 +48,7 @@ def tail_of(
     `part` may use the database, and raises PermissionDenied and Http404.
     """
     reader = request.user.pk or 0
-    if _tails[reader] >= MOST_TAILS:
+    if _tails[reader] >= MAX_TAILS:
         return HttpResponse(status=429, headers={"Retry-After": "10"})
     first = part(request)
     return StreamingHttpResponse(
@@ -68,7 +68,7 @@ async def _frames(
     try:
         yield b"retry: 3000\n\n" + _event(first)
         current, sent_at = first, time.monotonic()
-        end = sent_at + MOST_SECONDS
+        end = sent_at + MAX_SECONDS
         while time.monotonic() < end and not _is_draining():
             await asyncio.sleep(RUNNING_SECONDS if current["is_running"] else IDLE_SECONDS)
             found = await database.run(_read_again, request, part)

@@ -42,10 +42,10 @@ async def watch_chats(connection: ClientConnection, event: ev.ChatsWatch) -> Non
     await check_rate(connection, principal, "sessions")
     registry.current().followers.add(connection)
     watch = connection.watch_chats(principal.user_id)
-    most = settings.UAMP_WATCHED_CHATS
-    latest = await database.run(latest_chats, principal.user_id, most=most)
+    limit = settings.UAMP_WATCHED_CHATS
+    latest = await database.run(latest_chats, principal.user_id, limit=limit)
     connection.reply(await watch.begin(latest), in_reply_to=event.event_id)
     # A second read finds changes from before the groups were joined, such as removed members.
-    await watch.compare(await database.run(latest_chats, principal.user_id, most=most))
+    await watch.compare(await database.run(latest_chats, principal.user_id, limit=limit))
     for call in await database.run(ringing_calls, principal.user_id):
         connection.send_frame(frame(call), "")

@@ -60,7 +60,7 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
             event_id,
             uamp.to_dict(event),
             size=size_of(event),
-            most=connection.limits.pending_inputs,
+            limit=connection.limits.pending_inputs,
         )
         return
     attached.inputs.add(event, attached.session.principal.counted_as)

@@ -153,8 +153,8 @@ def _used(
         )
         usage = usage or (uamp.UsageStats() if is_delivered else None)
     if ending.is_by_others:
-        most = pricing.expected_tokens or _usual_output(context)
-        bill = of_others(bill, whole, tokens=tokens, of=most)
+        expected = pricing.expected_tokens or _usual_output(context)
+        bill = of_others(bill, whole, tokens=tokens, of=expected)
     # A charge never exceeds the amount held, so report that as the cost.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:

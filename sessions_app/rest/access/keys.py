@@ -364,5 +364,5 @@ def _amount(text: str, currency: str) -> Money:
 
 
 def _too_many() -> Problem:
-    most = settings.UAMP_KEYS_PER_USER
-    return Problem("too_many_keys", f"You have {most} keys. Revoke one, then create another.")
+    limit = settings.UAMP_KEYS_PER_USER
+    return Problem("too_many_keys", f"You have {limit} keys. Revoke one, then create another.")

@@ -146,7 +146,7 @@ def _granted(
         identity_id=subject.identity_id,
         expires_at=subject.expires_at,
     )
-    if len(grant.actors) > access_tokens.DELEGATIONS_MOST:
+    if len(grant.actors) > access_tokens.MAX_DELEGATIONS:
         raise _GrantRefused("invalid_grant", "The token was passed on too often.")
     if actor is not None:
         target = grant.agent or "the server"

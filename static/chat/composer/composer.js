@@ -14,7 +14,7 @@ import { composerButton, sendButton, stopButton } from "./composer-button.js";
 import { takeDrops } from "./drops.js";
 import { emojiButton } from "./emoji-button.js";
 import { meaningOf } from "./keys.js";
-import { TEXT_MOST, longText } from "./pasting.js";
+import { MAX_TEXT, longText } from "./pasting.js";
 import { placeholder } from "./placeholder.js";
 import { withEmoji } from "../text/emoji.js";
 import "./mention-hint.js";
@@ -135,7 +135,7 @@ export class ChatComposer extends View {
             placeholder=${placeholder(this._chat, thread)}
             enterkeyhint="send"
             autocomplete="off"
-            maxlength=${TEXT_MOST}
+            maxlength=${MAX_TEXT}
             aria-describedby="${of}price-line"
             aria-autocomplete="list"
             aria-controls="${of}suggestions"

@@ -1,7 +1,7 @@
 /** A text that is too long for a message is pasted as a file. */
 
 /** In UTF-16 units, as the field counts. */
-export const TEXT_MOST = 100_000;
+export const MAX_TEXT = 100_000;
 
 /**
  * @param {ClipboardEvent} event
@@ -10,6 +10,6 @@ export const TEXT_MOST = 100_000;
  */
 export function longText({ clipboardData: pasted }, { value, selectionStart, selectionEnd }) {
   const text = pasted?.getData("text/plain") ?? "";
-  if (value.length - (selectionEnd - selectionStart) + text.length <= TEXT_MOST) return null;
+  if (value.length - (selectionEnd - selectionStart) + text.length <= MAX_TEXT) return null;
   return new File([text], "pasted-text.txt", { type: "text/plain" });
 }

@@ -9,7 +9,7 @@ import { gettext, interpolate } from "../words.js";
 
 const MAX_CHARS = 20_000;
 const DRAWN_WITHIN_MS = 15_000;
-const [LEAST_PX, HIGHEST_PX, WIDEST_PX] = [80, 1_200, 2_400];
+const [MIN_PX, HIGHEST_PX, WIDEST_PX] = [80, 1_200, 2_400];
 const PROBLEM_CHARS = 300;
 
 /**
@@ -111,8 +111,8 @@ function showDiagram(block) {
       else if (typeof data.problem === "string") fail(data.problem.slice(0, PROBLEM_CHARS));
       else if (Number.isFinite(data.height) && Number.isFinite(data.width)) {
         end();
-        frame.style.width = `${Math.min(Math.max(data.width, LEAST_PX), WIDEST_PX)}px`;
-        frame.style.height = `${Math.min(Math.max(data.height, LEAST_PX), HIGHEST_PX)}px`;
+        frame.style.width = `${Math.min(Math.max(data.width, MIN_PX), WIDEST_PX)}px`;
+        frame.style.height = `${Math.min(Math.max(data.height, MIN_PX), HIGHEST_PX)}px`;
         frame.classList.add("is-drawn");
         pre.hidden = true;
         announce(gettext("The diagram is shown."));

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from agents_app.models import Agent
 from agents_app.outbound.keys import kept
-from agents_app.providers.model_lists import MOST_MODELS
+from agents_app.providers.model_lists import MAX_MODELS
 from tests.agents_app.admin.test_trial import operator, signed_in
 from tests.agents_app.web_server import WebServer, web_server
 
@@ -120,9 +120,9 @@ def test_a_server_without_a_list_suggests_nothing(
 
 
 def test_a_list_is_bounded(admin_client: Client, vendor: WebServer) -> None:
-    lists(vendor, "x" * 201, *(f"model-{number:04}" for number in range(MOST_MODELS + 5)))
+    lists(vendor, "x" * 201, *(f"model-{number:04}" for number in range(MAX_MODELS + 5)))
     found = suggested(admin_client, vendor)
-    assert (len(found), found[0]) == (MOST_MODELS, "model-0000")
+    assert (len(found), found[0]) == (MAX_MODELS, "model-0000")
 
 
 @pytest.mark.parametrize(

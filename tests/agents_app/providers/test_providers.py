@@ -9,11 +9,11 @@ import pytest
 
 from agents_app.outbound.keys import kept
 from agents_app.providers.clients import (
-    at_most,
     build_model,
     close_providers,
     model_place,
     vendor_params,
+    with_token_limit,
 )
 from agents_app.selectors import AgentSpec
 from upp import ErrorCode, UPPError
@@ -265,7 +265,7 @@ def test_parameters_are_bounded_under_each_vendors_name(
     params: dict[str, Any], bounded: dict[str, Any]
 ) -> None:
     before = json.dumps(params)
-    assert at_most(params, 7) == bounded
+    assert with_token_limit(params, 7) == bounded
     assert json.dumps(params) == before
 
 

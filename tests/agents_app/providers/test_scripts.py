@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_app.demo import DEMO_AGENTS
-from agents_app.providers.scripts import MOST_PIECES, SCRIPTS, SLOW_WORDS, asked_text
+from agents_app.providers.scripts import MAX_PIECES, SCRIPTS, SLOW_WORDS, asked_text
 from agents_app.selectors import AgentSpec
 from chat_app.mentioned import mentioned_names
 from uamp.types.content import (
@@ -76,13 +76,13 @@ async def test_echo_says_one_delta_per_word() -> None:
 
 
 @pytest.mark.parametrize("name", ["echo", "thinker"])
-@pytest.mark.parametrize("words", [MOST_PIECES, MOST_PIECES + 1, 100_000])
+@pytest.mark.parametrize("words", [MAX_PIECES, MAX_PIECES + 1, 100_000])
 async def test_a_long_answer_has_a_bounded_number_of_pieces(name: str, words: int) -> None:
     text = "a " * words
     steps = await play(name, text)
     assert text_of(steps).endswith(text)
     # A fixed beginning, and some thought, come besides.
-    assert min(words, MOST_PIECES // 2) <= len(steps) <= MOST_PIECES + 50
+    assert min(words, MAX_PIECES // 2) <= len(steps) <= MAX_PIECES + 50
 
 
 @pytest.mark.parametrize(

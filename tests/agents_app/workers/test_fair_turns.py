@@ -41,7 +41,7 @@ def test_who_gives_up_leaves_nothing_behind() -> None:
 
 
 def test_one_asker_has_a_bounded_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_turns, "MOST_WAITING", 2)
+    monkeypatch.setattr(fair_turns, "MAX_WAITING", 2)
     turns = FairTurns([1])
     for _ in range(3):
         turns.ask("a")

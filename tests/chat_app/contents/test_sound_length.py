@@ -177,5 +177,5 @@ def test_a_flac_file_lasts_as_long_as_its_frames(name: str) -> None:
 def test_an_ogg_file_lasts_at_least_as_long_as_its_packets(name: str) -> None:
     data, plays = OGGS[name]
     # A stream that begins twice counts as the longest packets of any format.
-    most = 10 if "beginning" in name else 1.1
-    assert plays <= longest_ms(data, "audio/ogg") <= plays * most
+    limit = 10 if "beginning" in name else 1.1
+    assert plays <= longest_ms(data, "audio/ogg") <= plays * limit

@@ -43,7 +43,7 @@ def files_in(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(("setting", "most"), [("BYTES", 10), ("FILES", 1)])
+@pytest.mark.parametrize(("setting", "limit"), [("BYTES", 10), ("FILES", 1)])
 def test_a_person_stores_so_much_and_no_more(
     web: httpx.Client,
     alice: Person,
@@ -51,9 +51,9 @@ def test_a_person_stores_so_much_and_no_more(
     settings: Settings,
     folder: Path,
     setting: str,
-    most: int,
+    limit: int,
 ) -> None:
-    setattr(settings, f"UAMP_STORED_{setting}_PER_USER", most)
+    setattr(settings, f"UAMP_STORED_{setting}_PER_USER", limit)
     assert upload(web, alice, b"six by").status_code == 201
     before = files_in(folder)
     answer = upload(web, alice, b"five.")

@@ -283,11 +283,11 @@ def test_a_scope_gives_an_agent_the_root_in_any_case(
     client.ask("a reply", thread=root)
     client.until("message.created")
     agent = chat.participants.get(agent__isnull=False)
-    for context, most, expected in (
+    for context, limit, expected in (
         ("last", 1, ["the root", "@parrot?"]),
         ("addressed", None, ["@parrot to it", "to it", "the root", "a reply", "@parrot?"]),
     ):
-        chat.participants.filter(pk=agent.pk).update(context=context, context_messages=most)
+        chat.participants.filter(pk=agent.pk).update(context=context, context_messages=limit)
         client.ask("@parrot?", thread=root)
         gone = answered(client)["id"]
         assert shown.pop() == expected

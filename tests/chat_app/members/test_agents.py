@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
 
-def member(trigger: str, *keywords: str, context: str = "chat", most: int = 0) -> AgentMember:
-    return AgentMember("a1", "Bot", trigger, keywords, context, most or None)
+def member(trigger: str, *keywords: str, context: str = "chat", limit: int = 0) -> AgentMember:
+    return AgentMember("a1", "Bot", trigger, keywords, context, limit or None)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_a_scope_decides_what_an_agent_is_shown() -> None:
     ]  # fmt: skip
     texts = [message.content for message in messages]
 
-    def shown(context: str, most: int = 0) -> list[str]:
-        who = member("mention", context=context, most=most)
+    def shown(context: str, limit: int = 0) -> list[str]:
+        who = member("mention", context=context, limit=limit)
         return [message.content for message in shown_to(who, messages)]
 
     assert shown("chat") == texts

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RING = [f"did:web:hub{number}.example" for number in range(relay.RELAYS_MOST)]
+RING = [f"did:web:hub{number}.example" for number in range(relay.MAX_RELAYS)]
 CIRCLES: dict[str, tuple[int, str]] = {
     "this server": (403, SERVER),
     "this server among others": (403, f"{RING[0]}, {SERVER}"),

@@ -136,8 +136,8 @@ def test_a_bad_frame_has_its_code_and_the_socket_stays(acp: Acp, frame: str, cod
 def test_a_prompt_that_is_refused_leaves_nothing_for_the_next_one(acp: Acp, alice: Person) -> None:
     client = acp("echo", alice)
     session_id = client.new_session()
-    most = uamp.DEFAULT_LIMITS.pending_inputs
-    many = [{"type": "text", "text": f"part {n} "} for n in range(most + 1)]
+    limit = uamp.DEFAULT_LIMITS.pending_inputs
+    many = [{"type": "text", "text": f"part {n} "} for n in range(limit + 1)]
 
     refused = client.call("session/prompt", sessionId=session_id, prompt=many)
 

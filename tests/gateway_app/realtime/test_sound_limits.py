@@ -18,7 +18,7 @@ from tests.gateway_app.realtime.client import END
 from tests.gateway_app.realtime.speech import GA, append, manual
 from tests.realtime_vendor import RealtimeVendor, silence, tone
 from tests.sessions_app.billing.paid_agents import clean, earned, rich
-from uap.uamp_adapter.stream import TOKENS_AT_MOST
+from uap.uamp_adapter.stream import MAX_TOKENS
 
 if TYPE_CHECKING:
     from pytest_django import Settings
@@ -79,7 +79,7 @@ class Items:
 
 def test_many_speeches_in_one_piece_count_and_leave_others_their_turn() -> None:
     items = Items()
-    turns = SpeechTurns(items, most=10**7)
+    turns = SpeechTurns(items, limit=10**7)
     turns.takes = ("pcm16",)
     turns.change(
         SpeechSettings(
@@ -136,7 +136,7 @@ def test_a_vendor_that_counts_anything_ends_its_answer(
     ended = client.until(END)[-1]["response"]
 
     assert ended["status"] == "completed"
-    assert 0 <= ended["usage"]["output_tokens"] <= TOKENS_AT_MOST
+    assert 0 <= ended["usage"]["output_tokens"] <= MAX_TOKENS
     client.say("The socket stays")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tests.journeys.product import Product
 
-MOST_BYTES: Final = 300_000
+MAX_BYTES: Final = 300_000
 """Of an uploaded file."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.journeys.cluster import running_cluster
-from tests.journeys.deployments.chats import MOST_BYTES
+from tests.journeys.deployments.chats import MAX_BYTES
 from tests.journeys.product import running_product
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "tests.sessions_app.turn.team_settings",
-    "UAMP_UPLOAD_BYTES": str(MOST_BYTES),
+    "UAMP_UPLOAD_BYTES": str(MAX_BYTES),
     # No process dies here: on a busy machine a short lease would end answers that go on.
     "UAMP_LEASE_SECONDS": "60",
 }

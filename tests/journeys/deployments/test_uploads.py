@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.journeys.attachments import photo
-from tests.journeys.deployments.chats import MOST_BYTES, new_chat
+from tests.journeys.deployments.chats import MAX_BYTES, new_chat
 from tests.journeys.product import Product, browser, no_complaints, sign_in, write
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def attach_in_three_ways(alice: Page, folder: Path) -> None:
 async def refused(alice: Page, product: Product, folder: Path) -> None:
     """Attach what is too big and what is not what it says: both are refused in words."""
     large = folder / "large.bin"
-    large.write_bytes(b"\0" * (MOST_BYTES + 1))
+    large.write_bytes(b"\0" * (MAX_BYTES + 1))
     picker = alice.get_by_test_id("file-input")
     await picker.set_input_files(large)
     note = alice.locator("chat-view .composer-note")
@@ -80,7 +80,7 @@ async def refused(alice: Page, product: Product, folder: Path) -> None:
     await expect(alice.get_by_test_id("attachment")).to_have_count(3)
     # A client that does not look at the size is refused by the server, at one byte too many.
     with product.api("alice") as client:
-        for size, status in ((MOST_BYTES, 201), (MOST_BYTES + 1, 413)):
+        for size, status in ((MAX_BYTES, 201), (MAX_BYTES + 1, 413)):
             files = {"file": ("large.bin", b"\0" * size, "application/octet-stream")}
             assert client.post("/api/v1/contents", files=files).status_code == status
     wrong = folder / "wrong.png"

@@ -194,10 +194,10 @@ def test_the_same_key_with_other_limits_is_another_request() -> None:
     assert len(limits.limits_of(ada.pk)) == 1
 
 
-@pytest.mark.parametrize("most", [{"day": Money.parse("1", "CREDITS")}, {"year": usd("1")}])
-def test_a_limit_that_no_token_can_have_is_refused(most: dict[str, Money]) -> None:
+@pytest.mark.parametrize("limits", [{"day": Money.parse("1", "CREDITS")}, {"year": usd("1")}])
+def test_a_limit_that_no_token_can_have_is_refused(limits: dict[str, Money]) -> None:
     with pytest.raises(ValueError, match=r"token is in USD|year"):
-        issue(rich(), limits=most)
+        issue(rich(), limits=limits)
 
 
 def test_what_a_persons_tokens_spend_counts_and_moving_it_there_does_not() -> None:

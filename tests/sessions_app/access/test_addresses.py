@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def test_visitors_of_one_address_open_few_sessions(
     dial: Dial, web: httpx.Client, settings: Settings
 ) -> None:
-    most = settings.UAMP_ANONYMOUS_SESSIONS_PER_MINUTE
+    limit = settings.UAMP_ANONYMOUS_SESSIONS_PER_MINUTE
     # One after another, on sockets, over SSE and in batches.
     created = 0
     client: UampClient = dial()
-    for number in range(most // 3):
+    for number in range(limit // 3):
         if number % 10 == 9:
             client.close()
             client = dial()
@@ -37,13 +37,13 @@ def test_visitors_of_one_address_open_few_sessions(
         batch = [new_event("session.create", uamp_version="1.0", session={}, agent="echo")]
         reported = web.post("/uamp", json=batch).json()
         created += any(frame["type"] == "session.created" for frame in reported)
-    assert created == most
+    assert created == limit
     over_http = post(web, "session.create", session={}, agent="echo")
     client.send("session.create", uamp_version="1.0", session={}, agent="echo")
     reported = client.until("session.error")
 
     assert (over_http.status_code, over_http.json()["code"]) == (429, "rate_limited")
-    assert int(over_http.headers["RateLimit-Limit"]) == most
+    assert int(over_http.headers["RateLimit-Limit"]) == limit
     assert reported[-1]["error"]["code"] == "rate_limited"
     assert reported[-1]["error"]["details"]["retry_after"] >= 1
     assert "rate_limit" in {frame["type"] for frame in reported}

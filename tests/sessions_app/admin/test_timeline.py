@@ -237,7 +237,7 @@ async def test_a_tail_ends_when_its_reader_loses_the_right(
 def test_one_person_follows_few_timelines_at_once() -> None:
     response, client = paid_and_failed(), staff()
     reader = User.objects.get(username="root")
-    tail._tails[reader.pk] = tail.MOST_TAILS
+    tail._tails[reader.pk] = tail.MAX_TAILS
     try:
         assert client.get(of_response(response, "timeline_tail")).status_code == 429
     finally:

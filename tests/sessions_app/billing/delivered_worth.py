@@ -21,10 +21,10 @@ def wrong_with(drawn: Answer, agent: Agent, response: Response) -> list[str]:
     holds = Hold.objects.filter(response_id=response.pk)
     held = holds.aggregate(all=Sum("amount"))["all"] or 0
     charged = ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted.amount
-    least, most = (min(amount, held) for amount in _due(drawn, response))
+    low, high = (min(amount, held) for amount in _due(drawn, response))
     wrong = []
-    if not least - 2 <= charged <= most + 2:
-        wrong.append(f"{response.status} {response.error}: {least} to {most} due, {charged} paid")
+    if not low - 2 <= charged <= high + 2:
+        wrong.append(f"{response.status} {response.error}: {low} to {high} due, {charged} paid")
     if charged > held:
         wrong.append(f"{charged} charged, {held} held")
     if holds.filter(state="active").exists():

@@ -90,7 +90,7 @@ DUE = [
 ]
 
 
-@pytest.mark.parametrize(("ending", "pricing", "least", "most"), DUE)
+@pytest.mark.parametrize(("ending", "pricing", "least", "limit"), DUE)
 def test_what_was_delivered_is_charged_whatever_ended_it(
     dial: Dial,
     alice: Person,
@@ -99,7 +99,7 @@ def test_what_was_delivered_is_charged_whatever_ended_it(
     ending: str,
     pricing: dict[str, Any],
     least: str,
-    most: str,
+    limit: str,
 ) -> None:
     if "time-out" in ending:
         settings.UAMP_RESPONSE_SECONDS = 1
@@ -115,7 +115,7 @@ def test_what_was_delivered_is_charged_whatever_ended_it(
         frame = client.until(*TERMINAL)[-1]
     assert frame["error"]["code"] == ("timeout" if "time-out" in ending else "provider_error")
     wait_until(clean)
-    assert usd(least) <= usd(earned(agent)) <= usd(most)
+    assert usd(least) <= usd(earned(agent)) <= usd(limit)
 
 
 KILLED = [

@@ -140,11 +140,11 @@ def test_a_step_is_bounded_by_what_its_vendor_is_asked_for(
 ) -> None:
     options = {"params": params}
     spec = AgentSpec(id="a", name="a", provider=provider, model="m", options=options)
-    assert output_bound(spec, overrides, most=512, hidden=4_096) == bound
+    assert output_bound(spec, overrides, visible=512, hidden=4_096) == bound
     more = AgentSpec(
         id="a", name="a", provider=provider, model="m", options={**options, "reasoning_tokens": 5}
     )
-    assert output_bound(more, overrides, most=512, hidden=4_096) == bound + 5
+    assert output_bound(more, overrides, visible=512, hidden=4_096) == bound + 5
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def talker(first: TokenUsage) -> object:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    ("counted", "prices", "least", "most"),
+    ("counted", "prices", "least", "limit"),
     [
         # Text, thought and call are 4,000 characters and a few.
         (TokenUsage(), {"output_per_1k": "1"}, 11.0, 11.01),
@@ -66,7 +66,7 @@ def test_a_step_that_its_provider_does_not_count_is_charged_by_estimate(
     counted: TokenUsage,
     prices: dict[str, str],
     least: float,
-    most: float,
+    limit: float,
 ) -> None:
     monkeypatch.setitem(scripts.SCRIPTS, "talker", talker(counted))
     agent = priced("paid", "talker", **prices)
@@ -78,4 +78,4 @@ def test_a_step_that_its_provider_does_not_count_is_charged_by_estimate(
     client.send("tool.result", call_id=call["call_id"], result="1")
     assert client.until(*TERMINAL)[-1]["type"] == "response.done"
     wait_until(clean)
-    assert least <= float(earned(agent)) <= most
+    assert least <= float(earned(agent)) <= limit

@@ -306,11 +306,11 @@ def test_thoughts_without_content_are_no_output(dial: Dial, alice: Person) -> No
     assert [item["type"] for item in end["response"]["output"]] == ["text"]
 
 
-@pytest.mark.parametrize(("bound", "most"), [("THOUGHTS", 3), ("ANSWER_CHARS", 40)])
+@pytest.mark.parametrize(("bound", "limit"), [("THOUGHTS", 3), ("ANSWER_CHARS", 40)])
 def test_thoughts_and_their_stages_have_bounds(
-    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, bound: str, limit: int
 ) -> None:
-    monkeypatch.setattr(daemon_claims, bound, most)
+    monkeypatch.setattr(daemon_claims, bound, limit)
     daemon = connected(dial, alice)
     client = asker(dial, alice)
     # The pieces of one thought are one item.

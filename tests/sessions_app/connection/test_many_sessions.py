@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["alice", "bob", "demo", "dial", "impatience", "mallory"]
 
-MOST = DEFAULT_LIMITS.sessions_per_chat
+MAX_SESSIONS = DEFAULT_LIMITS.sessions_per_chat
 
 
 def test_a_person_has_few_sessions_of_one_chat_on_a_connection(
@@ -23,7 +23,7 @@ def test_a_person_has_few_sessions_of_one_chat_on_a_connection(
 ) -> None:
     chat = shared_chat(alice, bob).pk
     client = dial(alice)
-    opened = [client.create_session(chat=chat)["session_id"] for _ in range(MOST)]
+    opened = [client.create_session(chat=chat)["session_id"] for _ in range(MAX_SESSIONS)]
     client.send("session.create", session={}, chat=chat)
     assert client.until("session.error")[-1]["error"]["code"] == "too_many_sessions"
     # It is no bound on other chats, and on the sessions of other people.
@@ -33,7 +33,7 @@ def test_a_person_has_few_sessions_of_one_chat_on_a_connection(
     client.until("session.end")
     client.create_session(chat=chat)
     other = dial(alice)
-    for _ in range(MOST):
+    for _ in range(MAX_SESSIONS):
         other.create_session(chat=chat)
     other.send("session.create", session={}, resume={"session_id": opened[0], "after": 0})
     assert other.until("session.error")[-1]["error"]["code"] == "too_many_sessions"

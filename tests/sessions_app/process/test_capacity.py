@@ -57,7 +57,7 @@ def unpaid(demo: object) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.usefixtures("free")
 @pytest.mark.parametrize(
-    ("setting", "most", "code"),
+    ("setting", "limit", "code"),
     [
         ("UAMP_RESPONSES_PER_MINUTE", 2, "rate_limited"),
         ("UAMP_RESPONSES_PER_TURN", 2, "queue_full"),
@@ -66,9 +66,9 @@ def unpaid(demo: object) -> None:
     ],
 )
 def test_a_turn_is_refused_whole_that_starts_too_many(
-    dial: Dial, alice: Person, settings: Settings, setting: str, most: int, code: str
+    dial: Dial, alice: Person, settings: Settings, setting: str, limit: int, code: str
 ) -> None:
-    setattr(settings, setting, most)
+    setattr(settings, setting, limit)
     client = member(dial, alice)
     assert refusal(client, ALL) == code
     assert not Response.objects.exists()

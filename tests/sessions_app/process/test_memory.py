@@ -155,18 +155,18 @@ async def test_the_history_that_is_remembered_is_bounded_by_its_characters() -> 
     assert remembered.chars > 7_500
 
 
-@pytest.mark.parametrize("most", [0, 3])
+@pytest.mark.parametrize("limit", [0, 3])
 async def test_messages_that_are_shown_no_more_are_counted_no_more(
-    most: int, settings: Settings
+    limit: int, settings: Settings
 ) -> None:
-    settings.UAMP_HISTORY_MESSAGES = most
+    settings.UAMP_HISTORY_MESSAGES = limit
     remembered = History()
     await remembered.before("chat_1", 1)
     for seq in range(1, 8):
         said = NewMessage(id=str(seq), role="user", at=timezone.now(), content="x" * seq)
         remembered.append("chat_1", seq, 1, said)
     shown = [m.content for m in await remembered.before("chat_1", 8)]
-    assert shown == ["x" * 5, "x" * 6, "x" * 7][:most]
+    assert shown == ["x" * 5, "x" * 6, "x" * 7][:limit]
     assert remembered.chars == sum(len(content) + history.MESSAGE_CHARS for content in shown)
 
 

@@ -36,7 +36,7 @@ PIECES = 100
 LINE = "A line of a long report, with a number and an umlaut: \u00fc.\n"
 TEXT = (LINE * (SIZE // len(LINE) + 1))[:SIZE]
 # A message is parsed, hashed and compared: copies of it, but not one for each of its parts.
-MEMORY_MOST = 400 * 1024
+MAX_MEMORY = 400 * 1024
 
 
 async def report(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
@@ -98,4 +98,4 @@ def test_a_long_answer_is_signed_stored_and_verified(
     # The head of the log is signed by a key that is not given.
     assert "The log: not changed, 4 entries." in verified.output
     assert "The answers: 1 as signed." in verified.output
-    assert used < MEMORY_MOST
+    assert used < MAX_MEMORY

@@ -103,7 +103,7 @@ async def test_an_answer_that_is_made_faster_than_read_has_few_frames(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del process
-    monkeypatch.setattr(scripts, "MOST_PIECES", 1_000_000)
+    monkeypatch.setattr(scripts, "MAX_PIECES", 1_000_000)
     session = await database.run(open_session, "echo")
     hearer = Hearer()
     text = "ä " * 20_000

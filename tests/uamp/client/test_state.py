@@ -144,12 +144,12 @@ def test_every_code_of_the_protocol_is_a_typed_error_with_a_remedy() -> None:
 
 
 def test_a_tool_is_described_by_its_annotations_and_refuses_what_does_not_fit() -> None:
-    def find(words: list[str], most: int = 3) -> str:
+    def find(words: list[str], limit: int = 3) -> str:
         """Find messages.
 
         Not for the model.
         """
-        return f"{words}{most}"
+        return f"{words}{limit}"
 
     tool = ClientTool(find)
     function = tool.definition.function
@@ -157,7 +157,7 @@ def test_a_tool_is_described_by_its_annotations_and_refuses_what_does_not_fit() 
     assert (function.name, function.description) == ("find", "Find messages.")
     assert function.parameters is not None
     assert function.parameters["required"] == ["words"]
-    assert tool.bind('{"words": ["a"]}') == {"words": ["a"], "most": 3}
+    assert tool.bind('{"words": ["a"]}') == {"words": ["a"], "limit": 3}
     for wrong in ('{"words": "a"}', '{"words": [], "more": 1}', "{"):
         with pytest.raises(ValueError, match="The arguments of find do not fit"):
             tool.bind(wrong)

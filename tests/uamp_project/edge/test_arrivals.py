@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.client import WAIT_SECONDS
 from uamp_project.edge import arrivals
-from uamp_project.edge.arrivals import FREE_BYTES, LEAST_BYTES, Arrival, Budget
+from uamp_project.edge.arrivals import FREE_BYTES, MIN_BYTES, Arrival, Budget
 
 if TYPE_CHECKING:
     import pytest
@@ -44,7 +44,7 @@ class Connection:
 
 async def test_what_is_not_finished_ends() -> None:
     client = Connection()
-    client.arrival.piece(LEAST_BYTES - 1)
+    client.arrival.piece(MIN_BYTES - 1)
     assert await client.ends()
     assert client.cuts == ["does not finish what it sends"]
 
@@ -54,7 +54,7 @@ async def test_what_is_finished_or_goes_on_does_not_end() -> None:
     done.arrival.piece(1)
     done.arrival.finished()
     for _ in range(6):
-        going_on.arrival.piece(LEAST_BYTES)
+        going_on.arrival.piece(MIN_BYTES)
         await asyncio.sleep(LONG_SECONDS / 4)
     assert done.cuts == going_on.cuts == []
     going_on.arrival.close()

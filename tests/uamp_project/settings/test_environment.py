@@ -18,7 +18,7 @@ MODES = ("usage", "none", "full")
 
 
 def integer() -> Any:
-    return environment.integer("X", 7, least=1, most=100)
+    return environment.integer("X", 7, minimum=1, maximum=100)
 
 
 def number() -> Any:

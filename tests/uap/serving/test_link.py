@@ -36,13 +36,13 @@ from uap.serving.link import (
 CAPABILITIES = Capabilities(id="m", provider="p")
 
 
-def new_link(*names: str, most: int = 4) -> AgentLink:
+def new_link(*names: str, limit: int = 4) -> AgentLink:
     registrations = {
         name: Registration(name=name, token=f"token-{name}", capabilities=CAPABILITIES)
         for name in names or ("alice",)
     }
     ids = count(1)
-    return AgentLink(registrations, most_answers=most, new_id=lambda: f"id{next(ids)}")
+    return AgentLink(registrations, max_answers=limit, new_id=lambda: f"id{next(ids)}")
 
 
 def registered(link: AgentLink) -> None:
@@ -210,7 +210,7 @@ def test_an_input_for_no_agent_is_refused() -> None:
 
 
 def test_more_answers_than_are_at_work_and_wait_are_refused() -> None:
-    link = new_link(most=1)
+    link = new_link(limit=1)
     registered(link)
     (first,) = asked(link)
     assert isinstance(first, RequestedAnswer)

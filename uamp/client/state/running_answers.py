@@ -9,7 +9,7 @@ from uamp.client.state.turns import TurnState
 from uamp.events import ResponseCancelled, ResponseDone, ResponseError
 from uamp.events.base import Event
 
-_MOST_ENDED = 1_000
+_MAX_ENDED = 1_000
 
 
 class RunningAnswers:
@@ -18,7 +18,7 @@ class RunningAnswers:
     def __init__(self) -> None:
         self._answers: dict[str, AnswerState] = {}
         self._turns: dict[str, TurnState] = {}
-        self._ended: deque[str] = deque(maxlen=_MOST_ENDED)
+        self._ended: deque[str] = deque(maxlen=_MAX_ENDED)
         self._cancelled: set[str] = set()
 
     @property

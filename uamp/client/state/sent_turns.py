@@ -6,7 +6,7 @@ from uamp.events import ErrorDetail, MessageCreated, QueueUpdated, ResponseCreat
 
 # Temporary refusals: the same frames are resent after the wait that the server asks for.
 PASSING = frozenset({"unavailable", "busy"})
-_MOST_RETRIES = 5
+_MAX_RETRIES = 5
 
 
 class SentTurns:
@@ -88,7 +88,7 @@ class SentTurns:
         for turn in self._turns:
             if event_id not in turn.event_ids or turn.retry_after is not None:
                 continue
-            if detail.code in PASSING and error.retry_after and turn.retries < _MOST_RETRIES:
+            if detail.code in PASSING and error.retry_after and turn.retries < _MAX_RETRIES:
                 turn.retries += 1
                 turn.retry_after = error.retry_after
             else:

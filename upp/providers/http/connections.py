@@ -99,10 +99,10 @@ def _tls(file: str | None, directory: str | None) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certifi.where())
 
 
-async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read a response until its end or until there are more than `most` bytes."""
+async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """Read a response until its end or until there are more than `limit` bytes."""
     body = b""
-    while len(body) <= most and (piece := await response.content.readany()):
+    while len(body) <= limit and (piece := await response.content.readany()):
         body += piece
     return body
 

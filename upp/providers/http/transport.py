@@ -165,7 +165,9 @@ class _Inference:
         try:
             is_json = server.takes_json and response.content_type == "application/json"
             reader = TextReader() if is_json else EventReader()
-            reading = _Reading(response.content, answer, failures, reader, most=server.answer_bytes)
+            reading = _Reading(
+                response.content, answer, failures, reader, limit=server.answer_bytes
+            )
             # Errors of `emit` are not failures of the server.
             while (events := await reading.events()) is not None:
                 if not self._began:
@@ -257,11 +259,11 @@ class _Reading:
         failures: Failures,
         reader: EventReader | TextReader,
         *,
-        most: int | None = None,
+        limit: int | None = None,
     ) -> None:
         self.head = b""
         self.received = 0
-        self._most = most
+        self._limit = limit
         self._content = content
         self._answer = answer
         self._failures = failures
@@ -316,8 +318,8 @@ class _Reading:
     async def _piece(self) -> bytes:
         piece = await self._content.readany()
         self.received += len(piece)
-        if self._most is not None and self.received > self._most:
-            message = f"The answer has more than {self._most} bytes."
+        if self._limit is not None and self.received > self._limit:
+            message = f"The answer has more than {self._limit} bytes."
             raise self._failures.error(message, ErrorCode.INVALID_RESPONSE)
         await self._count(len(piece))
         return piece

@@ -75,8 +75,8 @@ async def test_an_agent_is_shown_its_last_messages(play: Callable[[Play], AgentS
         *(Message(role="user", content=f"m{number}") for number in range(5)),
     ]
     request = RunRequest(response_id="r1", history=history)
-    for most in (2, 6, None):
-        await run(with_tools(play(script), history_messages=most), request)
+    for limit in (2, 6, None):
+        await run(with_tools(play(script), history_messages=limit), request)
     shown = [[message.text for message in request.messages] for request in seen]
     assert shown[0] == ["m3", "m4"]
     assert shown[1] == shown[2] == ["m0", "m1", "m2", "m3", "m4"]

@@ -113,7 +113,7 @@ def test_tokens_are_billed_as_they_were_counted(dial: Dial, alice: Person) -> No
 
 
 @pytest.mark.parametrize(
-    ("rule", "least", "most"),
+    ("rule", "least", "limit"),
     [
         ({}, "1", "1.1"),
         # A word of the slow agent has two tokens, and a few are said before it is stopped.
@@ -122,7 +122,7 @@ def test_tokens_are_billed_as_they_were_counted(dial: Dial, alice: Person) -> No
     ],
 )
 def test_a_stopped_answer_costs_what_its_agent_says(
-    dial: Dial, web: httpx.Client, alice: Person, rule: dict[str, Any], least: str, most: str
+    dial: Dial, web: httpx.Client, alice: Person, rule: dict[str, Any], least: str, limit: str
 ) -> None:
     agent = priced("paid", "slow", per_answer="1", output_per_1k="1", **rule)
     rich(alice)
@@ -136,7 +136,7 @@ def test_a_stopped_answer_costs_what_its_agent_says(
     client.until("response.cancelled")
     wait_until(lambda: not Hold.objects.filter(state="active").exists())
     spent = usd("10") - wallet(alice).available
-    assert usd(least) <= spent < usd(most)
+    assert usd(least) <= spent < usd(limit)
     assert earned(agent) == str(spent)
     path = f"/api/v1/chats/{created['chat']}/payments"
     (receipt,) = web.get(path, headers=alice.headers).json()["data"]

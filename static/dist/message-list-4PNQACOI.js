@@ -1,0 +1,1 @@
+import{d as a}from"./chunk-2WA7CEVW.js";import"./chunk-HWE5NSCW.js";export{a as MessageList};
