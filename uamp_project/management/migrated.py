@@ -2,16 +2,18 @@
 
 import fcntl
 import os
+import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import psycopg
 from django.apps import apps
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -21,6 +23,11 @@ from uamp_project.command import program_name
 # Of PostgreSQL's advisory locks: one process migrates at a time. The number is arbitrary.
 _LOCK: Final = 0x75616D70
 _WAIT_SECONDS: Final = 0.5
+_ATTEMPTS: Final = 30
+"""How often a migration is tried whose tables are in use."""
+_PAUSE_SECONDS: Final = 5.0
+# Limits of a request. An index of a large table takes longer, and so do rows that are rewritten.
+_LIMITS: Final = ("statement_timeout", "idle_in_transaction_session_timeout")
 
 
 def require_migrations() -> None:
@@ -87,6 +94,57 @@ def alone(waits: Callable[[], None]) -> Iterator[None]:
             yield
         finally:
             _ask("pg_advisory_unlock")
+
+
+@contextmanager
+def _unlimited_statements() -> Iterator[None]:
+    """Let this thread's statements run for as long as they need, on PostgreSQL.
+
+    They still wait for a lock no longer than requests do: everyone who needs the table waits
+    behind them.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    before = {name: _set(name, "0") for name in _LIMITS}
+    try:
+        yield
+    finally:
+        # A connection that broke has none to restore.
+        if connection.is_usable():
+            for name, value in before.items():
+                _set(name, value)
+
+
+def run_migrations(migrate: Callable[[], object], waits: Callable[[], None]) -> None:
+    """Call `migrate`, again while tables are in use; `waits` is called before each repetition.
+
+    Each migration is a transaction, so a repetition starts with the one that failed.
+    """
+    with _unlimited_statements():
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                migrate()
+            except OperationalError as error:
+                if attempt == _ATTEMPTS or not _is_locked(error):
+                    raise
+            else:
+                return
+            waits()
+            time.sleep(_PAUSE_SECONDS * random.uniform(0.5, 1))  # noqa: S311 not a secret
+
+
+def _is_locked(error: OperationalError) -> bool:
+    refusals = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
+    return isinstance(error.__cause__, refusals)
+
+
+def _set(name: str, value: str) -> str:
+    """Change a setting of this thread's connection; return the value it had."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting(%s), set_config(%s, %s, false)", [name, name, value])
+        before, _ = cursor.fetchone()
+    return str(before)
 
 
 def _poll(locked: Callable[[], bool], waits: Callable[[], None]) -> None:

@@ -1,10 +1,11 @@
 """`manage.py migrate`: Django's command, for one process at a time and no newer database."""
 
+from functools import partial
 from typing import Any
 
 from django.core.management.commands import migrate
 
-from uamp_project.management.migrated import alone, refuse_newer_database
+from uamp_project.management.migrated import alone, refuse_newer_database, run_migrations
 
 
 class Command(migrate.Command):
@@ -18,7 +19,10 @@ class Command(migrate.Command):
     def handle(self, *arguments: Any, **options: Any) -> None:
         """Migrate, or raise CommandError on a database of a newer server."""
         refuse_newer_database()
-        super().handle(*arguments, **options)
+        run_migrations(
+            partial(super().handle, *arguments, **options),
+            lambda: self._say("Waiting for tables that are in use ..."),
+        )
 
     def _say(self, text: str) -> None:
         self.stderr.write(text, self.style.NOTICE)

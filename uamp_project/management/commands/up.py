@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from django.core.management import call_command
@@ -13,7 +14,7 @@ from django.db import connections
 from uamp_project import health
 from uamp_project.command import program_name
 from uamp_project.management.listening import add_arguments, port_of, require_free
-from uamp_project.management.migrated import alone, refuse_newer_database
+from uamp_project.management.migrated import alone, refuse_newer_database, run_migrations
 
 
 class Command(BaseCommand):
@@ -42,7 +43,10 @@ class Command(BaseCommand):
             if health.missing_migrations():
                 self._say("Preparing the database, which takes up to half a minute ...")
                 # Ours would wait for this process.
-                call_command(migrate.Command(), verbosity=0)
+                run_migrations(
+                    partial(call_command, migrate.Command(), verbosity=0),
+                    lambda: self._say("Waiting for tables that are in use ..."),
+                )
         if options["demo"]:
             self._say("Preparing the demo ...")
             self._prepare_demo()
