@@ -47,7 +47,7 @@ def asset_named(code: str) -> Asset:
     try:
         return ASSETS[code]
     except KeyError:
-        raise InvalidAmount(f"There is no asset {code[:20]!r} here.") from None
+        raise InvalidAmount(f"Unknown asset {code[:20]!r}.") from None
 
 
 @total_ordering

@@ -111,7 +111,7 @@ async def shutdown() -> None:
     try:
         await asyncio.to_thread(database.close_connections)
     except TimeoutError:
-        logger.exception("the process stops all the same")
+        logger.exception("database connections did not close in time; stopping anyway")
 
 
 async def _say_goodbye(name: str) -> None:
@@ -119,7 +119,7 @@ async def _say_goodbye(name: str) -> None:
     try:
         await database.run(beats.stop, name)
     except DatabaseError:
-        logger.warning("the beat of %s was not deleted", name, exc_info=True)
+        logger.warning("could not delete the heartbeat of %s", name, exc_info=True)
 
 
 async def _part_with_daemons(process: Process) -> None:

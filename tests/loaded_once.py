@@ -1,4 +1,4 @@
-"""What each client would load anew: static files and certificates are loaded once per process."""
+"""Load static files and certificates once per process rather than once per client."""
 
 from __future__ import annotations
 

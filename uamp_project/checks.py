@@ -17,7 +17,10 @@ from uamp_project.management.migrated import refuse_newer_database
 
 CELERY_OPTIONS = {
     "CELERY_TASK_ACKS_LATE": (True, "a task whose worker dies is lost"),
-    "CELERY_TASK_REJECT_ON_WORKER_LOST": (True, "a task whose child is killed is lost"),
+    "CELERY_TASK_REJECT_ON_WORKER_LOST": (
+        True,
+        "a task whose worker child process is killed is lost",
+    ),
     "CELERY_WORKER_PREFETCH_MULTIPLIER": (1, "tasks wait behind a long one on a busy worker"),
 }
 

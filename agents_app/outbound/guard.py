@@ -301,7 +301,7 @@ class _PinnedBackend(httpcore.NetworkBackend):
                     socket_options,
                 )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                logger.info("%s at %s accepted no connection: %s", host, address, error)
+                logger.info("could not connect to %s at %s: %s", host, address, error)
                 waiting -= 1
             else:
                 return _TimedStream(stream, self._deadline)

@@ -326,7 +326,7 @@ def _target(spec: ModelRow, base_url: str | None) -> Target | None:
     try:
         return target_of(base_url)
     except Unreachable as error:
-        logger.warning("agent %s has a base_url that may not be asked: %s", spec.name, error.reason)
+        logger.warning("the base_url of agent %s is not allowed: %s", spec.name, error.reason)
         message = (
             "its base_url may not be asked; an operator can allow it with UAMP_MODEL_ALLOW_HOSTS"
         )

@@ -189,7 +189,9 @@ def problem_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         kind = PROBLEMS[code]
         wait = getattr(error, "wait", None)
     if code == "unavailable" and not isinstance(error, Problem):
-        logger.error("request %s of %s found no storage", request_id, request.path, exc_info=error)
+        logger.error(
+            "storage unavailable for request %s to %s", request_id, request.path, exc_info=error
+        )
         wait = UNAVAILABLE_SECONDS
     if code == "internal_error":
         logger.error("request %s of %s failed", request_id, request.path, exc_info=error)

@@ -88,7 +88,7 @@ def sign_heads(now: datetime) -> int:
         try:
             checkpoint_of(chat_id)
         except LogChanged:
-            logger.error("the log of %s was changed: the command audit_log shows where", chat_id)  # noqa: TRY400 a traceback is no help
+            logger.error("the log of %s was changed: run audit_log to locate the change", chat_id)  # noqa: TRY400 a traceback is no help
         except Chat.DoesNotExist:
             continue  # deleted meanwhile
     return len(chat_ids)

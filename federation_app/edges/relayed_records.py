@@ -241,4 +241,4 @@ class RelayedRecords:
 def _check(peers: list[Peer]) -> None:
     for peer in peers:
         if not registry.is_member(peer):
-            raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "It is no longer passed on.")
+            raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "The stream is no longer relayed.")

@@ -129,7 +129,7 @@ class RelayedStream:
             or not registry.is_member(self._peer)
         ):
             raise EnvelopeError(
-                EnvelopeCode.UNAUTHORIZED, "The stream is no longer passed on.", detail="relay"
+                EnvelopeCode.UNAUTHORIZED, "The stream is no longer relayed.", detail="relay"
             )
         return member
 

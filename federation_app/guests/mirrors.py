@@ -238,7 +238,7 @@ def _add_message(
     try:
         seq = chats.add_message(mirror.chat_id, new)
     except chats.ForeignMessage:
-        logger.warning("%s sent a message whose id is taken", peer.did)
+        logger.warning("%s sent a message with an id already in use", peer.did)
         return
     if seq is not None and turn is not None:
         ordered_elsewhere(mirror.chat_id, turn.pk, new.id, seq)

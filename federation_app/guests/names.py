@@ -35,7 +35,7 @@ def read_name(text: str) -> WholeName:
     try:
         identity = identity_at(host)
     except EnvelopeError:
-        raise malformed("The host of the name is no host.", detail="name") from None
+        raise malformed("The name's host is not a valid host name.", detail="name") from None
     return WholeName(name, identity.authority)
 
 

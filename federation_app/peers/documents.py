@@ -137,7 +137,8 @@ def documents_at(url: str, *, base: str = "") -> PeerDocuments:
     is_hub = identity.hub_url == url and not identity.path
     if not is_hub and identity.manifest_url != url:
         raise unauthenticated(
-            "The manifest is signed by a name whose manifest is elsewhere.", detail="manifest"
+            "The signer of the manifest publishes its documents at another address.",
+            detail="manifest",
         )
     found = read_documents(identity.did, base=base)
     if not is_hub:

@@ -128,7 +128,7 @@ class ResponsesRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _REFUSED: Final[Refused] = {
-    "access_programs": ((), "There are no access programs. Leave it out."),
+    "access_programs": ((), "Access programs are not supported. Omit this field."),
     "background_options": (
         ({}, {"completion_window": "soonest"}),
         "Background work starts at once. Leave it out.",
@@ -139,7 +139,7 @@ _REFUSED: Final[Refused] = {
     ),
     "max_tool_calls": ((), "An agent has its own limit of steps. Leave it out."),
     "moderation": ((), "Requests are not moderated. Leave it out."),
-    "prompt": ((), "There are no prompt templates. Send instructions and input."),
+    "prompt": ((), "Prompt templates are not supported. Send instructions and input instead."),
     "service_tier": (("auto", "default"), "There is one tier. Leave it out."),
     "top_logprobs": ((0,), "Answers have no log probabilities. Leave it out."),
     "truncation": (("disabled",), "Conversations are not cut. Send less, or leave it out."),

@@ -68,7 +68,11 @@ class SpeechTurns:
             self._commit(self.sound.whole())
             self.sound.clear()
         else:
-            raise refused("type", "There is no WebRTC here.", ErrorCode.UNSUPPORTED_MODALITY)
+            raise refused(
+                "type",
+                "WebRTC is not supported. Connect over WebSocket.",
+                ErrorCode.UNSUPPORTED_MODALITY,
+            )
 
     async def append(self, frame: AudioAppendFrame) -> None:
         """Append a piece of audio; finished speech becomes an item and is answered."""

@@ -98,7 +98,7 @@ def _check_decides(hold_id: str, by: int) -> None:
     if hold.asker_id == by:
         raise OwnMoney("It pays for an answer that you asked for: another operator has to decide.")
     if hold.response_id and any(runs(hold.response_id) for runs in _running):
-        raise AnswerRuns("The answer still runs. Cancel it: what it did not use is released.")
+        raise AnswerRuns("The answer is still running. Cancel it to release the unused amount.")
 
 
 def _one(asked: Capture) -> CaptureOutcome:

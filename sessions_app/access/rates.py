@@ -272,7 +272,9 @@ class RateLimiter:
                 return _hit_shared(self._shared, asked)
             except redis.RedisError:
                 self._alone_until = time.monotonic() + ALONE_SECONDS
-                logger.warning("Redis does not count; this process counts alone", exc_info=True)
+                logger.warning(
+                    "Redis is unavailable; counting rate limits in this process only", exc_info=True
+                )
         return [_hit(self._alone, one) for one in asked]
 
 

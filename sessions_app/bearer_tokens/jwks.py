@@ -103,7 +103,7 @@ def _read(issuer: Issuer) -> dict[str, PublicKey] | None:
         return None
     listed = body.get("keys") if isinstance(body, dict) else None
     if answer.status != 200 or not isinstance(listed, list):  # noqa: PLR2004 an HTTP status is clearer as a number
-        logger.warning("%s answers %s, and no list of keys", issuer.jwks_url, answer.status)
+        logger.warning("%s returned status %s instead of a key set", issuer.jwks_url, answer.status)
         return None
     found: dict[str, PublicKey] = {}
     for one in listed[:MAX_KEYS]:

@@ -28,7 +28,7 @@ class BudgetReached(Exception):
         amount = shown_amount(str(Money.parse(budget.amount, left.asset)), left.asset)
         has = shown_amount(str(left), left.asset)
         super().__init__(
-            f"The budget {whose} does not suffice: {has} of {amount} {when} is left."
+            f"The budget {whose} is too low: {has} of {amount} {when} is left."
             " An owner of the chat can raise it."
         )
         self.reason = "budget" if budget.agent_id else "chat_budget"

@@ -322,7 +322,7 @@ def _within(guard: chat_budgets.ChatBudgetGuard, one: Reservation) -> bool:
 
 
 def _refused(response_id: str, error: Exception) -> None:
-    logger.info("the payer of %s is asked: %s", response_id, error)
+    logger.info("requesting payment for %s: %s", response_id, error)
 
 
 # --- Settle ---

@@ -99,7 +99,9 @@ class Runs(Mapping[str, Run]):
         for response_id, fence in fences.items():
             run = self._runs.get(response_id)
             if run is not None and run.context.fence == fence:
-                logger.warning("response %s is another process's; its run stops", response_id)
+                logger.warning(
+                    "response %s was taken over by another process; stopping its run", response_id
+                )
                 run.lose()
 
     # --- Private chats with a second reader ---

@@ -181,7 +181,9 @@ class Run:
             # The next process continues from what was stored before.
             logger.exception("the answer so far of %s was not kept", self.response_id)
         if not await database.run(leases.park_response, self.response_id, fence=self.context.fence):
-            logger.info("response %s was not this process's to give back", self.response_id)
+            logger.info(
+                "could not hand response %s back: another process holds it", self.response_id
+            )
 
     def lose(self) -> None:
         """Stop without ending or publishing more: another process holds the response."""

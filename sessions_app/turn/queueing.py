@@ -103,7 +103,7 @@ def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> No
     if request.attachments or in_thread or request.create.replaces is not None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
-            "The chat is hosted on another server, to which threads and new versions are not sent.",
+            "The chat is hosted on another server, which takes no threads or new versions.",
         )
     ids = [content_id for content_id, _ in named_contents(inputs)]
     if None in ids or len(ids) > MAX_FILES:

@@ -48,7 +48,7 @@ def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThre
     except errors.MessageNotFound:
         code, words = (
             ErrorCode.MESSAGE_NOT_FOUND,
-            "There is no message of that thread in this chat.",
+            "No message in this chat starts that thread.",
         )
     except errors.ThreadNested:
         code, words = ErrorCode.THREAD_NESTED, "The message of that thread is itself in a thread."

@@ -1,4 +1,4 @@
-/** What Django's own forms leave without a name, or out of the reach of keys. */
+/** Labels and keyboard access that Django's own forms lack. */
 
 addEventListener("load", () => {
   // A sign in the choice of many has a name: it is a picture.

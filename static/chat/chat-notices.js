@@ -1,4 +1,4 @@
-/** What stands in the place of the messages: that no chat is open, or why it is not shown. */
+/** The notice shown instead of messages when no chat is open or the chat cannot be shown. */
 
 import { glyph } from "./view.js";
 import { html, nothing } from "../vendor/lit/lit.js";

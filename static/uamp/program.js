@@ -275,7 +275,7 @@ export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_M
     if (turn.state === "unknown")
       failure ??= new UampError({
         code: "outcome_unknown",
-        message: "The message was sent, and the session that knows it is gone.",
+        message: "The message was sent, but its session has ended, so its outcome is unknown.",
       });
     wake();
   };
@@ -319,7 +319,7 @@ function waitFor(ms, register) {
         reject(
           new UampError({
             code: "timed_out",
-            message: `Nothing came within ${ms / 1000} seconds; mention an agent of the chat.`,
+            message: `No reply within ${ms / 1000} seconds; mention an agent of the chat.`,
           }),
         ),
       ms,

@@ -69,7 +69,7 @@ ANSWER_ERRORS: tuple[ErrorRow, ...] = (
         ErrorCode.REQUEST_REFUSED,
         RESPONSE,
         "The model refused the client's tools or response_format after it had begun to work.",
-        "Send tools and a schema that the model accepts; the message says what it refused.",
+        "Send tools and a schema that the model accepts; the message names the rejected part.",
     ),
     ErrorRow(
         ErrorCode.STEP_REFUSED,

@@ -63,7 +63,7 @@ class Transport:
     def drop(self) -> None:
         """Abort the connection without sending the buffered bytes."""
         if self._transport is not None:
-            logger.info("%s takes or sends nothing; disconnected", self.peer())
+            logger.info("disconnected idle client %s", self.peer())
             self._transport.abort()
 
 

@@ -208,7 +208,7 @@ class BackpressureServer(Server):
         if message["type"] in {"websocket.send", "http.response.body"}:
             passed = await protocol.gate.passed(within=self._send_stall_seconds)
             if not passed:
-                logger.info("%r takes nothing; disconnected", protocol)
+                logger.info("disconnected %r, which does not read", protocol)
                 protocol.give_up()
                 return
         await super().handle_reply(protocol, message)

@@ -347,5 +347,5 @@ class HttpProtocol(H11Protocol):
     def _cut(self) -> None:
         self._due = None
         if not self.transport.is_closing():
-            logger.info("%s sends no request; disconnected", self.client)
+            logger.info("disconnected %s, which sent no request in time", self.client)
             self.transport.abort()

@@ -155,7 +155,7 @@ def in_order(
         ready = next((step for step in waiting if available.issuperset(step.depends_on)), None)
         if ready is None:
             names = ", ".join(step.id for step in waiting)
-            raise _invalid(f"These steps wait for what is never done: {names}.", provider)
+            raise _invalid(f"These steps depend on steps that never run: {names}.", provider)
         waiting.remove(ready)
         ordered.append(ready)
         available.add(ready.id)

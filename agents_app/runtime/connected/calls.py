@@ -83,7 +83,7 @@ class DaemonCalls:
         call = await self._new(event.call_id, event.name, event.arguments)
         is_served = call.name in self._tools
         if not is_served and call.name not in self._tools.of_client:
-            self._refuse(call, "There is no such tool in this conversation.")
+            self._refuse(call, "Unknown tool in this conversation.")
         elif len(self.asked) >= CALLS_AT_ONCE:
             self._refuse(call, f"Only {CALLS_AT_ONCE} calls can run at once. Make this call again.")
         elif is_served:

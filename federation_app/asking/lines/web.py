@@ -82,7 +82,7 @@ class WebLine(PeerLine):
         try:
             await self.tell(await self.signed(Intent.PROGRESS, ack=delta_seq))
         except PeerRefusal as refusal:
-            logger.info("%s did not take an acknowledgement: %s", self.asked.server, refusal)
+            logger.info("%s rejected an acknowledgement: %s", self.asked.server, refusal)
 
     async def miss(self, expected: int) -> None:
         """See PeerLine. A new request names the last received delta in `Last-Event-ID`."""

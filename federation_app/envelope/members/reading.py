@@ -191,7 +191,7 @@ def read_time(text: str) -> datetime:
             return moment.replace(microsecond=micros, tzinfo=UTC)
     except ValueError:
         pass
-    raise malformed("ts is no time in UTC, as 2025-07-10T13:37:05Z.", detail="ts")
+    raise malformed("ts must be a UTC time such as 2025-07-10T13:37:05Z.", detail="ts")
 
 
 def written_time(moment: datetime) -> str:

@@ -120,7 +120,7 @@ def keys_of_document(document: object, did: str) -> list[VerificationKey]:
 def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
     value = document.get(name, [])
     if not isinstance(value, list) or len(value) > MAX_KEYS:
-        raise malformed(f"{name} is no list, or has more than {MAX_KEYS} keys.")
+        raise malformed(f"{name} must be a list of at most {MAX_KEYS} keys.")
     return value
 
 

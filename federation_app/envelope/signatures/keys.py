@@ -174,7 +174,9 @@ def _public_part(jwk: Mapping[str, Any]) -> tuple[str, PublicPart]:
         try:
             return ES256, EllipticCurvePublicNumbers(x, y, SECP256R1()).public_key()
         except ValueError:
-            raise unauthenticated("The key is no point of P-256.", detail="key") from None
+            raise unauthenticated(
+                "The public key is not a valid P-256 point.", detail="key"
+            ) from None
     raise unauthenticated("Keys are Ed25519 or P-256.", detail="key")
 
 

@@ -1,4 +1,4 @@
-/** What a message answers: in the message, and above the composer while one writes the answer. */
+/** The quoted message: shown in a reply, and above the composer while you write one. */
 
 import { pageAt } from "../context.js";
 import { beginningOf } from "../markdown/plain.js";

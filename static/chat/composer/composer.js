@@ -1,4 +1,4 @@
-/** Where one writes: text, attachments, mentions, commands; send and stop. */
+/** The composer: text, attachments, mentions, commands; send and stop. */
 
 import { drafts, pageAt, settings, store } from "../context.js";
 import { Selected } from "../store/store.js";

@@ -246,7 +246,7 @@ export class ChatSettingsDialog extends DialogView {
     const text = (/** @type {string} */ name) =>
       form.has(name) ? String(form.get(name)).trim() : undefined;
     const hops = form.get("agent_hops");
-    /** What may be another now; a field that is disabled is not there. @type {Partial<Chat>} */
+    /** The settings to save; disabled fields are left out. @type {Partial<Chat>} */
     const given = {
       agents_quiet: chat.home ? undefined : form.has("agents_quiet"),
       avatar: this._avatar,

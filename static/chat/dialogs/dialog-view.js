@@ -1,4 +1,4 @@
-/** What dialogs share: they are drawn when they open, and say in themselves what went wrong. */
+/** The base of dialogs: rendered when opened, with errors shown inside. */
 
 import { isApiError } from "../api.js";
 import { View, glyph } from "../view.js";

@@ -332,7 +332,7 @@ export class LinksDialog extends View {
 
   async _copy() {
     this._copied = await copyText(this._made?.url ?? "");
-    announce(this._copied ? gettext("Copied") : gettext("Copy the marked address yourself."));
+    announce(this._copied ? gettext("Copied") : gettext("Couldn't copy. The address is selected."));
     if (!this._copied)
       /** @type {HTMLInputElement|null} */ (this.querySelector(".link-address input"))?.select();
   }

@@ -1,4 +1,4 @@
-/** What stands above a message, and below an answer that did not come to its end. */
+/** The header of a message, and the footer of an unfinished answer. */
 
 import { fullTime, clockTime } from "../text/time.js";
 import { glyph } from "../view.js";

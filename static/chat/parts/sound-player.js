@@ -7,7 +7,7 @@ import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
 const SPEEDS = [1, 1.5, 2, 0.75];
-/** What is written while it is recorded does not say how long it is: it is learned at the end. */
+/** Files written while recording do not state their length; seeking past the end reveals it. */
 const BEHIND_THE_END = 1e7;
 
 /** @param {number} seconds */

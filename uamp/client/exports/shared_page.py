@@ -61,7 +61,7 @@ def check_shared_page(text: bytes, keys: Iterable[Mapping[str, Any]]) -> Checked
         if distrusted is not None:
             raise BadSignature(distrusted)
         if claims.page_hash != sha256_of(page):
-            raise BadSignature("It differs from what the server signed.")
+            raise BadSignature("The page does not match the server's signature.")
     except ValueError as error:
         raise ExportCutError(f"The page: {error}", code="export_changed") from None
     answers = Counter(str(message["signature"]) for message in messages if message.get("signature"))

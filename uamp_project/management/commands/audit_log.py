@@ -18,10 +18,10 @@ class Command(BaseCommand):
     """Reads every entry and message of the chats while the server runs; changes nothing."""
 
     help = (
-        "Check that no entry of a chat's log was changed, removed or put in since it was written,"
-        " and that its messages and answers are those of the log (docs/log-chain.md). Without CHAT"
-        " it checks all chats, and the tree of their signed heads (docs/log-tree.md). It ends with"
-        " 1 where one was changed."
+        "Check that no entry of a chat's log has been changed, removed or inserted since it was"
+        " written, and that its messages and answers are those of the log (docs/log-chain.md)."
+        " Without CHAT it checks all chats, and the tree of their signed heads (docs/log-tree.md)."
+        " It ends with 1 if any was changed."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
