@@ -74,7 +74,11 @@ def discover(url: str, key: str = "") -> FoundAgent:
 
     def ask(one: tuple[str, Callable[[str, Any], FoundAgent]]) -> FoundAgent | None:
         found = _read(one[0], headers)
-        return None if found is None else one[1](one[0], found)
+        try:
+            return None if found is None else one[1](one[0], found)
+        except RecursionError:
+            # The decoder takes deeper JSON than the copy that can be stored.
+            return None
 
     with ThreadPoolExecutor(len(asked), thread_name_prefix="discovery") as threads:
         merged = _merged([found for found in threads.map(ask, asked) if found is not None])

@@ -4,6 +4,7 @@ An agent that does not describe itself (`agents_app.remote.discovery`) is tried 
 """
 
 import asyncio
+import logging
 from datetime import timedelta
 
 from django.utils import timezone
@@ -11,6 +12,8 @@ from django.utils import timezone
 from agents_app.models import Agent, AgentKind
 from agents_app.remote import discovery, health
 from agents_app.selectors import forget
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = 20
 """The most agents probed in one round."""
@@ -20,9 +23,13 @@ ERROR = "Its address no longer describes an agent."
 async def probe_due() -> None:
     """Probe the agents whose pauses are over; each is probed by one process only."""
     due = await health.run_sync(claim)
-    found = await asyncio.gather(*(asyncio.to_thread(discovery.facts_of, agent) for agent in due))
+    found = await asyncio.gather(
+        *(asyncio.to_thread(discovery.facts_of, agent) for agent in due), return_exceptions=True
+    )
     for agent, facts in zip(due, found, strict=True):
-        if facts:
+        if isinstance(facts, BaseException):
+            logger.error("the probe of agent %s failed", agent.pk, exc_info=facts)
+        if facts and not isinstance(facts, BaseException):
             await health.run_sync(health.answered, agent.pk)
         else:
             await health.run_sync(health.failed, agent.pk, ERROR)

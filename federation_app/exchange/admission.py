@@ -185,7 +185,7 @@ def remember(
                     receiver=admitted.receiver,
                     window=envelope.window,
                     chat_id=chat_id,
-                    session_id=_session_of(admitted),
+                    session_id=_session_of(admitted, chat_id),
                 )
             received = ReceivedEnvelope.objects.create(
                 peer=peer,
@@ -294,16 +294,21 @@ def forget_old(limit: int) -> int:
     return deleted
 
 
-def _session_of(admitted: Admitted) -> str:
+def _session_of(admitted: Admitted, chat_id: str) -> str:
     """Return the session of an `ask`: that of the envelope it replies to, or a new one.
 
     Raises EnvelopeError conflict if that envelope was sent to another of our names: its agent would
-    answer, and the answer would be signed in this one's name.
+    answer, and the answer would be signed in this one's name. Nor may it be a `subscribe`: who
+    follows a chat only reads it.
     """
     envelope = admitted.envelope
-    if not envelope.reply_to:
+    if chat_id or not envelope.reply_to:
         return f"env-{envelope.id}"
     earlier = find_stream(admitted.peer, reply_to=envelope.reply_to)
+    if earlier.chat_id:
+        raise EnvelopeError(
+            EnvelopeCode.CONFLICT, "The envelope that you reply to is no ask.", detail="reply_to"
+        )
     if earlier.receiver != admitted.receiver:
         raise EnvelopeError(
             EnvelopeCode.CONFLICT,

@@ -37,6 +37,7 @@ TRUST_SECONDS: Final = 5.0
 FRAME_BYTES: Final = 2 * DELTA_BYTES
 _OK: Final = 200
 _ENDS: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_END_BYTES: Final = 4
 _counts: Final[Counter[int]] = Counter()
 
 
@@ -73,15 +74,17 @@ class RelayedStream:
         """
         if self._response is None:
             return
-        data, checked_at = b"", time.monotonic()
+        data, checked_at = bytearray(), time.monotonic()
         try:
             async for chunk in self._response.content.iter_any():
+                # An end may begin in the bytes before, which are not searched again.
+                start = max(0, len(data) - _END_BYTES + 1)
                 data += chunk
                 if len(data) > FRAME_BYTES:
                     raise unanswered()
-                if ends := [found.end() for found in _ENDS.finditer(data)]:
-                    yield single_lines(data[: ends[-1]])
-                    data = data[ends[-1] :]
+                if ends := [found.end() for found in _ENDS.finditer(data, start)]:
+                    yield single_lines(bytes(data[: ends[-1]]))
+                    del data[: ends[-1]]
                 if time.monotonic() - checked_at > TRUST_SECONDS:
                     checked_at = time.monotonic()
                     await database.run(self._member)

@@ -10,7 +10,7 @@ import pytest
 
 from chat_app.log.history import chat_heads
 from chat_app.members.participants import remove_participant
-from chat_app.models import Participant
+from chat_app.models import Message, Participant
 from federation_app.envelope.members.reading import envelope_of
 from federation_app.envelope.signatures.signature import verify_signature
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
@@ -164,3 +164,39 @@ def test_a_peer_loses_a_chat_with_the_membership(
     with Records(federated.ws) as records:
         records.send(peer.envelope("subscribe", "", to=[SERVER], stream_id="chat-1"))
         assert error_of(records.receive())["code"] == "4.04"
+
+
+def test_who_follows_a_chat_does_not_write_in_it(
+    federated: ServerAddress, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("echo",), trigger="always")
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    writer.answer("hello there")
+    following = follow(peer, chat.pk, after=0)
+    with Records(federated.ws) as records:
+        records.send(following)
+        assert texts([records.receive()]) == ["hello there"]
+    with Records(federated.ws) as records:
+        reply = peer.envelope(content="in the chat", reply_to=following["id"], to=[SERVER])
+        records.send(reply)
+        refused = error_of(records.receive())
+    assert (refused["code"], refused["detail"]) == ("4.09", "reply_to")
+    assert not Message.objects.filter(content="in the chat").exists()
+
+
+def test_a_chat_is_followed_in_a_session_of_its_own(
+    federated: ServerAddress, dial: Dial, alice: Person, bob: Person
+) -> None:
+    chat = shared_chat(alice, bob, agents=("echo",), trigger="always")
+    peer = add_peer(user=bob.user)
+    writer = dial(alice)
+    writer.create_session(chat=chat.pk)
+    writer.answer("hello there")
+    asked = peer.envelope(content="elsewhere")
+    with Records(federated.ws) as records:
+        records.send(asked)
+        records.until("done")
+        records.send(follow(peer, chat.pk, reply_to=asked["id"], after=0))
+        assert texts([records.receive()]) == ["hello there"]

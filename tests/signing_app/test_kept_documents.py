@@ -53,7 +53,7 @@ def test_a_new_and_a_withdrawn_key_are_seen_by_their_process_at_once(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("query", ["", "?kid=none"])
+@pytest.mark.parametrize("query", ["", "?kid=none", "?kid=%00"])
 def test_a_client_that_has_the_set_gets_304(query: str) -> None:
     answer = Client().get(f"{KEYS}{query}")
     etag = answer["ETag"]

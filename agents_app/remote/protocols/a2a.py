@@ -218,7 +218,8 @@ class TaskAnswer(RemoteAnswer):
         frame = msgspec.json.decode(data, type=dict[str, Any])
         if error := object_in(frame, "error"):
             code = error.get("code")
-            found = ErrorCode.INVALID_REQUEST if code in _INVALID else ErrorCode.PROVIDER_ERROR
+            is_invalid = isinstance(code, int) and code in _INVALID
+            found = ErrorCode.INVALID_REQUEST if is_invalid else ErrorCode.PROVIDER_ERROR
             raise self.failed(text_in(error, "message") or code, found)
         result = object_in(frame, "result")
         if not result:

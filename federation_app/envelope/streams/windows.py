@@ -94,7 +94,7 @@ class ReceiveWindow:
             # A chunk of something else, such as `chunk_b64` of a picture.
             return
         offset = 0 if delta.type is DeltaType.PATCH else delta.payload.get("offset", self.length)
-        if not isinstance(text, str) or offset not in {0, self.length}:
+        if not isinstance(text, str) or offset not in (0, self.length):
             raise malformed("The text does not follow on the text before.", detail="offset")
         if offset == 0:
             self._pieces, self.length = [text], len(text)

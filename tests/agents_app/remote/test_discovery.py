@@ -87,6 +87,15 @@ def test_what_is_no_card_is_no_agent(card: Any) -> None:
         discover(other.origin)
 
 
+def test_json_too_deep_to_store_is_no_agent() -> None:
+    deep = b'{"object":"agent","url":"http://a.example","pricing":{"a":' + b"[" * 900 + b"]" * 900
+    with (
+        serving(LocalServer(pages({"/agents/n": deep + b"}}"}))) as other,
+        pytest.raises(Unreachable),
+    ):
+        discover(f"{other.origin}/agents/n")
+
+
 def test_an_inside_host_is_not_asked(settings: Settings) -> None:
     settings.UAMP_REMOTE_ALLOW_HOSTS = []
     with pytest.raises(Unreachable):

@@ -122,6 +122,7 @@ async def test_an_answer_is_read(protocol: str, events: Events, text: str) -> No
         ("a2a", [artifact("Hi")], "agent_offline"),
         ("a2a", [status("TASK_STATE_FAILED", "no")], "provider_error"),
         ("a2a", [{"jsonrpc": "2.0", "id": 1, "error": {"code": -32603}}], "provider_error"),
+        ("a2a", [{"jsonrpc": "2.0", "id": 1, "error": {"code": []}}], "provider_error"),
         ("a2a", [{"jsonrpc": "2.0", "id": 1}], "provider_error"),
         ("a2a", [artifact("Hi"), artifact("b", "z"), artifact("No")], "provider_error"),
         ("responses", [{"type": "response.failed", "response": {}}], "provider_error"),

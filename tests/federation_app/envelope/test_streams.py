@@ -93,6 +93,8 @@ def test_a_consumer_names_the_delta_that_is_missing() -> None:
     assert (window.text, window.ack, window.ack) == ("ab", 1, None)
     with pytest.raises(EnvelopeError):
         window.take(chunk(2, "x", offset=5))
+    with pytest.raises(EnvelopeError):
+        window.take(chunk(2, "x", offset=[]))
     assert window.take(delta_at(2, "str-1", NOW, DeltaType.PATCH, {"text": "whole"}))
     assert window.text == "whole"
     assert window.take(delta_at(3, "str-1", NOW, DeltaType.DONE, {}))
