@@ -100,7 +100,7 @@ def alone(waits: Callable[[], None]) -> Iterator[None]:
 def _unlimited_statements() -> Iterator[None]:
     """Let this thread's statements run for as long as they need, on PostgreSQL.
 
-    They still wait for a lock no longer than requests do: everyone who needs the table waits
+    They still wait for a lock no longer than requests do: all that need the table wait
     behind them.
     """
     if connection.vendor != "postgresql":
