@@ -61,7 +61,7 @@ async def test_a_kept_plan_that_cannot_be_carried_out_is_refused() -> None:
     lost = PlanStep(id="a", description="do a", depends_on=("gone",), status="pending")
     bot = agent(model=model("x"), execution=plan())
 
-    with pytest.raises(UPPError, match="never done: a"):
+    with pytest.raises(UPPError, match="never run: a"):
         await bot.generate(None, START.with_plan([lost]))
 
 

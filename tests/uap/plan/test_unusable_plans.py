@@ -21,8 +21,8 @@ from upp.providers.scripted import Fail
         ("[1]", "holds no plan"),
         ('{"a":' * 3000, "holds no plan"),
         ('{"steps": [{"id": "a"}]}', "holds no plan"),
-        (a_plan(step("a", "b"), step("b", "a")), "wait for what is never done: a, b"),
-        (a_plan(step("a"), step("b", "missing")), "wait for what is never done: b"),
+        (a_plan(step("a", "b"), step("b", "a")), "depend on steps that never run: a, b"),
+        (a_plan(step("a"), step("b", "missing")), "depend on steps that never run: b"),
         (a_plan(step("a"), step("a")), "the same id"),
     ],
 )
@@ -50,7 +50,7 @@ async def test_a_plan_that_cannot_be_read_is_asked_for_again() -> None:
     ]
     assert (await stream).turn.response.text == "did a"
     assert "cannot be carried out. Failed to parse" in prompts(bot)[1]
-    assert "wait for what is never done: a" in prompts(bot)[2]
+    assert "depend on steps that never run: a" in prompts(bot)[2]
 
 
 async def test_a_new_plan_that_cannot_be_read_is_asked_for_again() -> None:
