@@ -116,7 +116,7 @@ def test_places_are_those_of_the_asset() -> None:
     assert Money.parse("0.000001", "USDC").amount == 1
     with pytest.raises(InvalidAmount, match="6 decimal places"):
         Money.parse("0.0000001", "USDC")
-    with pytest.raises(InvalidAmount, match="no asset"):
+    with pytest.raises(InvalidAmount, match="Unknown asset"):
         Money.parse("1", "EUR")
 
 
