@@ -29,7 +29,8 @@ async def probe_due() -> None:
     for agent, facts in zip(due, found, strict=True):
         if isinstance(facts, BaseException):
             logger.error("the probe of agent %s failed", agent.pk, exc_info=facts)
-        if facts and not isinstance(facts, BaseException):
+            await health.run_sync(health.failed, agent.pk, ERROR)
+        elif facts:
             await health.run_sync(health.answered, agent.pk)
         else:
             await health.run_sync(health.failed, agent.pk, ERROR)

@@ -96,8 +96,8 @@ def _place(peer: Peer, shown: TypingSign) -> tuple[str, User]:
 def concerned_chats() -> frozenset[str]:
     """Return the chats whose changes wake a delivery: followed ones, and mirrors of peers' chats.
 
-    Only the MAX_CHATS newest of each. In other chats a periodic job finds what is due, and typing
-    is not shown.
+    At most MAX_CHATS of each, the newest. In other chats, a periodic job finds what is due, and
+    typing is not shown.
     """
     found: set[str] = set()
     for rows in (ChatFollower.objects.all(), ChatMirror.objects.all()):

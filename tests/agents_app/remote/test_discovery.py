@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from agents_app.models import Agent
 from agents_app.outbound.rules import Unreachable
-from agents_app.remote import health
+from agents_app.remote import discovery, health
 from agents_app.remote.discovery import discover, facts_of
 from agents_app.remote.probes import claim, probe_due
 from tests.agents_app.remote.pages import pages
@@ -221,3 +221,24 @@ def test_a_probe_finds_an_agent_that_is_there_again() -> None:
     assert gone.failures == health.FAILURES + 1, "one probe for each pause"
     assert gone.retry_at is not None
     assert gone.retry_at > timezone.now() + timedelta(seconds=health.FIRST_PAUSE)
+
+
+@pytest.mark.usefixtures("database_threads")
+def test_a_probe_that_raises_leaves_the_others_of_its_round(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, good = (remote_agent("http://127.0.0.1:9", name=name) for name in ("bad", "good"))
+    was = timezone.now() - timedelta(seconds=1)
+    Agent.objects.update(failures=health.FAILURES, retry_at=was, found={"name": "W"})
+
+    def facts(agent: Agent) -> dict[str, Any]:
+        if agent.pk == bad.pk:
+            raise RecursionError
+        return {"name": "W"}
+
+    monkeypatch.setattr(discovery, "facts_of", facts)
+    asyncio.run(probe_due())
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert (bad.failures, good.failures) == (health.FAILURES + 1, 0)
+    assert f"the probe of agent {bad.pk} failed" in caplog.text
