@@ -51,10 +51,10 @@ CARDS: Final = "cards"
 FRESH_SECONDS: Final = 30.0
 """How long a process may sign with a key that another process has retired."""
 
-MAX_KNOWN: Final = 1000
+MAX_CACHED_KEYS: Final = 1000
 """How many decrypted keys a process caches; the least recently used one is dropped first."""
 
-MAX_VOUCHING: Final = 8
+MAX_VOUCHING_KEYS: Final = 8
 """How many earlier keys of an owner vouch at a time; `rotate` refuses beyond."""
 
 _PURPOSE: Final = "signing_app.owner_keys"
@@ -73,7 +73,7 @@ class Overlap:
 
 
 class TooManyRotations(Exception):
-    """The last MAX_VOUCHING keys of an owner still vouch."""
+    """The last MAX_VOUCHING_KEYS keys of an owner still vouch."""
 
 
 _overlaps: Final[dict[str, Overlap]] = {}
@@ -196,7 +196,7 @@ def _keep(place: str, key: SigningKey) -> None:
     with _lock:
         _known[place] = (key, time.monotonic() + FRESH_SECONDS)
         _known.move_to_end(place)
-        while len(_known) > MAX_KNOWN:
+        while len(_known) > MAX_CACHED_KEYS:
             _known.popitem(last=False)
 
 
@@ -260,7 +260,7 @@ def _announced(owner: str, overlap: Overlap) -> SigningKey:
         return _insert(owner, overlap.algorithm)
     if signs_from(owner) is not None and (announced := _decrypted(newest)) is not None:
         return announced
-    if _vouching_rows(owner).count() >= MAX_VOUCHING:
+    if _vouching_rows(owner).count() >= MAX_VOUCHING_KEYS:
         raise TooManyRotations
     ends = timezone.now() + overlap.announced_for
     PublishedKey.objects.filter(pk=newest.pk).update(

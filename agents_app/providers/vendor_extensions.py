@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 THINKING_TOKENS: Final = 4096
 """The thinking budget of Anthropic's models if a client only turns thinking on."""
-_MIN_THINKING_TOKENS: Final = 1024
+_MIN_THINKING: Final = 1024
 
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _TopK = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
@@ -46,9 +46,7 @@ class _OpenAI(_VendorParams, frozen=True, kw_only=True, omit_defaults=True):
 
 class _Thinking(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: Literal["enabled", "disabled", "adaptive"]
-    budget_tokens: Annotated[int, msgspec.Meta(ge=_MIN_THINKING_TOKENS, le=MAX_TOKENS)] | None = (
-        None
-    )
+    budget_tokens: Annotated[int, msgspec.Meta(ge=_MIN_THINKING, le=MAX_TOKENS)] | None = None
 
 
 class _Anthropic(_VendorParams, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,6 +121,6 @@ def fitted_thinking(params: dict[str, Any]) -> dict[str, Any]:
     thinking, limit = params.get("thinking"), params.get("max_tokens")
     if not isinstance(thinking, dict) or limit is None or thinking.get("budget_tokens", 0) < limit:
         return params
-    if limit <= _MIN_THINKING_TOKENS:
+    if limit <= _MIN_THINKING:
         return {name: value for name, value in params.items() if name != "thinking"}
     return {**params, "thinking": {**thinking, "budget_tokens": limit - 1}}

@@ -50,7 +50,7 @@ LINES: Final[dict[str, type[PeerLine]]] = {
     "envelope_grpc": RpcLine,
     "envelope_http": WebLine,
 }
-MAX_LOST: Final = 6
+MAX_LOST_CONNECTIONS: Final = 6
 """How many connections in a row may fail to deliver a delta."""
 MAX_CONNECTIONS: Final = 256
 PAUSE_SECONDS: Final = 0.1
@@ -113,7 +113,7 @@ async def _over_lines(
         else:
             return
         lost = 0 if answer.window.last > before else lost + 1
-        if lost > MAX_LOST:
+        if lost > MAX_LOST_CONNECTIONS:
             break
         await asyncio.sleep(min(pause, MAX_PAUSE_SECONDS))
     message = f"The server of {asked.receiver} cannot be reached."
@@ -185,7 +185,7 @@ async def _refuse(asked: SignedQuestion, value: object) -> None:
 
 async def _cancel(question: PeerQuestion, asked: SignedQuestion) -> None:
     """Cancel an answer at the peer; an unreachable peer gives up on its own."""
-    for attempt in range(MAX_LOST):
+    for attempt in range(MAX_LOST_CONNECTIONS):
         try:
             raw = await database.run(questions.signed_about, asked, Intent.CANCEL, {})
             async with LINES[question.protocol](question, asked) as line:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from federation_app.guests.contents import Acceptance, ChatInvitation, Withdrawal
 
-MAX_OPEN: Final = 50
+MAX_OPEN_INVITATIONS: Final = 50
 """How many open invitations of one peer a person may have, and one person may have sent."""
 SUBJECT: Final = "invitations"
 """What `person.changed` says to the pages of a person whose invitations have changed."""
@@ -65,7 +65,7 @@ def invite(*, chat_id: str, invited_by: User, name: str) -> GuestInvitation:
         known = mine.filter(peer=peer, chat_id=chat_id, name=str(whole)).first()
         if known is not None:
             return known
-        if mine.count() >= MAX_OPEN:
+        if mine.count() >= MAX_OPEN_INVITATIONS:
             raise TooManyInvitations
         notify_person(invited_by.pk, SUBJECT)
         return GuestInvitation.objects.create(
@@ -94,7 +94,7 @@ def invite_by_name(chat_id: str, invited_by: User, name: str) -> str:
 def open_invitations(user: User) -> list[GuestInvitation]:
     """Return the open invitations that a person has received or sent, the newest first."""
     rows = GuestInvitation.objects.filter(user=user, state=InvitationState.OPEN)
-    return list(rows.order_by("-id")[: 4 * MAX_OPEN])
+    return list(rows.order_by("-id")[: 4 * MAX_OPEN_INVITATIONS])
 
 
 def answer(*, user: User, invitation_id: str, answer: str) -> GuestInvitation:
@@ -141,7 +141,7 @@ def receive(peer: Peer, new: ChatInvitation) -> None:
                     EnvelopeCode.CONFLICT, "Another invitation has this id.", detail="invitation"
                 )
             return
-        if theirs.filter(state=InvitationState.OPEN).count() >= MAX_OPEN:
+        if theirs.filter(state=InvitationState.OPEN).count() >= MAX_OPEN_INVITATIONS:
             raise TooManyInvitations
         GuestInvitation.objects.create(
             peer=peer,

@@ -194,7 +194,7 @@ def test_a_person_has_at_most_so_many_open_invitations(
     alice: Person,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(invitations, "MAX_OPEN", 2)
+    monkeypatch.setattr(invitations, "MAX_OPEN_INVITATIONS", 2)
     codes = []
     for _ in range(3):
         content = {

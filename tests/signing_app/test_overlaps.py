@@ -98,7 +98,7 @@ def test_too_many_rotations_are_refused() -> None:
     longer = owner_keys.Overlap(algorithm="ES256", announced_for=DAY, vouches_for=4 * WEEK)
     owner_keys.overlapping(OWNER, longer)
     signs()
-    for _ in range(owner_keys.MAX_VOUCHING):
+    for _ in range(owner_keys.MAX_VOUCHING_KEYS):
         owner_keys.rotate(OWNER)
         pass_time(DAY)
     before = published_kids()
