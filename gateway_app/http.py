@@ -12,8 +12,8 @@ from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
-from gateway_app.doors.begun_turns import PaymentDemanded
 from gateway_app.doors.callers import check_credential
+from gateway_app.doors.turn_outcomes import PaymentDemanded
 from gateway_app.shapes.charged_errors import with_charges
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.codec.single_lines import single_lines

@@ -28,7 +28,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from signing_app import kept_documents
+from signing_app import cached_documents
 from signing_app.encryption import cipher
 from signing_app.keys import new_key, read_key
 from signing_app.models import PublishedKey
@@ -133,7 +133,7 @@ def forget() -> None:
     """Forget the keys that this process has read, and the documents that contain any."""
     with _lock:
         _known.clear()
-    kept_documents.forget_all()
+    cached_documents.forget_all()
 
 
 def rotate(owner: str) -> SigningKey:
@@ -288,5 +288,5 @@ def _insert(owner: str, algorithm: str) -> SigningKey:
         jwk=made.jwk,
         secret=cipher(_PURPOSE).encrypt(made.pem).decode(),
     )
-    transaction.on_commit(kept_documents.forget_all)
+    transaction.on_commit(cached_documents.forget_all)
     return made

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from django.views.decorators.http import require_safe
 
-from signing_app.kept_documents import KeptDocument, public_answer
+from signing_app.cached_documents import KeptDocument, public_answer
 from signing_app.published import all_keys, keys_named
 
 if TYPE_CHECKING:

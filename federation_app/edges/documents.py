@@ -34,7 +34,7 @@ from federation_app.envelope.names.manifests import (
 from federation_app.exchange.admission import GUEST_INTENTS, INTENTS
 from federation_app.peers import registry
 from sessions_app import database
-from signing_app.kept_documents import KeptDocument, public_answer
+from signing_app.cached_documents import KeptDocument, public_answer
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase

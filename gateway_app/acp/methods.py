@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gateway_app.acp.read import Rpc
     from gateway_app.doors.agents.agent_tools import AgentTool
-    from gateway_app.doors.kept_sessions import LoadedSession, SessionReader
+    from gateway_app.doors.session_reader import LoadedSession, SessionReader
     from uamp.events import Event
 
 TRANSPORT: Final = "acp"

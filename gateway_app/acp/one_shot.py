@@ -16,9 +16,9 @@ import uamp
 from gateway_app.acp import methods, read, write
 from gateway_app.acp.posted import answers_of, cancel
 from gateway_app.acp.prompts import Prompt
-from gateway_app.doors.begun_turns import PaymentDemanded
 from gateway_app.doors.exchange import Exchange
 from gateway_app.doors.streamed_connection import PostedEvents
+from gateway_app.doors.turn_outcomes import PaymentDemanded
 from gateway_app.http import KEEP_ALIVE, data_frame
 from gateway_app.shapes.client_turn import ClientTurn
 from uamp import ErrorCode, RemoteProtocolError

@@ -16,11 +16,11 @@ import uamp
 from agents_app.rest.rights import ANY
 from chat_app.ids import new_event_id
 from chat_app.log.shared_state import read_state
-from gateway_app.doors.begun_turns import PaymentDemanded, begun_response
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.demands import charged_details, charged_failure, is_of_work_below, refusal
 from gateway_app.doors.request_session import RequestSession, named
-from gateway_app.shapes.asked_events import AskedEvents
+from gateway_app.doors.turn_outcomes import PaymentDemanded, begun_response
+from gateway_app.shapes.pending_questions import AskedEvents
 from sessions_app import database, selectors
 from sessions_app.billing.demands import demands_below
 from sessions_app.connection.open_sessions import attached_session

@@ -18,7 +18,7 @@ from chat_app.members import membership
 from gateway_app.doors.agents.agent_directory import reader_of
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.responses import stored_of
-from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownAnswer, ShownMessage
+from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer, ShownMessage
 from sessions_app import database
 from sessions_app.returning import past_responses
 from sessions_app.transports.http_exchange import count_events

@@ -15,11 +15,11 @@ import uamp
 from chat_app.contents.wave import wave_file
 from gateway_app.doors.agents.agent_speech import speech_of
 from gateway_app.doors.agents.agent_tools import tools_of
-from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.doors.demands import charged_details
-from gateway_app.doors.kept_sessions import SessionReader, own_session
+from gateway_app.doors.session_reader import SessionReader, own_session
+from gateway_app.doors.turn_outcomes import begun_response
 from sessions_app import database
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.open_sessions import opened_session

@@ -17,10 +17,10 @@ from agents_app.rest.rights import ANY
 from chat_app.log import fanout
 from chat_app.log import history as chat_history
 from gateway_app.doors.agents.agent_tools import tools_of
-from gateway_app.doors.begun_turns import begun_response
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.demands import answer_of, charged_failure
-from gateway_app.doors.kept_sessions import SessionReader, own_session
+from gateway_app.doors.session_reader import SessionReader, own_session
+from gateway_app.doors.turn_outcomes import begun_response
 from sessions_app import database, http_connections, selectors
 from sessions_app.access.protocol_rights import check_scope
 from sessions_app.connection.open_sessions import opened_session

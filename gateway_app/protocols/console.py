@@ -20,7 +20,11 @@ from gateway_app.protocols.table import PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gateway_app.shapes.shown_protocol import ExampleQuestion, ShownMessage, ShownProtocol
+    from gateway_app.shapes.protocol_presentation import (
+        ExampleQuestion,
+        ShownMessage,
+        ShownProtocol,
+    )
 
 FRAMES_BYTES: Final = 64 * 1024
 """The limit on the frames shown per protocol: whole frames, in order."""

@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_lazy
 from gateway_app.doors.agents.agent_directory import agents_for, description_of, page, problem_for
 from gateway_app.http import dialect_view
 from gateway_app.protocols.table import PROTOCOLS
-from gateway_app.shapes.shown_protocol import ExampleQuestion
+from gateway_app.shapes.protocol_presentation import ExampleQuestion
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.amounts import shown_amount
 

@@ -5,7 +5,7 @@ import { openOutbox } from "../uamp/outbox.js";
 import { Api, isApiError } from "./api.js";
 import { Calls } from "./calls/calls.js";
 import { ChatStore } from "./chat-store.js";
-import { KeptChats, forgetOthers } from "./offline/kept-chats.js";
+import { KeptChats, forgetOthers } from "./offline/offline-chats.js";
 import { people } from "./person/looks.js";
 import { Settings } from "./person/settings.js";
 import { Drafts } from "./store/drafts.js";

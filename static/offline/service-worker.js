@@ -15,7 +15,7 @@
 
 const FILES = "uamp.files.";
 const PAGE = "uamp.page";
-/** As in `static/chat/offline/kept-chats.js`. */
+/** As in `static/chat/offline/offline-chats.js`. */
 const READ = "uamp.read.";
 const HOME = "/";
 const OFFLINE = "/offline";

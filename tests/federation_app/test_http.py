@@ -16,7 +16,7 @@ from federation_app.envelope.names.manifests import document_sha256, read_hub, r
 from federation_app.exchange import outcomes
 from federation_app.models import EnvelopeStream, ReceivedEnvelope
 from sessions_app.models import Response
-from signing_app.kept_documents import forget_all
+from signing_app.cached_documents import forget_all
 from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, add_peer, sse, text_of
 from tests.live_server import quick_agent
 from tests.threads import thread_pool

@@ -12,7 +12,7 @@ from gateway_app.a2a.service import TRANSPORT, TaskService
 from gateway_app.a2a.spec import words as spec
 from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
 from gateway_app.a2a.tasks.task import Task
-from gateway_app.doors.begun_turns import PaymentDemanded
+from gateway_app.doors.turn_outcomes import PaymentDemanded
 from gateway_app.http import data_frame, dialect_view, read_body
 
 if TYPE_CHECKING:

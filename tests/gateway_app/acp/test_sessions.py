@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gateway_app.doors import kept_sessions
+from gateway_app.doors import session_reader
 from sessions_app.models import Response, Session
 from tests.client import wait_until
 from tests.gateway_app.acp.socket_client import HELLO, Acp
@@ -73,7 +73,7 @@ def test_a_loaded_session_goes_on_with_the_answer_that_is_being_written(
 def test_sessions_are_listed_for_their_person_and_agent(
     acp: Acp, alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_sessions, "SESSIONS", 2)
+    monkeypatch.setattr(session_reader, "SESSIONS", 2)
     client, other, foreign = acp("echo", alice), acp("slow", alice), acp("echo", bob)
     opened = [
         client.call("session/new", cwd=cwd, mcpServers=[])["result"]["sessionId"]

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from signing_app import owner_keys, published, views
-from signing_app.kept_documents import KeptDocument, forget_all
+from signing_app.cached_documents import KeptDocument, forget_all
 from tests.client import WAIT_SECONDS
 from tests.threads import join_threads
 from uamp.signatures import agent_owner

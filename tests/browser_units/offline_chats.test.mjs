@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KeptChats, forgetOthers } from "../../static/chat/offline/kept-chats.js";
+import { KeptChats, forgetOthers } from "../../static/chat/offline/offline-chats.js";
 
 const ORIGIN = "https://chat.example";
 
