@@ -45,7 +45,7 @@ class ResponseCheckpoint:
         messages = with_joined_results(self.state.messages)
         return sum(isinstance(message, ToolResultMessage) for message in messages)
 
-    def shown_after(self, output: Sequence[ContentItem]) -> tuple[ContentItem, ...]:
+    def output_since(self, output: Sequence[ContentItem]) -> tuple[ContentItem, ...]:
         """Return the part of a later `output` that this checkpoint does not have yet."""
         whole = len(self.output)
         rest = tuple(output[whole:])

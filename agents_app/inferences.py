@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from upp import LLMResponse, UPPError
 
-KEPT: Final = 50
+MAX_INFERENCES: Final = 50
 """The most inferences of one answer that are stored; the first ones are left out."""
 ID_CHARS: Final = 200
 WORDS_CHARS: Final = 300
@@ -75,7 +75,7 @@ class InferenceLog:
         sent = Inference(number=number, provider=provider, model=storable(model)[:ID_CHARS], at=at)
         self._clocks[number] = time.monotonic()
         self._kept.append(sent)
-        del self._kept[:-KEPT]
+        del self._kept[:-MAX_INFERENCES]
         return sent
 
     def first_output(self, inference: Inference) -> None:

@@ -18,7 +18,7 @@ from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save
 
 from agents_app import visitors
-from agents_app.mcp.listing import SourceTool, resolved_names, wanted_tools
+from agents_app.mcp.listing import SourceTool, resolved_names, tools_named
 from agents_app.models import (
     AGENT_ID,
     NAME_PATTERN,
@@ -303,7 +303,7 @@ def _visible(viewer: Any, *, is_enabled: bool = True) -> QuerySet[Agent]:
 
 def spec_of(agent: Agent) -> AgentSpec:
     """Return the spec of a row, saved or not, without the cache."""
-    found = wanted_tools(agent.tools)
+    found = tools_named(agent.tools)
     return AgentSpec(
         id=agent.id,
         name=agent.name,

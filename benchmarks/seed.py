@@ -101,11 +101,11 @@ def _make_agents(plan: dict[str, Any], user: User) -> None:
         agent = Agent(is_public=True, **fields)
         if agent.kind == "remote":
             # Earlier commits have other modules, and are measured without remote agents.
-            from agents_app.outbound.keys import kept  # noqa: PLC0415
+            from agents_app.outbound.keys import encrypted_key  # noqa: PLC0415
             from agents_app.remote.addresses import target_of  # noqa: PLC0415
 
             key = auth.create_api_key(user, name=agent.name)
-            agent.secret = kept(key, target_of(agent.url).place)
+            agent.secret = encrypted_key(key, target_of(agent.url).place)
         agent.save()
     paid = Agent.objects.create(
         name=PAID_AGENT,

@@ -138,7 +138,7 @@ def holds_of_response(response_id: str) -> list[HoldRow]:
     return _holds(Q(response_id=response_id)) if response_id else []
 
 
-def taken_for(response_ids: Collection[str], *, agent_id: str, asset: str) -> Money:
+def committed_total(response_ids: Collection[str], *, agent_id: str, asset: str) -> Money:
     """Return what was charged for an agent's answers to these responses, and is still held."""
     holds = Hold.objects.filter(
         response_id__in=response_ids, agent_id=agent_id, account__asset=asset

@@ -85,7 +85,7 @@ def scoped(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         close_old_connections()
 
 
-def kept(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def on_persistent_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a database function on a connection that this thread keeps open between calls.
 
     If the call raises, the connection may be broken and is replaced if necessary. For threads that

@@ -46,7 +46,7 @@ class RequestRepeated(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OwedAnswer:
+class PendingAnswer:
     """An unanswered request: whether its answer is stored, or the response that answers it."""
 
     pk: int
@@ -135,7 +135,7 @@ def keep_response(pk: int, response_id: str) -> None:
     UnansweredRequest.objects.filter(pk=pk).update(response_id=response_id)
 
 
-def owed_answers(connection_id: str, *, session_id: str | None) -> list[OwedAnswer] | None:
+def pending_answers(connection_id: str, *, session_id: str | None) -> list[PendingAnswer] | None:
     """Return a stream's unanswered requests, oldest first; None if the connection is closed.
 
     If a process ended before it recorded a request's response, the response is found by the
@@ -145,7 +145,7 @@ def owed_answers(connection_id: str, *, session_id: str | None) -> list[OwedAnsw
     # Answers may be long: each is read by the stream that sends it.
     rows = rows.annotate(has_answer=~Q(answer="")).defer("answer")
     found = [
-        OwedAnswer(
+        PendingAnswer(
             pk=row.pk,
             request_id=row.request_id,
             response_id=row.response_id or _begun(row),

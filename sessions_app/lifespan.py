@@ -42,14 +42,14 @@ def start() -> Process:
 
     Servers without the lifespan protocol call it for every connection.
     """
-    process = registry.known()
+    process = registry.current_or_none()
     if process is None:
         asyncio.get_running_loop().set_default_executor(ReleasingThreads())
         process = Process(
             delegate=delegation.delegate,
             ask_mentioned=mentions.ask_mentioned,
             start_queued=queued_turns.start_due,
-            take_given=recovery.take_given,
+            take_handed_over=recovery.take_handed_over,
         )
         registry.remember(process)
         process.heartbeat.start()
@@ -71,7 +71,7 @@ def calm_collector() -> None:
 
 def is_ready() -> bool:
     """Return whether this process accepts new work."""
-    process = registry.known()
+    process = registry.current_or_none()
     return process is None or not process.draining
 
 
@@ -80,7 +80,7 @@ async def drain() -> None:
 
     Unfinished answers are handed back, even if the wait for them is cancelled.
     """
-    process = registry.known()
+    process = registry.current_or_none()
     if process is None:
         return
     process.draining = True
@@ -96,7 +96,7 @@ async def drain() -> None:
 
 async def shutdown() -> None:
     """Stop the process after its connections have closed; drain it first if necessary."""
-    process = registry.known()
+    process = registry.current_or_none()
     if process is None:
         return
     if not process.draining:

@@ -138,18 +138,18 @@ def parent_of(row: Session) -> ParentCall | None:
     if call is None:
         return None
     return ParentCall(
-        pk=call.pk, response_id=call.response_id, asked_in=asked_first(call.response).chat_id
+        pk=call.pk, response_id=call.response_id, asked_in=root_response(call.response).chat_id
     )
 
 
-def asked_first(response: Response) -> Response:
+def root_response(response: Response) -> Response:
     """Return the response at the top of a chain of delegations, or the response itself."""
     while (session := response.session) is not None and session.parent_call is not None:
         response = session.parent_call.response
     return response
 
 
-def work_for(response_ids: Iterable[str]) -> dict[str, list[Response]]:
+def delegated_responses(response_ids: Iterable[str]) -> dict[str, list[Response]]:
     """Return the responses delegated by each given response, at any depth, oldest first."""
     first_of = {response_id: response_id for response_id in response_ids}
     found: dict[str, list[Response]] = {}
@@ -349,7 +349,7 @@ def may_cancel(response_id: str, session: OpenSession) -> bool:
     row = Response.objects.filter(pk=response_id, status__in=Response.LIVE).first()
     if row is None:
         return False
-    first = asked_first(row)
+    first = root_response(row)
     return first.session_id == session.id or (
         session.chat_scoped and first.chat_id == session.chat_id
     )
@@ -361,11 +361,11 @@ def may_stop(response_id: str, session: OpenSession) -> bool:
     If it or work for it has a price, only its asker, its payer and owners of the chat may.
     """
     row = Response.objects.select_related("session").get(pk=response_id)
-    first, user_id = asked_first(row), session.principal.user_id
+    first, user_id = root_response(row), session.principal.user_id
     asker = None if first.session is None else first.session.user_id
     if first.session_id == session.id or (user_id is not None and user_id == asker):
         return True
-    family = [row, *(one for rows in work_for([row.pk]).values() for one in rows)]
+    family = [row, *(one for rows in delegated_responses([row.pk]).values() for one in rows)]
     if all("pricing" not in one.request and _is_free(one.agent_id) for one in family):
         return True
     if user_id is None:

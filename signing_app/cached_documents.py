@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Document = TypeVar("Document")
 
 
-class KeptDocument(Generic[Document]):
+class CachedDocument(Generic[Document]):
     """The result of `make`, cached for some seconds. Any thread may call its methods.
 
     One thread rebuilds it; others get the previous one meanwhile, and wait only if there is none.
@@ -68,7 +68,7 @@ class KeptDocument(Generic[Document]):
         return made
 
 
-_all: Final[weakref.WeakSet[KeptDocument[Any]]] = weakref.WeakSet()
+_all: Final[weakref.WeakSet[CachedDocument[Any]]] = weakref.WeakSet()
 
 
 def forget_all() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from django.views.decorators.http import require_safe
 
-from signing_app.cached_documents import KeptDocument, public_answer
+from signing_app.cached_documents import CachedDocument, public_answer
 from signing_app.published import all_keys, keys_named
 
 if TYPE_CHECKING:
@@ -39,4 +39,4 @@ def _encoded(keys: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(keys)
 
 
-every_key: Final = KeptDocument(lambda: _encoded(all_keys()), seconds=KEPT_SECONDS)
+every_key: Final = CachedDocument(lambda: _encoded(all_keys()), seconds=KEPT_SECONDS)

@@ -324,7 +324,7 @@ def server(database_threads: None, _empty_at_first: None) -> Iterator[ServerAddr
             await running.serve()
         finally:
             # Without a lifespan, nothing else stops the process object of this loop.
-            if (process := registry.known()) is not None:
+            if (process := registry.current_or_none()) is not None:
                 await process.stop()
                 registry.forget()
 

@@ -129,8 +129,8 @@ def test_prose_and_names_are_plain_and_name_their_actors() -> None:
         if name.rpartition(".")[2] not in TEXT or "/migrations/" in name:
             continue
         # Libraries of others have words of their own, as fonts have names.
-        of_others = ("static/dist/", "static/vendor/", "tests/test_names.py")
-        if not name.startswith(of_others):
+        foreign = ("static/dist/", "static/vendor/", "tests/test_names.py")
+        if not name.startswith(foreign):
             words = forbidden((ROOT / name).read_text(encoding="utf-8"))
             if words - ALLOWED.get(name, set()):
                 wrong[name] = sorted(words - ALLOWED.get(name, set()))

@@ -1,4 +1,4 @@
-"""Formats amounts of money for people: `shown_amount`.
+"""Formats amounts of money for people: `format_amount`.
 
 On the wire an amount is a decimal string alongside its currency (UAMP §7).
 """
@@ -8,7 +8,7 @@ from typing import Final
 _SIGNS: Final = {"USD": "$"}
 
 
-def shown_amount(amount: str, currency: str) -> str:
+def format_amount(amount: str, currency: str) -> str:
     """Return a decimal string with its currency and at least two decimal places.
 
     Examples: "$0.02", "$5.1204", "3.00 CREDITS".

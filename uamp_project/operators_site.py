@@ -114,14 +114,14 @@ class OperatorsSite(AdminSite):
     def _async_view(
         self, view: Callable[..., Awaitable[HttpResponse]]
     ) -> Callable[..., Awaitable[HttpResponse]]:
-        def way_of(request: HttpRequest) -> HttpResponse | None:
+        def detour_for(request: HttpRequest) -> HttpResponse | None:
             return _detour(request) if self.has_permission(request) else None
 
         @wraps(view)
         async def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if any(NUL in str(value) for value in (*args, *kwargs.values())):
                 raise Http404
-            if (way := await sync_to_async(way_of)(request)) is not None:
+            if (way := await sync_to_async(detour_for)(request)) is not None:
                 return way
             try:
                 return await view(request, *args, **kwargs)

@@ -59,7 +59,7 @@ class AgentAdmin(AuditedAdmin):
         "sponsoring",
         "has_key",
         "health",
-        "found_there",
+        "discovery_summary",
     )
     fieldsets: ClassVar = [
         (None, {"fields": ["name", "description", "is_enabled", "is_public", "owner", "trigger"]}),
@@ -85,7 +85,7 @@ class AgentAdmin(AuditedAdmin):
             "Remote agent",
             {
                 "description": "Remote agents only. <em>Model</em> is its name on its server.",
-                "fields": ["url", "protocol", "found_there", "health"],
+                "fields": ["url", "protocol", "discovery_summary", "health"],
             },
         ),
         (
@@ -208,7 +208,7 @@ class AgentAdmin(AuditedAdmin):
                 self.message_user(request, text, messages.WARNING)
 
     @admin.display(description="discovered")
-    def found_there(self, agent: Agent) -> str:
+    def discovery_summary(self, agent: Agent) -> str:
         """Return what the address of a remote agent said when it was saved."""
         found = agent.found if isinstance(agent.found, dict) else {}
         prices = ", ".join(f"{name}: {price}" for name, price in found.get("pricing", {}).items())

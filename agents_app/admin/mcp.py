@@ -20,8 +20,14 @@ from django.utils.safestring import SafeString
 
 from agents_app.admin.line_fields import LinesField, PairsField
 from agents_app.mcp.listing import source_of, tools_of
-from agents_app.mcp.places import HIDDEN, SourceFailed, check_command, check_references, policy
-from agents_app.mcp.places import shown as shown_value
+from agents_app.mcp.places import (
+    HIDDEN,
+    SourceFailed,
+    check_command,
+    check_references,
+    policy,
+    redacted,
+)
 from agents_app.mcp.tools import refresh
 from agents_app.models import Agent, ToolSource, ToolSourceTransport
 from agents_app.outbound.rules import Unreachable, check_url
@@ -41,7 +47,7 @@ _WHERE = ("transport", "url", "command", "args")
 
 
 def _shown(values: Any) -> dict[str, str]:
-    return {str(name): shown_value(str(value)) for name, value in dict(values).items()}
+    return {str(name): redacted(str(value)) for name, value in dict(values).items()}
 
 
 class SourceForm(_SourceForm):
@@ -163,15 +169,15 @@ class ToolSourceAdmin(AuditedAdmin):
     search_fields = ("name", "url", "command")
     actions = ("refresh_tools",)
     readonly_fields = (
-        "listed_tools", "server", "refreshed_at", "error", "created_at", "shown_env",
-        "shown_headers",
+        "listed_tools", "server", "refreshed_at", "error", "created_at", "masked_env",
+        "masked_headers",
     )  # fmt: skip
 
     def get_fieldsets(self, request: HttpRequest, obj: ToolSource | None = None) -> Any:
         """Return the fields; users who may not change secret values do not see them either."""
         env, headers = "env", "headers"
         if not (self.has_change_permission(request, obj) if obj else True):
-            env, headers = "shown_env", "shown_headers"
+            env, headers = "masked_env", "masked_headers"
         what = ["name", "is_enabled", "approval", "seconds", "transport"]
         state = ["server", "refreshed_at", "error", "listed_tools", "created_at"]
         return [
@@ -253,12 +259,12 @@ class ToolSourceAdmin(AuditedAdmin):
         )
 
     @admin.display(description="environment")
-    def shown_env(self, source: ToolSource) -> str:
+    def masked_env(self, source: ToolSource) -> str:
         """Return the environment without secrets."""
         return str(_shown(source.env))
 
     @admin.display(description="headers")
-    def shown_headers(self, source: ToolSource) -> str:
+    def masked_headers(self, source: ToolSource) -> str:
         """Return the headers without secrets."""
         return str(_shown(source.headers))
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from agents_app.admin.trial import may_look
 from agents_app.models import Agent, ModelProvider
-from agents_app.outbound.keys import KEY_CHARS, kept
+from agents_app.outbound.keys import KEY_CHARS, encrypted_key
 from agents_app.providers.clients import is_key_name, model_place
 from agents_app.providers.model_lists import suggested_models
 
@@ -70,5 +70,5 @@ def _row_of(values: dict[str, str], stored: Agent | None) -> Agent | None:
         secret="" if stored is None else stored.secret,
     )
     if values["key"]:
-        row.secret = kept(values["key"], model_place(row.provider, base_url or None))
+        row.secret = encrypted_key(values["key"], model_place(row.provider, base_url or None))
     return row

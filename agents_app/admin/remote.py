@@ -19,7 +19,7 @@ from agents_app.admin.trial import is_admitted
 from agents_app.models import Agent, RemoteProtocol
 from agents_app.outbound.keys import KEY_CHARS
 from agents_app.outbound.rules import URL_CHARS, Unreachable
-from agents_app.remote.discovery import FoundAgent, FoundWay, discover
+from agents_app.remote.discovery import DiscoveredAgent, DiscoveredEndpoint, discover
 from agents_app.remote.rules import NO_KEY, is_key
 
 _ADD = "agents_app.add_agent"
@@ -77,7 +77,7 @@ async def remote_view(request: HttpRequest) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, form: AddressForm, found: FoundAgent | None, status: int
+    request: HttpRequest, form: AddressForm, found: DiscoveredAgent | None, status: int
 ) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
@@ -90,7 +90,7 @@ def _page(
     return render(request, "admin/agents_app/agent/remote.html", context, status=status)
 
 
-def _shown(found: FoundAgent, way: FoundWay) -> dict[str, str]:
+def _shown(found: DiscoveredAgent, way: DiscoveredEndpoint) -> dict[str, str]:
     """Return a way to call the agent for the page, with a link that opens the prefilled form."""
     name = _NO_NAME.sub("-", found.name or way.model).strip("-._")[:64]
     values = {

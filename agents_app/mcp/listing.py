@@ -73,7 +73,7 @@ def tools_of(source: ToolSource) -> tuple[SourceTool, ...]:
     return tuple(found.values())
 
 
-def wanted_tools(names: Sequence[str]) -> tuple[SourceTool, ...]:
+def tools_named(names: Sequence[str]) -> tuple[SourceTool, ...]:
     """Return the tools of enabled sources that are named; `<source>__*` names all of a source."""
     wanted = {name for name in names if _SEPARATOR in name}
     sources = {source_of(name) for name in wanted}

@@ -142,7 +142,7 @@ def resolved(value: str) -> str:
     return _REFERENCE.sub(found, value)
 
 
-def shown(value: str) -> str:
+def redacted(value: str) -> str:
     """Return a value if it is only a reference, with at most a word before it; hide any other."""
     return value if _OPEN_VALUE.fullmatch(value) else HIDDEN
 

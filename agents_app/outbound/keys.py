@@ -24,7 +24,7 @@ class _Kept(msgspec.Struct):
     key: str
 
 
-def kept(key: str, place: str) -> str:
+def encrypted_key(key: str, place: str) -> str:
     """Encrypt a key for a row; return "" for an empty key."""
     if not key:
         return ""

@@ -36,7 +36,7 @@ MAX_PIECES = 1000
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
 
 
-def asked_text(agent: AgentSpec, request: LLMRequest) -> str:
+def user_text(agent: AgentSpec, request: LLMRequest) -> str:
     """Return the user's last message, without a leading mention of the agent."""
     for message in reversed(request.messages):
         if isinstance(message, UserMessage):
@@ -45,7 +45,7 @@ def asked_text(agent: AgentSpec, request: LLMRequest) -> str:
     return ""
 
 
-def said_so_far(request: LLMRequest) -> str:
+def written_text(request: LLMRequest) -> str:
     """Return the part of this answer that was written before it was interrupted."""
     last = request.messages[-1] if request.messages else None
     return last.text if isinstance(last, AssistantMessage) else ""
@@ -53,8 +53,8 @@ def said_so_far(request: LLMRequest) -> str:
 
 async def echo(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Repeat the user's text, one piece per word."""
-    text = asked_text(agent, request) or "There are no words to say back."
-    for piece in _pieces(text.removeprefix(said_so_far(request))):
+    text = user_text(agent, request) or "There are no words to say back."
+    for piece in _pieces(text.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -62,13 +62,13 @@ async def asker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
     """Mention the agents named in the option `asks`, followed by the text of the option `says`."""
     asked = " ".join(f"@{name}" for name in agent.options.get("asks", ()))
     said = agent.options.get("says", "What do you think?")
-    for piece in _pieces(f"{asked} {said}".strip().removeprefix(said_so_far(request))):
+    for piece in _pieces(f"{asked} {said}".strip().removeprefix(written_text(request))):
         yield Text(piece)
 
 
 async def slow(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Count to 200 in words, over about ten seconds."""
-    begun = len(said_so_far(request).split())
+    begun = len(written_text(request).split())
     for number in range(begun + 1, SLOW_WORDS + 1):
         yield Text(f"word{number}" if number == 1 else f" word{number}")
         yield Pause(SLOW_PAUSE)
@@ -81,18 +81,18 @@ async def tool_user(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
         outcome = "failed" if result.is_error else "answered"
         said = f"The tool {outcome}: {result.result}"
     elif request.tools:
-        yield Call(name=request.tools[0].name, arguments={"query": asked_text(agent, request)})
+        yield Call(name=request.tools[0].name, arguments={"query": user_text(agent, request)})
         return
     else:
         said = "This session declares no tools. Declare one in session.tools and ask me again."
-    for piece in _pieces(said.removeprefix(said_so_far(request))):
+    for piece in _pieces(said.removeprefix(written_text(request))):
         yield Text(piece)
 
 
 async def thinker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Think in pieces, then answer."""
-    text = asked_text(agent, request)
-    said = said_so_far(request)
+    text = user_text(agent, request)
+    said = written_text(request)
     if not said:
         words = len(text.split())
         thought = (
@@ -107,7 +107,7 @@ async def thinker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
 
 async def fail(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Write half an answer, then fail like a provider."""
-    pieces = list(_pieces(f"This answer to {asked_text(agent, request)!r} will never be complete"))
+    pieces = list(_pieces(f"This answer to {user_text(agent, request)!r} will never be complete"))
     for piece in pieces[: len(pieces) // 2]:
         yield Text(piece)
     yield Fail(
@@ -134,7 +134,7 @@ async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
             "I make a report of a CSV file. Attach one to your message (the paper clip beside the"
             " text field, or an input.file event) and ask me again."
         )
-    for piece in _pieces(said.removeprefix(said_so_far(request))):
+    for piece in _pieces(said.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -147,7 +147,7 @@ async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, 
         if picture is not None and agent.delegates:
             order = {
                 "agent": agent.delegates[0][0],
-                "task": asked_text(agent, request),
+                "task": user_text(agent, request),
                 "attachments": [picture],
             }
             yield Call(name="delegate", arguments=order)
@@ -165,14 +165,14 @@ async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, 
         said = f"I have the picture, but I cannot show it. {result.result}"
     else:
         said = f"Here it is. {_without_labels(str(done[0][1].result))}"
-    for piece in _pieces(said.removeprefix(said_so_far(request))):
+    for piece in _pieces(said.removeprefix(written_text(request))):
         yield Text(piece)
 
 
 async def darkroom(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Edit the last picture in the conversation as the user asks."""
     result, picture = _result(request), _last_picture(request)
-    changes = _wanted_changes(asked_text(agent, request))
+    changes = _wanted_changes(user_text(agent, request))
     if result is not None:
         said = _without_labels(str(result.result))
         if result.is_error:
@@ -187,7 +187,7 @@ async def darkroom(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step
     else:
         yield Call(name="edit_picture", arguments={"content_id": picture, **changes})
         return
-    for piece in _pieces(said.removeprefix(said_so_far(request))):
+    for piece in _pieces(said.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -221,8 +221,8 @@ def _wanted_changes(text: str) -> dict[str, Any]:
 
 async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Explain this server to a person whose assistant has no model."""
-    said = guide_text(asked_text(agent, request))
-    for piece in _pieces(said.removeprefix(said_so_far(request))):
+    said = guide_text(user_text(agent, request))
+    for piece in _pieces(said.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -230,7 +230,7 @@ async def checklist(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
     """Add the user's text to the list `items` in the chat's shared state."""
     result = _result(request)
     if result is None:
-        item, state = asked_text(agent, request), state_in(request.system or "")
+        item, state = user_text(agent, request), state_in(request.system or "")
         has_items = isinstance(state.value.get("items"), list)
         change = (
             {"op": "add", "path": "/items/-", "value": item}
@@ -240,7 +240,7 @@ async def checklist(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
         yield Call(name=SET_STATE, arguments={"patch": [change], "version": state.version})
         return
     said = str(result.result) if result.is_error else f"It is on the list. {result.result}"
-    for piece in _pieces(said.removeprefix(said_so_far(request))):
+    for piece in _pieces(said.removeprefix(written_text(request))):
         yield Text(piece)
 
 

@@ -27,7 +27,7 @@ NAME_CHARS = 200
 _WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
 
-class FoundWay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DiscoveredEndpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One way to call an agent: the protocol, the address, and the agent's name there.
 
     `streams` is False if a card says so.
@@ -39,17 +39,17 @@ class FoundWay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     streams: bool = True
 
 
-class FoundAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DiscoveredAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The agent at an address; `pricing` is in the format of a row, empty if not announced."""
 
     name: str = ""
     description: str = ""
     pricing: dict[str, Any] = {}
     tools: tuple[str, ...] = ()
-    ways: tuple[FoundWay, ...] = ()
+    ways: tuple[DiscoveredEndpoint, ...] = ()
 
 
-def discover(url: str, key: str = "") -> FoundAgent:
+def discover(url: str, key: str = "") -> DiscoveredAgent:
     """Return what an address says about its agent. Synchronous; takes a few seconds at most.
 
     The key is sent only to the scheme, host and port of the address. Raises Unreachable if the
@@ -64,7 +64,7 @@ def discover(url: str, key: str = "") -> FoundAgent:
     places = dict.fromkeys(base + path for path in _WELL_KNOWN)
     # If the address names one agent, the card at the server's root describes another agent.
     places |= dict.fromkeys(origin + path for path in _WELL_KNOWN) if base == origin else {}
-    asked: list[tuple[str, Callable[[str, Any], FoundAgent]]] = [
+    asked: list[tuple[str, Callable[[str, Any], DiscoveredAgent]]] = [
         (base, _of_directory),
         *((place, _of_card) for place in places),
         (f"{base}/capabilities", _of_capabilities),
@@ -72,7 +72,7 @@ def discover(url: str, key: str = "") -> FoundAgent:
         (f"{base}/v1/models", _of_models),
     ]
 
-    def ask(one: tuple[str, Callable[[str, Any], FoundAgent]]) -> FoundAgent | None:
+    def ask(one: tuple[str, Callable[[str, Any], DiscoveredAgent]]) -> DiscoveredAgent | None:
         found = _read(one[0], headers)
         try:
             return None if found is None else one[1](one[0], found)
@@ -98,7 +98,7 @@ def facts_of(agent: Agent) -> dict[str, Any]:
     except (Unreachable, Undecipherable):
         return {}
     above = url.copy_with(raw_path=url.raw_path.rstrip(b"/").rpartition(b"/")[0] or b"/")
-    found: list[FoundAgent] = []
+    found: list[DiscoveredAgent] = []
     for place in dict.fromkeys((str(url), str(above))):
         with suppress(Unreachable):
             found.append(discover(place, key))
@@ -118,13 +118,13 @@ def _read(url: str, headers: Mapping[str, str]) -> Any:
     return found if is_found else None
 
 
-def _of_directory(_url: str, found: Any) -> FoundAgent:
+def _of_directory(_url: str, found: Any) -> DiscoveredAgent:
     """Read an agent from a directory in this server's format (docs/adapters.md)."""
     if found.get("object") != "agent":
-        return FoundAgent()
+        return DiscoveredAgent()
     name, base = _text(found.get("name"), NAME_CHARS), _text(found.get("url"), TEXT_CHARS)
     if not base:
-        return FoundAgent()
+        return DiscoveredAgent()
     paths = {
         RemoteProtocol.UAMP: "",
         RemoteProtocol.UAMP_HTTP: "",
@@ -135,23 +135,23 @@ def _of_directory(_url: str, found: Any) -> FoundAgent:
         RemoteProtocol.AG_UI: "/agui",
         RemoteProtocol.ACP: "/acp",
     }
-    return FoundAgent(
+    return DiscoveredAgent(
         name=name,
         description=_text(found.get("description"), TEXT_CHARS),
         pricing=_pricing(found.get("pricing")),
         tools=_names(found.get("tools")),
         ways=tuple(
-            FoundWay(protocol=protocol.value, url=f"{base}{path}", model=name)
+            DiscoveredEndpoint(protocol=protocol.value, url=f"{base}{path}", model=name)
             for protocol, path in paths.items()
         ),
     )
 
 
-def _of_card(_url: str, found: Any) -> FoundAgent:
+def _of_card(_url: str, found: Any) -> DiscoveredAgent:
     can = found.get("capabilities")
     can = can if isinstance(can, dict) else {}
     streams = can.get("streaming") is True
-    ways: list[FoundWay] = []
+    ways: list[DiscoveredEndpoint] = []
     interfaces = found.get("supportedInterfaces")
     for one in interfaces[:MAX_ITEMS] if isinstance(interfaces, list) else ():
         if isinstance(one, dict) and one.get("protocolBinding") == "JSONRPC":
@@ -166,7 +166,7 @@ def _of_card(_url: str, found: Any) -> FoundAgent:
         if isinstance(one, dict) and isinstance(one.get("params"), dict)
     ]
     skills = found.get("skills")
-    return FoundAgent(
+    return DiscoveredAgent(
         name=_text(found.get("name"), NAME_CHARS),
         description=_text(found.get("description"), TEXT_CHARS),
         pricing=next((price for price in prices if price), {}),
@@ -177,29 +177,29 @@ def _of_card(_url: str, found: Any) -> FoundAgent:
     )
 
 
-def _task_way(url: object, *, is_old: bool, streams: bool) -> FoundWay:
+def _task_way(url: object, *, is_old: bool, streams: bool) -> DiscoveredEndpoint:
     protocol = RemoteProtocol.A2A_03 if is_old else RemoteProtocol.A2A
-    return FoundWay(protocol=protocol.value, url=_text(url, TEXT_CHARS), streams=streams)
+    return DiscoveredEndpoint(protocol=protocol.value, url=_text(url, TEXT_CHARS), streams=streams)
 
 
-def _of_capabilities(url: str, found: Any) -> FoundAgent:
+def _of_capabilities(url: str, found: Any) -> DiscoveredAgent:
     if not isinstance(found.get("modalities"), list) or not found.get("id"):
-        return FoundAgent()
+        return DiscoveredAgent()
     base = url.removesuffix("/capabilities")
     name = _text(found.get("id"), NAME_CHARS)
     extensions = found.get("extensions")
-    return FoundAgent(
+    return DiscoveredAgent(
         name=name,
         pricing=_pricing(extensions.get("pricing") if isinstance(extensions, dict) else None),
         tools=_names(found.get("provides")),
         ways=tuple(
-            FoundWay(protocol=protocol.value, url=base)
+            DiscoveredEndpoint(protocol=protocol.value, url=base)
             for protocol in (RemoteProtocol.UAMP, RemoteProtocol.UAMP_HTTP)
         ),
     )
 
 
-def _of_models(url: str, found: Any) -> FoundAgent:
+def _of_models(url: str, found: Any) -> DiscoveredAgent:
     listed = found.get("data")
     names = (
         [one.get("id") for one in listed if isinstance(one, dict)]
@@ -207,22 +207,22 @@ def _of_models(url: str, found: Any) -> FoundAgent:
         else []
     )
     base = url.removesuffix("/models")
-    return FoundAgent(
+    return DiscoveredAgent(
         ways=tuple(
-            FoundWay(protocol=RemoteProtocol.COMPLETIONS.value, url=base, model=name)
+            DiscoveredEndpoint(protocol=RemoteProtocol.COMPLETIONS.value, url=base, model=name)
             for name in _names(names)
         )
     )
 
 
-def _merged(found: list[FoundAgent]) -> FoundAgent:
+def _merged(found: list[DiscoveredAgent]) -> DiscoveredAgent:
     """Merge descriptions into one agent; the first source of each fact wins."""
-    ways: dict[tuple[str, str, str], FoundWay] = {}
+    ways: dict[tuple[str, str, str], DiscoveredEndpoint] = {}
     for one in found:
         for way in one.ways:
             if _may_be_called(way.url):
                 ways.setdefault((way.protocol, way.url, way.model), way)
-    return FoundAgent(
+    return DiscoveredAgent(
         name=next((one.name for one in found if one.name), ""),
         description=next((one.description for one in found if one.description), ""),
         pricing=next((one.pricing for one in found if one.pricing), {}),

@@ -23,7 +23,7 @@ from agents_app.remote.protocols.ag_ui import AgUiServer
 from agents_app.remote.protocols.completions import CompletionsServer
 from agents_app.remote.protocols.envelopes import EnvelopeModel
 from agents_app.remote.protocols.responses import ResponsesServer
-from agents_app.remote.protocols.server import Called, RemoteServer, Shown
+from agents_app.remote.protocols.server import Called, RemoteServer, SideEvents
 from agents_app.remote.protocols.uamp_socket import UampSocketModel
 from agents_app.remote.protocols.uamp_stream import UampStreamServer
 from agents_app.remote.tasks import TaskHandle, TaskRecorder, TrackedTask
@@ -44,7 +44,7 @@ _SERVERS: Mapping[str, type[RemoteServer]] = {
     "responses": ResponsesServer,
     "uamp_http": UampStreamServer,
 }
-_MODELS: Mapping[str, Callable[[Called, Shown], Model]] = {
+_MODELS: Mapping[str, Callable[[Called, SideEvents], Model]] = {
     "acp": AcpModel,
     "envelope": EnvelopeModel,
     "envelope_grpc": EnvelopeModel,
@@ -71,17 +71,17 @@ def remote_model(
     INVALID_REQUEST if the row has no permitted address, AUTHENTICATION_FAILED if its key can no
     longer be decrypted, PROVIDER_ERROR if the request has passed too many servers.
     """
-    shown = Shown()
+    side_events = SideEvents()
     called = called_of(
         spec, response_id=response_id, servers=servers, recorder=recorder, handle=handle
     )
     if spec.protocol in _MODELS:
-        return RemoteModel(_MODELS[spec.protocol](called, shown), called, shown, give)
-    server = _SERVERS[spec.protocol](called, shown)
-    return RemoteModel(server(spec.model), called, shown, give, cancel=server.cancel)
+        return RemoteModel(_MODELS[spec.protocol](called, side_events), called, side_events, give)
+    server = _SERVERS[spec.protocol](called, side_events)
+    return RemoteModel(server(spec.model), called, side_events, give, cancel=server.cancel)
 
 
-async def stop_left(spec: AgentSpec, response_id: str, handle: TaskHandle | None) -> None:
+async def stop_orphaned(spec: AgentSpec, response_id: str, handle: TaskHandle | None) -> None:
     """Stop an answer that a dead process left behind, and settle what it was paid.
 
     If it has no handle or the other side cannot be reached, the answer continues there; the latter
@@ -102,9 +102,9 @@ async def _stop(spec: AgentSpec, response_id: str, handle: TaskHandle) -> None:
     if (called.protocol, str(called.target.url)) != (handle.protocol, handle.address):
         logger.warning("the address of agent %s has changed during an answer", spec.name)
     elif called.protocol in _MODELS:
-        await UampSocketModel(called, Shown()).stop(handle.ids)
+        await UampSocketModel(called, SideEvents()).stop(handle.ids)
     else:
-        await _SERVERS[called.protocol](called, Shown()).stop(handle.ids)
+        await _SERVERS[called.protocol](called, SideEvents()).stop(handle.ids)
 
 
 def called_of(
@@ -152,7 +152,7 @@ class RemoteModel(EmittingModel):
 
     inner: Model
     called: Called
-    shown: Shown
+    side_events: SideEvents
     give: Give
     cancel: Callable[[], Coroutine[Any, Any, None]] | None = None
 
@@ -175,7 +175,7 @@ class RemoteModel(EmittingModel):
         """See Model."""
 
         async def pass_on(event: StreamEvent) -> None:
-            for one in self.shown.take():
+            for one in self.side_events.take():
                 await self.give(one)
             await emit(event)
 

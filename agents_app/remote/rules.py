@@ -5,7 +5,7 @@ from typing import Any
 
 from agents_app.models import Agent, AgentKind, ModelProvider, RemoteProtocol
 from agents_app.models.agents import ENVELOPES
-from agents_app.outbound.keys import KEY_CHARS, Undecipherable, kept, key_for
+from agents_app.outbound.keys import KEY_CHARS, Undecipherable, encrypted_key, key_for
 from agents_app.outbound.rules import Unreachable
 from agents_app.providers.clients import model_place
 from agents_app.providers.options import problem_of, unknown_options
@@ -83,7 +83,7 @@ def complete(agent: Agent, key: str | None) -> None:
         agent.secret = ""
         return
     if key is not None:
-        agent.secret = kept(key, place)
+        agent.secret = encrypted_key(key, place)
         return
     try:
         is_kept = key_for(agent.secret, place) is not None

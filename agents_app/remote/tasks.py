@@ -75,10 +75,10 @@ class TrackedTask:
         expected = (self._protocol, self._address, self._rounds)
         if handle is not None and (handle.protocol, handle.address, handle.rounds) == expected:
             self.ids = handle.ids
-            self.found(**handle.ids)
+            self.record_ids(**handle.ids)
         return self.ids is not None
 
-    def found(self, **ids: str | int) -> None:
+    def record_ids(self, **ids: str | int) -> None:
         """Record the ids of the answer; later ones of the same answer are ignored."""
         if self._recorder is None or self._keeping is not None:
             return

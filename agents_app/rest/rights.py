@@ -156,20 +156,22 @@ ALL: Final = Rights(scopes=frozenset({EVERYTHING}))
 """The rights of a signed-in person."""
 
 
-def limited_to(rights: Rights) -> tuple[str, ...] | None:
+def agent_restriction(rights: Rights) -> tuple[str, ...] | None:
     """Return the ids of the only agents that a credential may ask, for a row; None for all."""
     return None if rights.agents is None else tuple(sorted(rights.agents))
 
 
-def limited_to_chats(rights: Rights) -> tuple[str, ...] | None:
+def chat_restriction(rights: Rights) -> tuple[str, ...] | None:
     """Return the ids of the only chats that a credential is for, for a row; None for all."""
     return None if rights.chats is None else tuple(sorted(rights.chats))
 
 
-def asking_only(agent_ids: Iterable[str] | None, chat_ids: Iterable[str] | None = None) -> Rights:
-    """Return all rights of a person, within the agents of `limited_to` and the chats.
+def restricted_rights(
+    agent_ids: Iterable[str] | None, chat_ids: Iterable[str] | None = None
+) -> Rights:
+    """Return all rights of a person, within the agents of `agent_restriction` and the chats.
 
-    The chats are those of `limited_to_chats`.
+    The chats are those of `chat_restriction`.
     """
     return replace(
         ALL,

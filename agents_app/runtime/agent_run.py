@@ -17,7 +17,7 @@ from agents_app.remote import health
 from agents_app.remote.models import Give, remote_model
 from agents_app.remote.parameters import params_of
 from agents_app.remote.tasks import TaskRecorder
-from agents_app.runtime.connected.daemons import Daemons, HeldElsewhere
+from agents_app.runtime.connected.daemons import DaemonElsewhere, Daemons
 from agents_app.runtime.connected.run import run_connected
 from agents_app.runtime.failures import AgentError, cause_of, check_remote, fail
 from agents_app.runtime.model_calls import OrderlyModel, Tokens
@@ -45,8 +45,8 @@ from upp import Model, ProviderConfig, ToolUseStrategy, UPPError
 __all__ = [
     "AgentError",
     "CheckpointSaver",
+    "DaemonElsewhere",
     "Daemons",
-    "HeldElsewhere",
     "MediaLoader",
     "Receive",
     "RunFinished",
@@ -89,7 +89,7 @@ async def run_agent(
     continue once the awaitable that it returned is done. `recorder` records the answer of a remote
     agent while it is in progress there, `inferences` each request to a model. `media_tokens` is the
     most that the media of the conversation may count in an inference. Raises AgentError, whatever
-    `receive` raises, and HeldElsewhere if another process holds the socket of a connected agent.
+    `receive` raises, and DaemonElsewhere if another process holds the socket of a connected agent.
     Cancel the task to stop the run.
     """
     if spec.kind != "connected":
@@ -378,7 +378,7 @@ def _opening(
     """Return the state in which a run starts, continuing after its last messages."""
     kept = request.checkpoint
     state = AgentState.initial() if kept is None else kept.state
-    shown = request.resume if kept is None else kept.shown_after(request.resume)
+    shown = request.resume if kept is None else kept.output_since(request.resume)
     added = output_messages(shown)
     messages = (*conversation, *state.messages, *added)
     if kept is not None and not added:

@@ -53,7 +53,7 @@ def later_texts(spec: AgentSpec, request: RunRequest) -> Iterator[str]:
         yield repeat_prompt("x" * PROBLEM_CHARS, schema)
 
 
-def kept_texts(kept: ResponseCheckpoint) -> Iterator[str]:
+def checkpoint_texts(kept: ResponseCheckpoint) -> Iterator[str]:
     """Yield the texts of a checkpoint's messages, including those that were never shown."""
     return map(_all_text, kept.state.messages)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from xml.sax.saxutils import escape
 
-from benchmarks.report.table import rows_of, shown, verdict_of
+from benchmarks.report.table import formatted, rows_of, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,5 +63,5 @@ def _bar(row: AimRow, top: int) -> list[str]:
     bar = f'<rect class="{kind}" x="{LABELS}" y="{top + 2}" width="{width:.1f}" height="16"/>'
     ends = f'x1="{LABELS + SCALE * low:.1f}" x2="{LABELS + SCALE * high:.1f}"'
     line = f'<line class="spread" {ends} y1="{middle}" y2="{middle}"/>'
-    figure = f'<text x="{end:.0f}" y="{middle + 5}">{shown(row.median)}{unit}</text>'
+    figure = f'<text x="{end:.0f}" y="{middle + 5}">{formatted(row.median)}{unit}</text>'
     return [label, bar, line, figure]

@@ -166,7 +166,7 @@ def rows_of(results: Results) -> list[AimRow]:
     return rows
 
 
-def shown(value: float) -> str:
+def formatted(value: float) -> str:
     """Format a figure with two or three significant digits."""
     digits = 2 if abs(value) < 10 else 1
     return f"{value:.{digits}f}"
@@ -184,7 +184,7 @@ def _terms(results: Results) -> list[str]:
             whole = f"turn.{database}.{sockets}.reference"
             names = (whole, f"{whole}.loop", f"{whole}.store", f"turn.floor.{sockets}.reference")
             if all(name in figures for name in names):
-                values = " | ".join(shown(figures[name]["median"]) for name in names)
+                values = " | ".join(formatted(figures[name]["median"]) for name in names)
                 lines.append(f"| {title} | {sockets} | {values} |")
     return lines
 
@@ -196,9 +196,9 @@ def render(results: Results) -> str:
         aim = row.aim
         sign = "≥" if aim.at_least else "≤"
         unit = "" if aim.unit == "x" else f" {aim.unit}"
-        spread = f"{shown(row.low)} to {shown(row.high)}" if row.rounds > 1 else "one run"
+        spread = f"{formatted(row.low)} to {formatted(row.high)}" if row.rounds > 1 else "one run"
         lines.append(
-            f"| {aim.what} | {sign} {aim.limit:g}{unit} | {shown(row.median)}{unit}"
+            f"| {aim.what} | {sign} {aim.limit:g}{unit} | {formatted(row.median)}{unit}"
             f" | {spread} | {verdict_of(row)} |"
         )
     lines += ["", *_terms(results)]

@@ -97,7 +97,7 @@ def offline(request: HttpRequest) -> HttpResponse:
     return render(request, "chat_app/offline.html", {"is_sign_out": "sign-out" in request.GET})
 
 
-def kept_for(user_id: int) -> str:
+def cache_header(user_id: int) -> str:
     """Return the header of a page that the service worker may keep: its release and its person."""
     return f"{_release(_files())}.{user_id}"
 

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_safe
 from agents_app.demo import translated_descriptions
 from agents_app.rest.views import caller
 from agents_app.selectors import any_agent_has_a_model, any_agent_takes_calls
-from chat_app.browser.installation import PAGE_HEADER, kept_for
+from chat_app.browser.installation import PAGE_HEADER, cache_header
 from chat_app.contents.drawing import DRAWN_TYPES
 from chat_app.contents.quota import ContentOwner, largest_file
 from chat_app.people.profiles import profile_data
@@ -62,7 +62,7 @@ def chat(request: HttpRequest, chat_id: str = "") -> HttpResponse:
     """
     context = {"start": _start(request, chat_id), "reads": _first_reads(request, chat_id)}
     response = render(request, "chat_app/chat.html", context)
-    response[PAGE_HEADER] = kept_for(caller(request).pk)
+    response[PAGE_HEADER] = cache_header(caller(request).pk)
     return response
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-KEPT: Final = timedelta(days=7)
+CARD_LIFETIME: Final = timedelta(days=7)
 """A page is read again after this time."""
 FORGOTTEN: Final = timedelta(days=30)
-ASKED_AGAIN: Final = timedelta(minutes=1)
+FETCH_RETRY: Final = timedelta(minutes=1)
 """A page that no worker has read by then is requested again."""
 
 
@@ -102,7 +102,7 @@ def digest(url: str) -> str:
 
 def _is_due(row: LinkCard, now: datetime) -> bool:
     age = now - row.created_at
-    return age > (ASKED_AGAIN if row.state == LinkCardState.ASKED else KEPT)
+    return age > (FETCH_RETRY if row.state == LinkCardState.ASKED else CARD_LIFETIME)
 
 
 def _ask(key: str, url: str, now: datetime, ask: Callable[[str], None]) -> None:

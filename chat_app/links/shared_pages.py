@@ -46,7 +46,7 @@ _CODE_BY_KEYBOARD: Final = '"><pre tabindex="0"><code>'
 _OWN_ADDRESS: Final = re.compile(r'(?<=")/api/content/([0-9a-fA-F-]{36})(?=")')
 
 
-class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
+class MessagePart(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a message: `text` (as `html`), `tool`, `image`, `audio`, `video` or `file`."""
 
     kind: str
@@ -56,7 +56,7 @@ class ShownPart(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str = ""
     result: str = ""
     url: str = ""
-    media: tuple[ShownPart, ...] = ()
+    media: tuple[MessagePart, ...] = ()
 
 
 class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class SharedMessage(msgspec.Struct, frozen=True, kw_only=True):
     is_edited: bool
     is_cut: bool
     quote: str
-    parts: tuple[ShownPart, ...]
+    parts: tuple[MessagePart, ...]
     text: str
     # The result of verifying the signature of an answer (docs/signatures.md).
     signature: str = ""
@@ -214,14 +214,14 @@ def _address(link: ShareLink, place: int) -> Callable[[str], str]:
     return address
 
 
-def _parts(link: ShareLink, row: Message, *, asker: str, until: float) -> list[ShownPart]:
+def _parts(link: ShareLink, row: Message, *, asker: str, until: float) -> list[MessagePart]:
     """Return the parts of a message in order (UAMP §6.13)."""
     address = _address(link, row.seq)
 
-    def text(written: str) -> ShownPart:
+    def text(written: str) -> MessagePart:
         html = markdown.render(written, asker=asker, until=until)
         html = html.replace(_CODE, _CODE_BY_KEYBOARD)
-        return ShownPart(
+        return MessagePart(
             kind="text",
             html=_OWN_ADDRESS.sub(lambda m: address(m.group(1)).replace("&", "&amp;"), html),
         )
@@ -252,14 +252,14 @@ def _tool(
     result: dict[str, Any] | None,
     status: str,
     address: Callable[[str], str],
-) -> ShownPart:
+) -> MessagePart:
     """Return a call with its result; one without a result was stopped, or is still running."""
     given = result or {}
     state = "failed" if given.get("is_error") else "done"
     if result is None and status != "completed":
         state = "stopped"
     media = [one for one in given.get("content_items") or [] if one.get("type") in _MEDIA]
-    return ShownPart(
+    return MessagePart(
         kind="tool",
         name=str(call.get("name") or "tool"),
         state=state,
@@ -269,7 +269,7 @@ def _tool(
     )
 
 
-def _medium(item: dict[str, Any], address: Callable[[str], str]) -> ShownPart:
+def _medium(item: dict[str, Any], address: Callable[[str], str]) -> MessagePart:
     kind = str(item["type"])
     medium = item.get(kind)
     found = uamp.content_id_of(str(medium.get("url", ""))) if isinstance(medium, dict) else None
@@ -279,7 +279,7 @@ def _medium(item: dict[str, Any], address: Callable[[str], str]) -> ShownPart:
     is_drawing = "svg" in f"{mime_type} {name}".lower()
     if found is None or is_drawing:
         kind = "file"
-    return ShownPart(
+    return MessagePart(
         kind=kind, name=name or kind, state=mime_type, url="" if found is None else address(found)
     )
 

@@ -61,7 +61,7 @@ VIEWS: Final = 4
 
 
 class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as agents see it; `views` caches the results of `seen_by`."""
+    """A message as agents see it; `views` caches the results of `view_for`."""
 
     role: uamp.Role
     content: str
@@ -73,7 +73,7 @@ class HistoryMessage(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str = ""
     views: dict[tuple[str, bool], RememberedMessage] = msgspec.field(default_factory=dict)
 
-    def seen_by(self, agent_id: str, *, shared: bool) -> uamp.Message:
+    def view_for(self, agent_id: str, *, shared: bool) -> uamp.Message:
         """Return the message from one agent's view: only its own words are the assistant's.
 
         In a shared chat `name` distinguishes the other members.

@@ -53,7 +53,7 @@ TTL_SECONDS: Final = 24 * 3600
 """How long a push service holds a message for a browser that is off."""
 NOTIFIED_AT_ONCE: Final = 100
 NOTIFY_SECONDS: Final = 5
-KEPT: Final = timedelta(hours=1)
+MAX_AGE: Final = timedelta(hours=1)
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 _SUCCESS: Final = range(200, 300)
@@ -185,7 +185,7 @@ def finish(claimed: PushClaim, status: int | None) -> None:
 def forget_old(now: datetime, *, limit: int) -> int:
     """Delete a batch of old deliveries; return how many."""
     oldest = PushDelivery.objects.order_by("pk").values_list("pk", "created_at")[:limit]
-    pks = [pk for pk, created_at in oldest if created_at < now - KEPT]
+    pks = [pk for pk, created_at in oldest if created_at < now - MAX_AGE]
     return PushDelivery.objects.filter(pk__in=pks).delete()[0] if pks else 0
 
 

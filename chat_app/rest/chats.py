@@ -20,7 +20,7 @@ from chat_app.members.participants import delete_chat
 from chat_app.members.receipts import receipts_for
 from chat_app.models import ParticipantReplyTrigger
 from chat_app.rest import overview
-from chat_app.rest.edge import RestView, check_member, seen_chats
+from chat_app.rest.edge import RestView, check_member, visible_chats
 from chat_app.rest.members.member_bodies import agents_named, chat_data, refused, user_ids
 from chat_app.rest.messages.message_serializers import ReceiptSerializer, receipt_data
 from chat_app.rest.paging import list_of, list_response, read_query, time_page
@@ -54,7 +54,7 @@ class ChatsView(RestView):
         """Return a page of chats, the most recently active first."""
         query = read_query(request, ChatsQuery)
         user = caller(request)
-        chats = seen_chats(request)
+        chats = visible_chats(request)
         if query["kind"] != "all":
             chats = chats.filter(kind=query["kind"])
         page = time_page(chats, request, query, field="latest_at")

@@ -154,7 +154,7 @@ class UnknownPathView(RestView):
         raise UnknownPath
 
 
-def seen_chats(request: Request) -> QuerySet[Chat]:
+def visible_chats(request: Request) -> QuerySet[Chat]:
     """Return those of the caller's chats that the credential may see."""
     chats, only = chats_of(caller(request).pk), rights_of(request).chats
     return chats if only is None else chats.filter(pk__in=only)
@@ -162,7 +162,7 @@ def seen_chats(request: Request) -> QuerySet[Chat]:
 
 def chats_for(request: Request, chat_id: str) -> QuerySet[Chat]:
     """Return the chat as a queryset, which is empty for strangers."""
-    return seen_chats(request).filter(pk=chat_id)
+    return visible_chats(request).filter(pk=chat_id)
 
 
 def check_member(request: Request, chat_id: str) -> None:

@@ -164,7 +164,7 @@ def window_page(
     return page
 
 
-def found_page(
+def search_page(
     request: Request, query: dict[str, Any], find: Callable[[Q, int], list[Any]]
 ) -> Page[Any]:
     """Return a page of at most that many results of `find` within bounds of `seq`, newest first.

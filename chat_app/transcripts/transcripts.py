@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 SOUND_BYTES: Final = 25 * 1024 * 1024
 """Larger recordings are not sent: servers refuse them."""
 TEXT_CHARS: Final = 50_000
-ASKED_AGAIN: Final = timedelta(minutes=5)
+REQUEST_RETRY: Final = timedelta(minutes=5)
 """A recording that no worker has sent by then is sent again."""
-TRIED_AGAIN: Final = timedelta(hours=1)
+FAILURE_RETRY: Final = timedelta(hours=1)
 """A recording for which the server had no text is sent again after this time."""
 
 _LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -90,4 +90,4 @@ def _is_due(row: Transcript, now: datetime) -> bool:
     age = now - row.created_at
     if row.state == TranscriptState.DONE:
         return False
-    return age > (ASKED_AGAIN if row.state == TranscriptState.ASKED else TRIED_AGAIN)
+    return age > (REQUEST_RETRY if row.state == TranscriptState.ASKED else FAILURE_RETRY)

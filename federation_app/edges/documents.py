@@ -34,7 +34,7 @@ from federation_app.envelope.names.manifests import (
 from federation_app.exchange.admission import GUEST_INTENTS, INTENTS
 from federation_app.peers import registry
 from sessions_app import database
-from signing_app.cached_documents import KeptDocument, public_answer
+from signing_app.cached_documents import CachedDocument, public_answer
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
@@ -138,7 +138,7 @@ def _hub() -> tuple[AgentHub, str]:
     return document, signed_document(document, signer, type_=HUB_TYPE)
 
 
-kept_hub: Final = KeptDocument(_hub, seconds=HUB_SECONDS)
+kept_hub: Final = CachedDocument(_hub, seconds=HUB_SECONDS)
 
 
 def _signed(

@@ -77,7 +77,7 @@ def _concerns(bell: _Doorbell, message: dict[str, Any]) -> bool:
 
 
 def _take(bell: _Doorbell, message: dict[str, Any]) -> None:
-    process = registry.known()
+    process = registry.current_or_none()
     if process is None or process.draining:
         return
     if message["type"] == "chat.signal" and (sign := typing_signs.sign_in(message)) is not None:

@@ -84,7 +84,7 @@ def _service(call: MethodCall) -> TaskService:
 
 def sent_message(call: MethodCall) -> SentMessage:
     """Return the message of a call, with its client's options for the answer."""
-    return call.dialect.sent_of(call.read(call.dialect.send_params))
+    return call.dialect.parse_message(call.read(call.dialect.send_params))
 
 
 async def send(call: MethodCall) -> dict[str, Any]:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer
+    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 CALL_ID: Final = 1
 
 
-class ShownTasks:
+class A2aPresentation:
     """A2A as pages show it."""
 
     key: Final = "a2a"
@@ -37,15 +37,15 @@ class ShownTasks:
         headers = {"A2A-Version": "1.0"}
         return PostedCall(url=f"{question.base}/a2a", body=_body(question), headers=headers).code
 
-    def asked(self, question: ExampleQuestion) -> list[Any]:
+    def request_frames(self, question: ExampleQuestion) -> list[Any]:
         """Return the JSON-RPC call."""
         return [_body(question)]
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the task and its updates, as in the stream that answers the call."""
         stored = answer.stored
         writer = TaskWriter(stored.id, stored.thread, link=answer.link)
-        yield _result(DIALECT.answer(writer.begun(stored)))
+        yield _result(DIALECT.answer(writer.initial_task(stored)))
         for event in answer.events:
             for update in writer.feed([event]):
                 yield _result(DIALECT.json.update(update))

@@ -94,7 +94,7 @@ class TaskService:
             reader = self._reader(exchange)
             writer = await self._enter(exchange, reader, sent)
             stored = await self._with_history(reader, exchange.response_id, sent.history_length)
-            first = writer.begun(stored, history_length=sent.history_length)
+            first = writer.initial_task(stored, history_length=sent.history_length)
         except BaseException:
             await exchange.close()
             raise
@@ -116,7 +116,7 @@ class TaskService:
             state = await exchange.join(task_id)
             writer = TaskWriter(task_id, stored.thread, link=reader.link_in(stored.chat_id))
             list(writer.feed(state))
-            first = [encode(writer.begun(stored))]
+            first = [encode(writer.initial_task(stored))]
         except BaseException:
             await exchange.close()
             raise
@@ -301,14 +301,14 @@ class TaskService:
         stored = await self._found(reader, sent.task_id)
         if sent.context_id and sent.context_id != stored.thread:
             raise invalid("`contextId` does not match the task.")
-        if stored.has_ended or not stored.asked:
+        if stored.has_ended or not stored.pending_questions:
             raise TaskRefused(
                 TaskErrorReason.UNSUPPORTED_OPERATION,
                 "The task has ended. Start a new one in its context."
                 if stored.has_ended
                 else "The task is running and is not waiting for a message.",
             )
-        answers = answers_of(sent, stored.asked, task_id=stored.id)
+        answers = answers_of(sent, stored.pending_questions, task_id=stored.id)
         writer = TaskWriter(
             stored.id,
             stored.thread,
@@ -357,7 +357,7 @@ class TaskService:
         while not writer.has_ended:
             try:
                 stored = await self._found(reader, writer.task_id)
-                if stored.asked and not stored.has_ended:
+                if stored.pending_questions and not stored.has_ended:
                     yield KEEP_ALIVE
                     await asyncio.sleep(ASKING_SECONDS)
                     continue

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer
+    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 SESSION: Final = "session-1"
 PROMPT_ID: Final = 3
@@ -97,7 +97,7 @@ func main() {
 }"""
 
 
-class ShownPrompts:
+class AcpPresentation:
     """The Agent Client Protocol as pages show it."""
 
     key: Final = "acp"
@@ -148,7 +148,7 @@ class ShownPrompts:
             ),
         }
 
-    def asked(self, question: ExampleQuestion) -> list[Any]:
+    def request_frames(self, question: ExampleQuestion) -> list[Any]:
         """Return the requests up to the prompt, with a placeholder for the session id."""
         return [
             _rpc(1, "initialize", protocolVersion=1, clientCapabilities={}),
@@ -156,7 +156,7 @@ class ShownPrompts:
             _rpc(PROMPT_ID, "session/prompt", sessionId=SESSION, prompt=_prompt(question)),
         ]
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the updates of the session and the result of the prompt."""
         prompt = Prompt(
             SESSION, request_id=PROMPT_ID, response_id=answer.stored.id, link=answer.link

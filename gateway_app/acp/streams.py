@@ -19,7 +19,7 @@ from uamp import events as ev
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from gateway_app.doors.streamed_connection import EventStream, OwedAnswer
+    from gateway_app.doors.streamed_connection import EventStream, PendingAnswer
     from uamp.events import Event
 
 # A request that has begun nothing after this time was lost together with its process.
@@ -121,7 +121,7 @@ class AcpStream:
             for message in await self._answers(owed):
                 yield message
 
-    async def _answers(self, owed: OwedAnswer) -> list[dict[str, Any]]:
+    async def _answers(self, owed: PendingAnswer) -> list[dict[str, Any]]:
         if owed.has_answer:
             answer = await self._stream.take_answer(owed)
             return [msgspec.json.decode(line) for line in (answer or "").splitlines()]
@@ -138,7 +138,7 @@ class AcpStream:
             return []
         return await self._whole(owed)
 
-    async def _whole(self, owed: OwedAnswer) -> list[dict[str, Any]]:
+    async def _whole(self, owed: PendingAnswer) -> list[dict[str, Any]]:
         """Return a response that ended before this stream read its events."""
         events = await self._stream.ended(owed.response_id)
         if not events or not await self._stream.take(owed):
@@ -157,5 +157,5 @@ def _fed(prompt: Prompt, events: list[Event]) -> Iterator[dict[str, Any]]:
         yield from prompt.feed(event)
 
 
-def _id_of(owed: OwedAnswer) -> Any:
+def _id_of(owed: PendingAnswer) -> Any:
     return msgspec.json.decode(owed.request_id)

@@ -14,7 +14,7 @@ import msgspec
 import uamp
 from gateway_app.ag_ui.read import InterruptAnswer, invalid
 from uamp import events as ev
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 APPROVAL: Final = "tool_approval"
 PAYMENT: Final = "payment_required"
@@ -48,7 +48,7 @@ def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
             call = call_id if is_own else None
         case ev.PaymentRequired(requirements=needed):
             id_, reason, schema = f"{PAYMENT}:{waiting}", PAYMENT, _PAYMENT_SCHEMA
-            costs = shown_amount(needed.amount, needed.currency)
+            costs = format_amount(needed.amount, needed.currency)
             message = f"This answer costs up to {costs}."
             if event.response_id != waiting:
                 id_ = f"{_DELEGATED_PAYMENT}:{waiting}:{event.response_id}"
@@ -64,7 +64,7 @@ def interrupt_of(event: uamp.Event, waiting: str) -> dict[str, Any] | None:
         "reason": reason,
         "message": message,
         "responseSchema": schema,
-        "metadata": shown(event),
+        "metadata": event_content(event),
     } | {name: value for name, value in members.items() if value is not None}
 
 
@@ -104,7 +104,7 @@ def answer_of(answer: InterruptAnswer) -> tuple[str, uamp.Event]:
     raise invalid("`interruptId` is not an interrupt of this server.")
 
 
-def shown(value: Any) -> dict[str, Any]:
+def event_content(value: Any) -> dict[str, Any]:
     """Return the content of an event, without the members of its frame."""
     members: dict[str, Any] = msgspec.to_builtins(value)
     return {name: part for name, part in members.items() if name not in _FRAME}

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer
+    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 
-class ShownRuns:
+class AgUiPresentation:
     """AG-UI as pages show it."""
 
     key: Final = "ag-ui"
@@ -34,11 +34,11 @@ class ShownRuns:
             headers["X-Chat-ID"] = question.chat_id
         return PostedCall(url=f"{question.base}/agui", body=_body(question), headers=headers).code
 
-    def asked(self, question: ExampleQuestion) -> list[Any]:
+    def request_frames(self, question: ExampleQuestion) -> list[Any]:
         """Return the input of the run."""
         return [_body(question)]
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the events of the run, whose id is that of the response."""
         stored = answer.stored
         writer = RunWriter(RunInput(thread_id=stored.thread, run_id=stored.id))

@@ -143,7 +143,9 @@ async def _frames(
             if made or not events:
                 yield _joined(made) or KEEP_ALIVE
         if not writer.has_ended:
-            yield _joined(writer.interrupt(exchange.asked.values(), exchange.response_id))
+            yield _joined(
+                writer.interrupt(exchange.pending_questions.values(), exchange.response_id)
+            )
     except TextReplacedError:
         again = RemoteProtocolError(ErrorCode.INTERRUPTED, "The answer was rewritten.")
         yield _joined(writer.fail(again))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import msgspec
 
 import uamp
-from gateway_app.ag_ui.interrupts import interrupt_of, shown
+from gateway_app.ag_ui.interrupts import event_content, interrupt_of
 from gateway_app.shapes.appended_text import AppendedText
 from gateway_app.shapes.charged_errors import with_charges
 from uamp import events as ev
@@ -103,7 +103,7 @@ class RunWriter:
             case ev.ToolCall(call_id=call_id, name=name, arguments=arguments):
                 yield from self._call(uamp.ToolCallData(id=call_id, name=name, arguments=arguments))
             case ev.PaymentAccepted() | ev.PaymentBalance() | ev.PaymentError():
-                yield _event("CUSTOM", name=uamp.to_dict(event)["type"], value=shown(event))
+                yield _event("CUSTOM", name=uamp.to_dict(event)["type"], value=event_content(event))
             case ev.ResponseDone(response=ev.ResponseOutput() as output):
                 yield from self._done(output, event.signature)
             case ev.ResponseCancelled():
@@ -142,7 +142,7 @@ class RunWriter:
             case ev.Delta(tool_result=uamp.ToolResultData() as result):
                 yield from self._result(result)
             case ev.Delta(tool_progress=ev.ToolProgress() as progress) if progress.text:
-                yield _event("CUSTOM", name="tool_progress", value=shown(progress))
+                yield _event("CUSTOM", name="tool_progress", value=event_content(progress))
             case ev.Delta(type="image" | "audio" | "video" | "file"):
                 yield _event("CUSTOM", name="content_item", value=msgspec.to_builtins(delta))
 
@@ -226,7 +226,7 @@ class RunWriter:
                 "ACTIVITY_SNAPSHOT",
                 messageId=f"progress-{event.target_id}",
                 activityType="PROGRESS",
-                content=shown(event),
+                content=event_content(event),
                 replace=True,
             )
         elif event.target == "response" and step is not None:

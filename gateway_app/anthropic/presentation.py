@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer
+    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 MAX_TOKENS: Final = 1024
 
 
-class ShownMessages:
+class AnthropicPresentation:
     """The Messages API as pages show it."""
 
     key: Final = "anthropic"
@@ -33,11 +33,11 @@ class ShownMessages:
         url = f"{question.base}/v1/messages"
         return PostedCall(url=url, body=_body(question), headers=headers).code
 
-    def asked(self, question: ExampleQuestion) -> list[Any]:
+    def request_frames(self, question: ExampleQuestion) -> list[Any]:
         """Return the body of the request."""
         return [_body(question)]
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the events of the stream."""
         stored = answer.stored
         writer = MessagesWriter(

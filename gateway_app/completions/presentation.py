@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer
+    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 
-class ShownCompletions:
+class CompletionsPresentation:
     """Chat Completions as pages show it."""
 
     key: Final = "completions"
@@ -37,11 +37,11 @@ class ShownCompletions:
         url = f"{question.base}/chat/completions"
         return PostedCall(url=url, body=_body(question), headers=headers).code
 
-    def asked(self, question: ExampleQuestion) -> list[Any]:
+    def request_frames(self, question: ExampleQuestion) -> list[Any]:
         """Return the body of the request."""
         return [_body(question)]
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the chunks of the stream."""
         stored = answer.stored
         writer = CompletionWriter(

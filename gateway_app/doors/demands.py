@@ -15,7 +15,7 @@ from sessions_app.billing import demands
 from sessions_app.tools import delegated_calls
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from uamp.events import Event
@@ -57,7 +57,7 @@ def refusal_of(event: Event, response_id: str) -> RemoteProtocolError | None:
     match event:
         case ev.PaymentRequired(requirements=needed):
             agent = str((needed.extra or {}).get("agent", "The agent"))
-            costs = shown_amount(needed.amount, needed.currency)
+            costs = format_amount(needed.amount, needed.currency)
             is_own = event.response_id == response_id
             demand = {"agent": agent, "amount": needed.amount, "currency": needed.currency}
             return RemoteProtocolError(

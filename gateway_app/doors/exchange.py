@@ -19,8 +19,8 @@ from chat_app.log.shared_state import read_state
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.demands import charged_details, charged_failure, is_of_work_below, refusal
 from gateway_app.doors.request_session import RequestSession, named
-from gateway_app.doors.turn_outcomes import PaymentDemanded, begun_response
-from gateway_app.shapes.pending_questions import AskedEvents
+from gateway_app.doors.turn_outcomes import PaymentDemanded, started_response
+from gateway_app.shapes.pending_questions import PendingQuestions
 from sessions_app import database, selectors
 from sessions_app.billing.demands import demands_below
 from sessions_app.connection.open_sessions import attached_session
@@ -71,7 +71,7 @@ class Exchange:
         payment: HttpPayment | None,
         leaving: Leaving,
     ) -> None:
-        self.asked = AskedEvents()
+        self.pending_questions = PendingQuestions()
         self.has_ended = False
         self.state: VersionedState | None = None
         self._request = request
@@ -121,7 +121,7 @@ class Exchange:
         """
         turn.check_content()
         await self._send(turn, [*turn.inputs, turn.response])
-        begun_response(self._connection)
+        started_response(self._connection)
 
     async def add(self, turn: ClientTurn, messages: Sequence[Sequence[InputEvent]]) -> list[str]:
         """Send messages to the chat of a turn, which no agent is asked to answer; return their ids.
@@ -221,7 +221,7 @@ class Exchange:
         """
         scoped = msgspec.structs.replace(event, session_id=self.session_id or None)
         await self._take(scoped)
-        self.asked.note_answer(event)
+        self.pending_questions.note_answer(event)
 
     async def _take(self, event: Event) -> None:
         await self._followed.take(event)
@@ -256,12 +256,12 @@ class Exchange:
 
     async def _asked_below(self) -> list[Event]:
         """Return the demands of delegated work, unless the response has demands of its own."""
-        if self.has_ended or self.asked or not self.response_id:
+        if self.has_ended or self.pending_questions or not self.response_id:
             return []
         session = attached_session(self._connection, self.session_id).session
         asking = await database.run(demands_below, session, self.response_id)
         for event in asking:
-            self.asked.note(event)
+            self.pending_questions.note(event)
         return [*asking]
 
     async def _own(self, batch: Sequence[Outgoing]) -> list[Event]:
@@ -275,7 +275,7 @@ class Exchange:
                 if self._is_own(event) or (
                     not self.has_ended and await is_of_work_below(event, self.response_id)
                 ):
-                    self.has_ended = self.asked.note(event) or self.has_ended
+                    self.has_ended = self.pending_questions.note(event) or self.has_ended
                     events.append(await charged_failure(event, self.response_id))
         except RemoteProtocolError as error:
             self._followed.refuse(error)
@@ -376,8 +376,8 @@ class Exchange:
 
         One that may continue without this client waits: a person pays or approves later.
         """
-        error = await refusal(next(iter(self.asked.values()), None), self.response_id)
-        self.asked.clear()
+        error = await refusal(next(iter(self.pending_questions.values()), None), self.response_id)
+        self.pending_questions.clear()
         if self._leaving == "cancel":
             await self.cancel()
         charged = await charged_details(self.response_id, has_stopped=self.has_ended)
@@ -391,7 +391,7 @@ class Exchange:
         be joined again. Nor is a response that was joined but never read: the join was refused.
         """
         is_own = self._is_read or not self._joined
-        if self._leaving == "cancel" and is_own and not self.asked:
+        if self._leaving == "cancel" and is_own and not self.pending_questions:
             await self.cancel()
         await self._http.close()
 

@@ -18,7 +18,11 @@ from chat_app.members import membership
 from gateway_app.doors.agents.agent_directory import reader_of
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.responses import stored_of
-from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer, ShownMessage
+from gateway_app.shapes.protocol_presentation import (
+    ExampleQuestion,
+    FinishedAnswer,
+    PresentedMessage,
+)
 from sessions_app import database
 from sessions_app.returning import past_responses
 from sessions_app.transports.http_exchange import count_events
@@ -32,16 +36,16 @@ if TYPE_CHECKING:
 
     from chat_app.log.history import LoggedEvent, LoggedMessage
     from gateway_app.shapes.stored_response import StoredResponse
-    from sessions_app.returning.past_responses import KeptResponse
+    from sessions_app.returning.past_responses import PastResponse
     from uamp.events import Event
 
 TEXT_PIECE: Final = 1_000
 """The code points of an answer in one delta."""
 
-_Read = tuple["LoggedMessage", "KeptResponse | None", "LoggedEvent | None"]
+_Read = tuple["LoggedMessage", "PastResponse | None", "LoggedEvent | None"]
 
 
-async def message_for(request: HttpRequest, message_id: str) -> ShownMessage:
+async def message_for(request: HttpRequest, message_id: str) -> PresentedMessage:
     """Return a message of a chat that the caller is a member of.
 
     Raises RemoteProtocolError, the same for a message of another chat as for an unknown one.
@@ -71,12 +75,12 @@ def _shown(
     request: HttpRequest,
     user_id: int | None,
     entry: LoggedMessage,
-    kept: KeptResponse | None,
+    kept: PastResponse | None,
     end: LoggedEvent | None,
-) -> ShownMessage:
+) -> PresentedMessage:
     event = _event(entry.event)
     if kept is None:
-        return ShownMessage(event=event, question=None, answer=None)
+        return PresentedMessage(event=event, question=None, answer=None)
     base = request.build_absolute_uri(f"/agents/{quote(kept.agent)}")
     question = ExampleQuestion(
         base=base,
@@ -87,7 +91,7 @@ def _shown(
     if entry.response_id and end is not None:
         # Payments and session ids belong to the person who asked, not to other members.
         stored = replace(stored_of(kept), thread=entry.chat_id, payments=())
-        answer = ShownAnswer(
+        answer = FinishedAnswer(
             stored=stored,
             events=tuple(_events(stored, event, _event(end))),
             link=partial(
@@ -97,7 +101,9 @@ def _shown(
                 chat_id=entry.chat_id,
             ),
         )
-    return ShownMessage(event=event, question=question if question.text else None, answer=answer)
+    return PresentedMessage(
+        event=event, question=question if question.text else None, answer=answer
+    )
 
 
 def _events(stored: StoredResponse, announced: ev.MessageCreated, end: Event) -> Iterator[Event]:

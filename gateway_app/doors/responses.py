@@ -20,7 +20,7 @@ from gateway_app.doors.content_links import content_link
 from gateway_app.doors.conversations import Conversations
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.doors.demands import charged_details, charged_failure
-from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
+from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, MediumReference
 from gateway_app.shapes.message_origins import current_conversation, origins_from
 from gateway_app.shapes.stored_response import (
     REJECTED,
@@ -39,7 +39,7 @@ from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.response import follow_ups
 from sessions_app.response.follow_ups import FollowUpMessage
 from sessions_app.returning import past_responses
-from sessions_app.returning.past_responses import KeptResponse, ResponseFilter
+from sessions_app.returning.past_responses import PastResponse, ResponseFilter
 from sessions_app.transports.http_exchange import count_events, principal_of
 from uamp import ErrorCode, RemoteProtocolError, ResponseState
 from uamp import events as ev
@@ -240,9 +240,9 @@ class ResponseReader:
 
     # --- Pending questions ---
 
-    async def _stored(self, kept: KeptResponse) -> StoredResponse:
+    async def _stored(self, kept: PastResponse) -> StoredResponse:
         stored = await self._with_conversation(stored_of(kept, extension=self._extension))
-        return stored if stored.has_ended else stored.asking(await self._asked(kept))
+        return stored if stored.has_ended else stored.with_questions(await self._questions(kept))
 
     async def _with_conversation(self, stored: StoredResponse) -> StoredResponse:
         """Return a response with its preceding conversation in its current wording."""
@@ -257,7 +257,7 @@ class ResponseReader:
         )
         return replace(stored, request=request, origins=places)
 
-    async def _asked(self, kept: KeptResponse) -> list[Event]:
+    async def _questions(self, kept: PastResponse) -> list[Event]:
         session = await database.run(self._session_of, kept)
         if session is None:
             return []
@@ -272,7 +272,7 @@ class ResponseReader:
             for event in asked
         ]
 
-    def _session_of(self, kept: KeptResponse) -> OpenSession | None:
+    def _session_of(self, kept: PastResponse) -> OpenSession | None:
         """Return the session of a response; reading does not extend an ephemeral session's life."""
         principal = self._principal
         if principal.is_visitor:
@@ -282,7 +282,7 @@ class ResponseReader:
             principal = replace(principal, key=key)
         return selectors.find_session(kept.session_id, principal)
 
-    def _demand(self, event: ev.PaymentRequired, kept: KeptResponse) -> ev.PaymentRequired:
+    def _demand(self, event: ev.PaymentRequired, kept: PastResponse) -> ev.PaymentRequired:
         """Add to a demand, as `extra.x402`, the x402 offers that a token can meet.
 
         Delegated work is paid to the agent that does it.
@@ -313,7 +313,7 @@ async def is_visitor(request: HttpRequest) -> bool:
     return (await principal_of(request, protocol="a2a", scope="agents:read")).is_visitor
 
 
-def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
+def stored_of(kept: PastResponse, *, extension: str = "") -> StoredResponse:
     """Build a response from its rows, without its pending questions."""
     own = own_extension(kept.extensions, extension)
     thread = own.get("contextId")
@@ -344,7 +344,7 @@ def stored_of(kept: KeptResponse, *, extension: str = "") -> StoredResponse:
 def _kept_part(part: FollowUpPart) -> dict[str, Any]:
     if part.text is not None:
         return {"text": part.text}
-    if isinstance(part.medium, KeptMedium):
+    if isinstance(part.medium, MediumReference):
         return {"medium": part.medium.number, "call_id": part.medium.call_id}
     return {"data": part.data}
 

@@ -19,7 +19,7 @@ from gateway_app.doors.content_links import content_link
 from gateway_app.doors.current_texts import current_texts
 from gateway_app.doors.demands import charged_details
 from gateway_app.doors.session_reader import SessionReader, own_session
-from gateway_app.doors.turn_outcomes import begun_response
+from gateway_app.doors.turn_outcomes import started_response
 from sessions_app import database
 from sessions_app.access.auth import OriginError
 from sessions_app.connection.open_sessions import opened_session
@@ -212,7 +212,7 @@ class ForeignDialect(SocketDialect, ABC):
     @property
     def started(self) -> str:
         """The response that began last; raises RemoteProtocolError if no agent answers."""
-        return begun_response(self.connection)
+        return started_response(self.connection)
 
     def is_private(self, session_id: str) -> bool:
         """Return whether the chat of a session holds the responses of that session alone."""

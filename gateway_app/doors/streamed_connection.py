@@ -20,7 +20,7 @@ from gateway_app.doors.agents.agent_tools import tools_of
 from gateway_app.doors.content_links import content_link
 from gateway_app.doors.demands import answer_of, charged_failure
 from gateway_app.doors.session_reader import SessionReader, own_session
-from gateway_app.doors.turn_outcomes import begun_response
+from gateway_app.doors.turn_outcomes import started_response
 from sessions_app import database, http_connections, selectors
 from sessions_app.access.protocol_rights import check_scope
 from sessions_app.connection.open_sessions import opened_session
@@ -29,7 +29,7 @@ from sessions_app.handlers.sessions import (
     hold_session,
     waiting_frames,
 )
-from sessions_app.http_connections import OwedAnswer
+from sessions_app.http_connections import PendingAnswer
 from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.http_exchange import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from sessions_app.records import OpenSession
     from uamp.events import Event
 
-__all__ = ["EventStream", "OwedAnswer", "PostedEvents"]
+__all__ = ["EventStream", "PendingAnswer", "PostedEvents"]
 
 _encoder: Final = msgspec.json.Encoder()
 
@@ -173,7 +173,7 @@ class PostedEvents:
     @property
     def started(self) -> str:
         """The response that began last; raises RemoteProtocolError if no agent answers."""
-        return begun_response(self._connection)
+        return started_response(self._connection)
 
     def link_in(self, chat_id: str) -> Callable[[str], str]:
         """Return a function that gives temporary addresses to the media of a chat."""
@@ -314,17 +314,17 @@ class EventStream:
             event = SERVER_EVENTS.decode(outgoing.text)
             yield await charged_failure(event, getattr(event, "response_id", None) or "")
 
-    async def owed(self) -> list[OwedAnswer] | None:
+    async def owed(self) -> list[PendingAnswer] | None:
         """Return the answers that the stream owes; None if the connection was closed."""
         session_id = None if self._session is None else self._session.id
-        read = partial(http_connections.owed_answers, self._connection_id, session_id=session_id)
+        read = partial(http_connections.pending_answers, self._connection_id, session_id=session_id)
         return await database.run(read)
 
-    async def take(self, owed: OwedAnswer) -> bool:
+    async def take(self, owed: PendingAnswer) -> bool:
         """Claim an owed answer; return whether this stream is to send it."""
         return await database.run(http_connections.take, owed.pk)
 
-    async def take_answer(self, owed: OwedAnswer) -> str | None:
+    async def take_answer(self, owed: PendingAnswer) -> str | None:
         """Claim a stored answer and return it; None if another stream is to send it."""
         return await database.run(http_connections.take_answer, owed.pk)
 

@@ -20,7 +20,7 @@ class PaymentDemanded(Exception):
         self.response = response
 
 
-def begun_response(connection: ClientConnection) -> str:
+def started_response(connection: ClientConnection) -> str:
     """Return the response that began; raises RemoteProtocolError if no agent answers.
 
     The error gives the reason. If the agents of a chat are silent, switched off or out of budget,

@@ -27,18 +27,18 @@ TokenLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 """The maximum tokens of an answer; clients send a very large number for no limit."""
 
 
-class NamedConversation(msgspec.Struct, frozen=True):
+class ConversationReference(msgspec.Struct, frozen=True):
     """A chat of this server, named by its id."""
 
     id: str
 
 
-Conversation: TypeAlias = str | NamedConversation
+Conversation: TypeAlias = str | ConversationReference
 
 
 def chat_of(conversation: Conversation | None) -> str | None:
     """Return the id of the chat that a request names."""
-    return conversation.id if isinstance(conversation, NamedConversation) else conversation
+    return conversation.id if isinstance(conversation, ConversationReference) else conversation
 
 
 def check_refused(body: msgspec.Struct, parameters: Refused) -> None:

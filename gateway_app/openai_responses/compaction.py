@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cryptography.fernet import MultiFernet
 
-    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.output import JsonObject
 
 KIND: Final = "compaction"
 _PURPOSE: Final = "openai_responses.compaction"
@@ -55,9 +55,9 @@ def compacted(
     response_id: str,
     end: ev.ResponseDone | ev.ResponseCancelled,
     *,
-    kept: Iterable[Shown],
+    kept: Iterable[JsonObject],
     owner: str,
-) -> Shown:
+) -> JsonObject:
     """Return the object with the user's messages and the summary, which together are an input.
 
     Only requests of the same `owner` can use the summary; "" for all visitors.
@@ -81,7 +81,7 @@ def compacted(
     }
 
 
-def messages_of_user(items: Iterable[InputItem]) -> list[Shown]:
+def messages_of_user(items: Iterable[InputItem]) -> list[JsonObject]:
     """Return the user's messages of an input as they were sent."""
     asked = [item for item in items if item.kind == "message" and item.role in {None, "user"}]
     return [

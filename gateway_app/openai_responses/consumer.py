@@ -18,7 +18,7 @@ from gateway_app.doors.responses import ResponseReader
 from gateway_app.doors.socket import ForeignDialect, SocketApplication
 from gateway_app.http import body_of
 from gateway_app.openai.errors import error_body, refused
-from gateway_app.openai_responses.output import shown_request
+from gateway_app.openai_responses.output import request_echo
 from gateway_app.openai_responses.read import EXTENSION, ResponsesRequest, check
 from gateway_app.openai_responses.service import TRANSPORT, ResponsesService
 from gateway_app.openai_responses.tools import ClientTools
@@ -32,7 +32,7 @@ from uamp.errors.http_status import http_status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.output import JsonObject
     from gateway_app.shapes.client_turn import ClientTurn
     from uamp.events import Event
 
@@ -56,7 +56,7 @@ class _Running:
     """
 
     session_id: str
-    asked: Shown
+    echoed_request: JsonObject
     tools: ClientTools
     writer: ResponseWriter | None = None
     has_failed: bool = False
@@ -112,8 +112,8 @@ class ResponsesDialect(ForeignDialect):
         self.connection.defaults.ephemeral = not turn.is_kept
         session_id = await self.open_session(turn.session)
         kept = turn.session.session.extensions[EXTENSION]
-        asked, tools = shown_request(turn.response, kept), ClientTools(kept.get("tools"))
-        self._running = _Running(session_id=session_id, asked=asked, tools=tools)
+        asked, tools = request_echo(turn.response, kept), ClientTools(kept.get("tools"))
+        self._running = _Running(session_id=session_id, echoed_request=asked, tools=tools)
         try:
             for event in (*turn.inputs, turn.response):
                 await self.send(msgspec.structs.replace(event, session_id=session_id))
@@ -130,7 +130,7 @@ class ResponsesDialect(ForeignDialect):
         for shown in self._shown(event):
             yield _encoder.encode(shown).decode()
 
-    def _shown(self, event: Event) -> Iterable[Shown]:
+    def _shown(self, event: Event) -> Iterable[JsonObject]:
         running = self._running
         if running is None or event.session_id != running.session_id:
             return
@@ -146,7 +146,7 @@ class ResponsesDialect(ForeignDialect):
                 response_id=response_id,
                 created_at=int(time.time()),
                 link=self.link_of(running.session_id),
-                asked=running.asked,
+                echoed_request=running.echoed_request,
                 tools=running.tools,
             )
             yield from running.writer.begin()

@@ -18,7 +18,7 @@ from gateway_app.openai_responses.write import ResponseWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.output import JsonObject
     from uamp import ChatMessage
     from uamp.events import InputEvent
 
@@ -69,14 +69,16 @@ def response_in(item_id: str) -> str:
     return response_of(item_id) if _OF_ANSWER.fullmatch(item_id) else ""
 
 
-def shown_items(message: ChatMessage, link: Callable[[str], str]) -> list[Shown]:
+def listed_items(message: ChatMessage, link: Callable[[str], str]) -> list[JsonObject]:
     """Return the items of a message in order.
 
     Those of an answer have the ids that its response gives them.
     """
     items = message.content_items or (uamp.TextContent(text=message.content),)
     if message.sender_kind == "agent" and message.response_id:
-        writer = ResponseWriter(response_id=message.response_id, created_at=0, link=link, asked={})
+        writer = ResponseWriter(
+            response_id=message.response_id, created_at=0, link=link, echoed_request={}
+        )
         return writer.items(items, "completed" if message.status is None else "incomplete")
     role: Any = message.role
     return list(items_of(uamp.Message(role=role, content_items=items), message.id, link))

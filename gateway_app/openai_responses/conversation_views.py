@@ -18,8 +18,8 @@ from gateway_app.openai_responses.conversation import (
     NewConversation,
     NewItems,
     added_messages,
+    listed_items,
     response_in,
-    shown_items,
 )
 from gateway_app.openai_responses.service import TRANSPORT
 from gateway_app.openai_responses.views import InputItemsQuery
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from gateway_app.doors.conversations import StoredConversation
-    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.output import JsonObject
     from uamp.events import InputEvent
 
 _THREAD = "items"
@@ -101,9 +101,9 @@ async def items(request: HttpRequest, conversation_id: str, name: str = "") -> H
     finally:
         await exchange.close()
     link = chats.link_in(conversation_id)
-    shown: list[Shown] = []
+    shown: list[JsonObject] = []
     for row in rows:
-        of_row = shown_items(row, link)
+        of_row = listed_items(row, link)
         shown += reversed(of_row) if query.order == "desc" else of_row
     ids = [item["id"] for item in shown]
     if query.after and query.after not in ids:
@@ -154,7 +154,7 @@ async def _message_of(chats: Conversations, conversation_id: str, item_id: str) 
     return await chats.message_of_response(conversation_id, response_id)
 
 
-async def _item(chats: Conversations, conversation_id: str, item_id: str) -> Shown:
+async def _item(chats: Conversations, conversation_id: str, item_id: str) -> JsonObject:
     message_id = await _message_of(chats, conversation_id, item_id)
     rows = (
         await chats.messages(conversation_id, message_id, is_descending=False, limit=1)
@@ -162,7 +162,7 @@ async def _item(chats: Conversations, conversation_id: str, item_id: str) -> Sho
         else ()
     )
     link = chats.link_in(conversation_id)
-    found = [one for row in rows for one in shown_items(row, link) if one["id"] == item_id]
+    found = [one for row in rows for one in listed_items(row, link) if one["id"] == item_id]
     if not found:
         raise _no_item(item_id)
     return found[0]
@@ -174,7 +174,7 @@ def _key(request: HttpRequest) -> str:
     return f"{key}:{hashlib.sha256(request.body).hexdigest()}" if key else ""
 
 
-def _shown(stored: StoredConversation) -> Shown:
+def _shown(stored: StoredConversation) -> JsonObject:
     return {
         "id": stored.id,
         "object": "conversation",
@@ -183,7 +183,7 @@ def _shown(stored: StoredConversation) -> Shown:
     }
 
 
-def _page(page: Sequence[Shown], *, has_more: bool) -> Shown:
+def _page(page: Sequence[JsonObject], *, has_more: bool) -> JsonObject:
     return {
         "object": "list",
         "data": page,
@@ -199,5 +199,5 @@ def _no_item(item_id: str) -> RemoteProtocolError:
     )
 
 
-def _json(value: Shown) -> HttpResponse:
+def _json(value: JsonObject) -> HttpResponse:
     return HttpResponse(msgspec.json.encode(value), content_type="application/json")

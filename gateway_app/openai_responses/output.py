@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gateway_app.shapes.stored_response import StoredResponse
     from uamp.types.content import Media
 
-    Shown: TypeAlias = dict[str, Any]
+    JsonObject: TypeAlias = dict[str, Any]
 
 _PREFIXES = {
     "message": "msg",
@@ -36,12 +36,12 @@ def response_of(item: str) -> str:
     return f"resp_{item.partition('_')[2].rpartition('_')[0]}"
 
 
-def text_part(text: str) -> Shown:
+def text_part(text: str) -> JsonObject:
     """Return a content part with text of an answer."""
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def opened(kind: str, id_: str) -> Shown:
+def opened(kind: str, id_: str) -> JsonObject:
     """Return a message or a thought without any text yet."""
     if kind == "reasoning":
         return {"id": id_, "type": "reasoning", "summary": []}
@@ -54,14 +54,14 @@ def opened(kind: str, id_: str) -> Shown:
     }
 
 
-def closed(item: Shown, text: str, status: str) -> Shown:
+def closed(item: JsonObject, text: str, status: str) -> JsonObject:
     """Return a message or a thought with its text; `status` applies to messages only."""
     if item["type"] == "reasoning":
         return {**item, "summary": [{"type": "summary_text", "text": text}]}
     return {**item, "status": status, "content": [text_part(text)]}
 
 
-def usage_of(used: uamp.UsageStats | None) -> Shown:
+def usage_of(used: uamp.UsageStats | None) -> JsonObject:
     """Return the tokens used; thoughts are not counted separately."""
     counts = counts_of(used)
     return {
@@ -76,7 +76,7 @@ def usage_of(used: uamp.UsageStats | None) -> Shown:
     }
 
 
-def shown_request(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> Shown:
+def request_echo(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> JsonObject:
     """Return the request fields that a response object echoes.
 
     `kept` is the extension of its session.
@@ -103,11 +103,13 @@ def shown_request(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> Shown:
         "store": kept.get("store", True),
         "temperature": config.temperature,
         "text": {
-            "format": _shown_format(asked.response_format),
+            "format": _format_object(asked.response_format),
             "verbosity": config.verbosity,
         },
         "tool_choice": shown_choice,
-        "tools": client_tools.shown(tool.function for tool in config.tools or () if tool.function),
+        "tools": client_tools.as_declared(
+            tool.function for tool in config.tools or () if tool.function
+        ),
         "top_logprobs": 0,
         "top_p": config.top_p,
         "truncation": "disabled",
@@ -115,7 +117,7 @@ def shown_request(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> Shown:
     }
 
 
-def _shown_format(wanted: uamp.ResponseFormat | None) -> Shown:
+def _format_object(wanted: uamp.ResponseFormat | None) -> JsonObject:
     if wanted is None or wanted.json_schema is None:
         return {"type": "text" if wanted is None else wanted.type}
     schema = wanted.json_schema
@@ -128,14 +130,14 @@ def _shown_format(wanted: uamp.ResponseFormat | None) -> Shown:
     }
 
 
-def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Shown]:
+def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[JsonObject]:
     """Return the input items of a response, oldest first: its conversation, then its question."""
     config = stored.request.response
     tools = ClientTools(stored.extension.get("tools"))
     messages = list(config.messages or ()) if config else []
     if stored.question:
         messages.append(uamp.Message(role="user", content_items=stored.question))
-    shown: list[Shown] = []
+    shown: list[JsonObject] = []
     custom: set[str] = set()
     for place, message in enumerate(messages):
         for item in items_of(message, item_id("message", stored.id, f"in{place}"), link, tools):
@@ -152,7 +154,7 @@ def items_of(
     id_: str,
     link: Callable[[str], str],
     tools: ClientTools | None = None,
-) -> Iterator[Shown]:
+) -> Iterator[JsonObject]:
     """Yield the items of a message: itself and its open calls.
 
     Calls that have a result were to the server's own tools, not to functions of the client, and are
@@ -183,7 +185,9 @@ def items_of(
         yield tools.called(f"fc_{call.id}", call)
 
 
-def _parts_of(item: uamp.ContentItem, role: str, link: Callable[[str], str]) -> Iterator[Shown]:
+def _parts_of(
+    item: uamp.ContentItem, role: str, link: Callable[[str], str]
+) -> Iterator[JsonObject]:
     match item:
         case uamp.TextContent() if role == "assistant":
             yield text_part(item.text)

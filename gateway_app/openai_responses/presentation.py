@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import uamp
-from gateway_app.openai_responses.output import shown_request
+from gateway_app.openai_responses.output import request_echo
 from gateway_app.openai_responses.write import ResponseWriter
 from gateway_app.shapes.example_calls import PostedCall
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer
+    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 
-class ShownResponses:
+class ResponsesPresentation:
     """The Responses API as pages show it."""
 
     key: Final = "responses"
@@ -33,18 +33,18 @@ class ShownResponses:
         url = f"{question.base}/v1/responses"
         return PostedCall(url=url, body=_body(question), headers=headers).code
 
-    def asked(self, question: ExampleQuestion) -> list[Any]:
+    def request_frames(self, question: ExampleQuestion) -> list[Any]:
         """Return the body of the request."""
         return [_body(question)]
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the events of the stream, without the sender's private overrides."""
         stored = answer.stored
         writer = ResponseWriter(
             response_id=stored.id,
             created_at=int(stored.created_at.timestamp()),
             link=answer.link,
-            asked={**shown_request(uamp.ResponseCreate(), {}), "model": stored.agent},
+            echoed_request={**request_echo(uamp.ResponseCreate(), {}), "model": stored.agent},
         )
         yield from writer.begin()
         for event in answer.events:

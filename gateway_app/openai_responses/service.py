@@ -11,7 +11,7 @@ import uamp
 from gateway_app.openai.errors import refused
 from gateway_app.openai_responses.compaction import messages_of_user, opened
 from gateway_app.openai_responses.items import InputItem
-from gateway_app.openai_responses.output import input_items, response_of, shown_request
+from gateway_app.openai_responses.output import input_items, request_echo, response_of
 from gateway_app.openai_responses.read import turn_of
 from gateway_app.openai_responses.tools import ClientTools
 from gateway_app.openai_responses.write import ResponseWriter
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gateway_app.doors.exchange import Exchange
     from gateway_app.doors.responses import ResponseReader
-    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.output import JsonObject
     from gateway_app.openai_responses.read import ResponsesRequest
     from gateway_app.shapes.client_turn import ClientTurn
     from gateway_app.shapes.stored_response import StoredResponse
@@ -74,7 +74,7 @@ class ResponsesService:
             await self._reader.conversations.take_in(chat, turn.session.agent)
         return turn
 
-    async def writer_of_begun(self, response_id: str) -> ResponseWriter:
+    async def writer_of_started(self, response_id: str) -> ResponseWriter:
         """Return the writer of a response that has just begun, or was found already begun."""
         stored = await self._reader.find(response_id)
         if stored is None:
@@ -98,12 +98,12 @@ class ResponsesService:
             response_id=stored.id,
             created_at=int(stored.created_at.timestamp()),
             link=self._reader.link_in(stored.chat_id),
-            asked=shown_request(stored.request, stored.extension),
+            echoed_request=request_echo(stored.request, stored.extension),
             tools=ClientTools(stored.extension.get("tools")),
             after=after,
         )
 
-    async def shown(self, stored: StoredResponse) -> Shown:
+    async def response_object(self, stored: StoredResponse) -> JsonObject:
         """Return the response object of a stored response."""
         writer = self.writer_of_stored(stored)
         if not stored.has_ended:
@@ -132,7 +132,7 @@ class ResponsesService:
                 raise
             return stored
 
-    def input_items(self, stored: StoredResponse) -> list[Shown]:
+    def input_items(self, stored: StoredResponse) -> list[JsonObject]:
         """Return the input items of a response, oldest first."""
         return input_items(stored, self._reader.link_in(stored.chat_id))
 
@@ -141,9 +141,9 @@ class ResponsesService:
         """The caller, as the owner of summaries: all visitors are one."""
         return "" if self._reader.is_visitor else self._reader.principal.key
 
-    async def questions(self, body: ResponsesRequest) -> list[Shown]:
+    async def questions(self, body: ResponsesRequest) -> list[JsonObject]:
         """Return the user's messages of a request and of the response that it continues."""
-        before: list[Shown] = []
+        before: list[JsonObject] = []
         if body.previous_response_id is not None:
             previous = await self._found(body.previous_response_id)
             before = [] if previous is None else self.input_items(previous)
@@ -168,7 +168,7 @@ class ResponsesService:
         sizes: dict[str, int] = {}
         for response_id in responses:
             stored = await self._found(response_id)
-            output = [] if stored is None else (await self.shown(stored))["output"]
+            output = [] if stored is None else (await self.response_object(stored))["output"]
             meant = {item["id"]: item for item in output if item["id"] in named}
             known |= {id_: msgspec.convert(item, InputItem) for id_, item in meant.items()}
             sizes |= {id_: len(msgspec.json.encode(item)) for id_, item in meant.items()}

@@ -55,7 +55,7 @@ class ResponsesTool(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the tool runs at OpenAI, but is offered by programs that do not depend on it."""
         return self.type.startswith(_LEFT_OUT)
 
-    def named(self, place: str) -> str:
+    def required_name(self, place: str) -> str:
         """Return the name; raises RemoteProtocolError without one."""
         if self.name is None:
             raise refused(f"{place}.name", f"A tool of the type {self.type} needs a name.")
@@ -86,7 +86,7 @@ def definitions(
         place = f"tools[{index}]"
         if tool.type == "namespace":
             for number, inner in enumerate(tool.tools or ()):
-                tool.named(place)
+                tool.required_name(place)
                 _add(inner, f"{place}.tools[{number}]", functions, kept, tool)
         else:
             _add(tool, place, functions, kept, None)
@@ -106,7 +106,7 @@ def _add(
         raise unsupported(
             f"{place}.type", f"{tool.type!r} runs at OpenAI. Agents bring their own tools."
         )
-    name = function_name(tool.named(place), namespace.name if namespace else None)
+    name = function_name(tool.required_name(place), namespace.name if namespace else None)
     is_custom = tool.type == "custom"
     functions.append(
         uamp.FunctionDefinition(
@@ -167,7 +167,7 @@ class ClientTools:
             # Clients can write the extensions of their sessions; all tools are functions then.
             self._kept = {}
 
-    def shown(self, functions: Iterable[uamp.FunctionDefinition]) -> list[dict[str, Any]]:
+    def as_declared(self, functions: Iterable[uamp.FunctionDefinition]) -> list[dict[str, Any]]:
         """Return the tools as the request had them; those of a namespace are together."""
         shown: list[dict[str, Any]] = []
         namespaces: dict[str, list[dict[str, Any]]] = {}
@@ -259,7 +259,7 @@ def pieces(item: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield f"response.{kind}.done", last
 
 
-def begun(item: Mapping[str, Any]) -> dict[str, Any]:
+def in_progress_item(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the item of a call whose arguments have not come yet."""
     member = "input" if item["type"] == "custom_tool_call" else "arguments"
     return {**item, "status": "in_progress", member: ""}

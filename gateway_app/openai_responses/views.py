@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from django.http import StreamingHttpResponse
 
-    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.output import JsonObject
     from gateway_app.openai_responses.write import ResponseWriter
     from gateway_app.shapes.stored_response import StoredResponse
     from uamp.events import Event
@@ -75,12 +75,12 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
         service = _service(request, exchange, name)
         await exchange.begin(await service.turn(body, chat))
         if body.stream:
-            writer = await service.writer_of_begun(exchange.response_id)
+            writer = await service.writer_of_started(exchange.response_id)
             return exchange.stream(_frames(exchange, writer))
         if body.background:
-            shown = await service.shown(await service.find(exchange.response_id))
+            shown = await service.response_object(await service.find(exchange.response_id))
         else:
-            writer = await service.writer_of_begun(exchange.response_id)
+            writer = await service.writer_of_started(exchange.response_id)
             shown = await _whole(exchange, writer)
         headers = exchange.headers
     except RemoteProtocolError as error:
@@ -147,7 +147,7 @@ async def response(request: HttpRequest, response_id: str, name: str = "") -> Ht
         if query.stream:
             answer = await _stream_again(service, exchange, stored, query.starting_after)
         else:
-            answer = _json(await service.shown(stored))
+            answer = _json(await service.response_object(stored))
     except BaseException:
         await exchange.close()
         raise
@@ -163,7 +163,7 @@ async def _stream_again(
     writer = service.writer_of_stored(stored, after=-1 if after is None else after)
     if stored.has_ended:
         end = await service.end_of(stored)
-        shown = [*writer.begin(), *writer.said(stored.output), *writer.feed(end)]
+        shown = [*writer.begin(), *writer.rest_of_output(stored.output), *writer.feed(end)]
         return HttpResponse(_joined(shown), content_type="text/event-stream")
     state = await exchange.join(stored.id)
     _check_place(state, after)
@@ -195,7 +195,7 @@ async def cancel(request: HttpRequest, response_id: str, name: str = "") -> Http
     exchange = await Exchange.of(request, TRANSPORT)
     try:
         service = _service(request, exchange, name)
-        return _json(await service.shown(await service.cancel(exchange, response_id)))
+        return _json(await service.response_object(await service.cancel(exchange, response_id)))
     finally:
         await exchange.close()
 
@@ -247,18 +247,18 @@ async def _frames(
         yield _joined(writer.fail(error))
 
 
-async def _whole(exchange: Exchange, writer: ResponseWriter) -> Shown:
+async def _whole(exchange: Exchange, writer: ResponseWriter) -> JsonObject:
     """Return the answer as one object; raises RemoteProtocolError if it failed."""
     return writer.whole(await whole_answer(exchange))
 
 
-def _joined(events: Iterable[Shown]) -> bytes:
+def _joined(events: Iterable[JsonObject]) -> bytes:
     return b"".join(
         b"event: " + event["type"].encode() + b"\n" + data_frame(event) for event in events
     )
 
 
-def _json(value: Shown, headers: dict[str, str] | None = None) -> HttpResponse:
+def _json(value: JsonObject, headers: dict[str, str] | None = None) -> HttpResponse:
     return HttpResponse(
         msgspec.json.encode(value), content_type="application/json", headers=headers
     )

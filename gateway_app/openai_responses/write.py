@@ -19,7 +19,7 @@ from gateway_app.openai_responses.output import (
     text_part,
     usage_of,
 )
-from gateway_app.openai_responses.tools import ClientTools, begun, pieces
+from gateway_app.openai_responses.tools import ClientTools, in_progress_item, pieces
 from gateway_app.shapes.answer_writer import AnswerWriter
 from gateway_app.shapes.charged_errors import charges_of, with_charges
 from uamp import ErrorCode
@@ -29,7 +29,7 @@ from uamp.digital_source import AI_MADE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gateway_app.openai_responses.output import Shown
+    from gateway_app.openai_responses.output import JsonObject
     from uamp import RemoteProtocolError
     from uamp.events import Event
 
@@ -39,31 +39,31 @@ _PROMPT: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.REQUEST
 
 
 @dataclass(kw_only=True)
-class ResponseWriter(AnswerWriter["Shown"]):
+class ResponseWriter(AnswerWriter["JsonObject"]):
     """Converts the events of one response to stream events, or to one object.
 
-    `created_at` is in Unix seconds, `asked` holds the request fields that the object echoes, and
-    `tools` those of the client.
+    `created_at` is in Unix seconds, `echoed_request` holds the fields of the request that the
+    object echoes, and `tools` are those of the client.
     Events up to the position `after` are skipped, because the client has them.
     """
 
     response_id: str
     created_at: int
-    asked: Shown
+    echoed_request: JsonObject
     tools: ClientTools = field(default_factory=ClientTools)
     after: int = -1
     has_ended: bool = False
     _place: int = -1
-    _items: list[Shown] = field(default_factory=list)
-    _open: Shown | None = None
+    _items: list[JsonObject] = field(default_factory=list)
+    _open: JsonObject | None = None
     _pieces: list[str] = field(default_factory=list)
 
-    def begin(self) -> Iterator[Shown]:
+    def begin(self) -> Iterator[JsonObject]:
         """Yield the opening events."""
         for kind in ("response.created", "response.in_progress"):
             yield from self._event(kind, response=self.body("in_progress"))
 
-    def feed(self, event: Event) -> Iterator[Shown]:
+    def feed(self, event: Event) -> Iterator[JsonObject]:
         """Yield the stream events of a server event; raises TextReplacedError."""
         match event:
             case ev.ResponseDone(response=ev.ResponseOutput() as done):
@@ -80,30 +80,30 @@ class ResponseWriter(AnswerWriter["Shown"]):
             case _:
                 yield from self._grow(event)
 
-    def fail(self, error: RemoteProtocolError) -> Iterator[Shown]:
+    def fail(self, error: RemoteProtocolError) -> Iterator[JsonObject]:
         """Yield the error that ends a broken stream."""
         shown = error_body(error).error
         shown_error = {"code": shown.code, "message": shown.message, "param": shown.param}
         yield from self._event("error", **with_charges(shown_error, error))
 
-    def said(self, output: Sequence[uamp.ContentItem]) -> Iterator[Shown]:
+    def rest_of_output(self, output: Sequence[uamp.ContentItem]) -> Iterator[JsonObject]:
         """Yield the text and thoughts of an output, which the end of a failed response lacks."""
         yield from self._rest(output, None)
 
-    def whole(self, end: Event, output: Sequence[uamp.ContentItem] = ()) -> Shown:
+    def whole(self, end: Event, output: Sequence[uamp.ContentItem] = ()) -> JsonObject:
         """Return a finished response as one object."""
-        list(self.said(output))
+        list(self.rest_of_output(output))
         *_, last = self.feed(end)
-        response: Shown = last["response"]
+        response: JsonObject = last["response"]
         return response
 
-    def items(self, output: Sequence[uamp.ContentItem], status: str) -> list[Shown]:
+    def items(self, output: Sequence[uamp.ContentItem], status: str) -> list[JsonObject]:
         """Return the items of a finished output."""
         list(self._rest(output, "tool_calls"))
         list(self._close_item(status))
         return self._items
 
-    def so_far(self, status: str, output: Sequence[uamp.ContentItem]) -> Shown:
+    def so_far(self, status: str, output: Sequence[uamp.ContentItem]) -> JsonObject:
         """Return an unfinished response as one object."""
         list(self._rest(output, None))
         if self._open is not None:
@@ -115,7 +115,7 @@ class ResponseWriter(AnswerWriter["Shown"]):
         status: str,
         used: uamp.UsageStats | None = None,
         **members: Any,
-    ) -> Shown:
+    ) -> JsonObject:
         """Return the response object; `members` override its default ones."""
         return {
             "id": self.response_id,
@@ -125,20 +125,20 @@ class ResponseWriter(AnswerWriter["Shown"]):
             "error": None,
             "incomplete_details": None,
             "output": list(self._items),
-            **self.asked,
+            **self.echoed_request,
             "usage": usage_of(used) if self.has_ended else None,
             **members,
         }
 
     # --- Parts of the answer ---
 
-    def _write_text(self, text: str, *, is_link: bool) -> Iterator[Shown]:
+    def _write_text(self, text: str, *, is_link: bool) -> Iterator[JsonObject]:
         yield from self._write("message", text, is_link=is_link)
 
-    def _write_thought(self, text: str) -> Iterator[Shown]:
+    def _write_thought(self, text: str) -> Iterator[JsonObject]:
         yield from self._write("reasoning", text)
 
-    def _write(self, kind: str, text: str, *, is_link: bool = False) -> Iterator[Shown]:
+    def _write(self, kind: str, text: str, *, is_link: bool = False) -> Iterator[JsonObject]:
         """Yield text of a message or thought; a link, whose address may change, is one position."""
         if self._open is None or self._open["type"] != kind:
             yield from self._open_item(kind)
@@ -149,7 +149,7 @@ class ResponseWriter(AnswerWriter["Shown"]):
             sent = text if is_link else text[-missing:]
             yield self._shown(f"response.{self._written}.delta", **self._in_text, delta=sent)
 
-    def _open_item(self, kind: str) -> Iterator[Shown]:
+    def _open_item(self, kind: str) -> Iterator[JsonObject]:
         yield from self._close_item("completed")
         item = opened(kind, item_id(kind, self.response_id, len(self._items)))
         self._items.append(item)
@@ -159,7 +159,7 @@ class ResponseWriter(AnswerWriter["Shown"]):
             f"response.{self._part}.added", **self._in_part, part=self._shown_part("")
         )
 
-    def _close_item(self, status: str) -> Iterator[Shown]:
+    def _close_item(self, status: str) -> Iterator[JsonObject]:
         if self._open is None:
             return
         text = "".join(self._pieces)
@@ -170,7 +170,7 @@ class ResponseWriter(AnswerWriter["Shown"]):
         self._open = None
         yield from self._item_done()
 
-    def _write_call(self, call: uamp.ToolCallData, index: int) -> Iterator[Shown]:
+    def _write_call(self, call: uamp.ToolCallData, index: int) -> Iterator[JsonObject]:
         """Yield a call of one of the client's tools."""
         del index
         yield from self._close_item("completed")
@@ -178,7 +178,7 @@ class ResponseWriter(AnswerWriter["Shown"]):
         item = self.tools.called(item_id(kind, self.response_id, len(self._items)), call)
         self._items.append(item)
         yield from self._event(
-            "response.output_item.added", output_index=self._last, item=begun(item)
+            "response.output_item.added", output_index=self._last, item=in_progress_item(item)
         )
         for kind, members in pieces(item):
             yield from self._event(kind, item_id=item["id"], output_index=self._last, **members)
@@ -186,7 +186,7 @@ class ResponseWriter(AnswerWriter["Shown"]):
 
     # --- The end ---
 
-    def _done(self, done: ev.ResponseOutput, signature: str | None) -> Iterator[Shown]:
+    def _done(self, done: ev.ResponseOutput, signature: str | None) -> Iterator[JsonObject]:
         yield from self._rest(done.output, done.finish_reason)
         signed = {"digital_source_type": AI_MADE}
         if signature is not None:
@@ -202,23 +202,23 @@ class ResponseWriter(AnswerWriter["Shown"]):
 
     def _end(
         self, kind: str, status: str, used: uamp.UsageStats | None, **members: Any
-    ) -> Iterator[Shown]:
+    ) -> Iterator[JsonObject]:
         yield from self._close_item("completed" if status == "completed" else "incomplete")
         self.has_ended = True
         yield from self._event(kind, response=self.body(status, used, **members))
 
     # --- Events ---
 
-    def _event(self, kind: str, **members: Any) -> Iterator[Shown]:
+    def _event(self, kind: str, **members: Any) -> Iterator[JsonObject]:
         """Yield an event, unless its client has received it."""
         self._place += 1
         if self._place > self.after:
             yield self._shown(kind, **members)
 
-    def _shown(self, kind: str, **members: Any) -> Shown:
+    def _shown(self, kind: str, **members: Any) -> JsonObject:
         return {"type": kind, "sequence_number": self._place, **members}
 
-    def _item_done(self) -> Iterator[Shown]:
+    def _item_done(self) -> Iterator[JsonObject]:
         yield from self._event(
             "response.output_item.done", output_index=self._last, item=self._items[-1]
         )
@@ -240,16 +240,16 @@ class ResponseWriter(AnswerWriter["Shown"]):
         return "reasoning_summary_text" if self._is_thought else "output_text"
 
     @property
-    def _in_part(self) -> Shown:
+    def _in_part(self) -> JsonObject:
         """The location of the open part."""
         index = "summary_index" if self._is_thought else "content_index"
         return {"item_id": self._items[-1]["id"], "output_index": self._last, index: 0}
 
     @property
-    def _in_text(self) -> Shown:
+    def _in_text(self) -> JsonObject:
         return self._in_part if self._is_thought else {**self._in_part, "logprobs": []}
 
-    def _shown_part(self, text: str) -> Shown:
+    def _shown_part(self, text: str) -> JsonObject:
         return {"type": "summary_text", "text": text} if self._is_thought else text_part(text)
 
 

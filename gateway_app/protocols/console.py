@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from gateway_app.shapes.protocol_presentation import (
         ExampleQuestion,
-        ShownMessage,
-        ShownProtocol,
+        PresentedMessage,
+        ProtocolPresentation,
     )
 
 FRAMES_BYTES: Final = 64 * 1024
@@ -44,7 +44,7 @@ async def frames(request: HttpRequest, message_id: str) -> HttpResponseBase:
     return response
 
 
-def _body(message: ShownMessage) -> bytes:
+def _body(message: PresentedMessage) -> bytes:
     return _encoder.encode(
         {
             "object": "message_frames",
@@ -55,7 +55,7 @@ def _body(message: ShownMessage) -> bytes:
     )
 
 
-def _shown(protocol: ShownProtocol, message: ShownMessage) -> dict[str, Any]:
+def _shown(protocol: ProtocolPresentation, message: PresentedMessage) -> dict[str, Any]:
     """Return a message in one protocol; `call` asks it again, or is null without a question."""
     kept, is_cut = _bounded(_frames(protocol, message))
     return {
@@ -68,17 +68,17 @@ def _shown(protocol: ShownProtocol, message: ShownMessage) -> dict[str, Any]:
     }
 
 
-def _frames(protocol: ShownProtocol, message: ShownMessage) -> Iterable[Any]:
+def _frames(protocol: ProtocolPresentation, message: PresentedMessage) -> Iterable[Any]:
     if message.answer is not None:
-        yield from protocol.answered(message.answer)
+        yield from protocol.response_frames(message.answer)
     elif message.question is not None and message.event.message.role == "user":
-        yield from protocol.asked(message.question)
+        yield from protocol.request_frames(message.question)
     if protocol.key == "uamp":
         # The chat log is part of UAMP alone, and announces every message.
         yield uamp.to_dict(message.event)
 
 
-def _call(protocol: ShownProtocol, question: ExampleQuestion) -> dict[str, Any]:
+def _call(protocol: ProtocolPresentation, question: ExampleQuestion) -> dict[str, Any]:
     """Return the call for curl.
 
     `in_chat` is true if the call asks in the message's chat; not every protocol can name one.

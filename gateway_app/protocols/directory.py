@@ -21,7 +21,7 @@ from gateway_app.http import dialect_view
 from gateway_app.protocols.table import PROTOCOLS
 from gateway_app.shapes.protocol_presentation import ExampleQuestion
 from uamp import ErrorCode, RemoteProtocolError
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -163,11 +163,11 @@ def _price(pricing: dict[str, Any] | None) -> str:
         (gettext("%(price)s per 1,000 tokens cached"), pricing["cache_write_per_1k"]),
     ]
     words = [
-        text % {"price": shown_amount(price, currency)} for text, price in priced if _is(price)
+        text % {"price": format_amount(price, currency)} for text, price in priced if _is(price)
     ]
     for tool, price in pricing["tools"].items():
         if _is(price):
-            values = {"price": shown_amount(price, currency), "tool": tool}
+            values = {"price": format_amount(price, currency), "tool": tool}
             words.append(gettext("%(price)s per %(tool)s call") % values)
     return " + ".join(words) or gettext("Free")
 

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gateway_app.shapes.example_calls import Language
-    from gateway_app.shapes.protocol_presentation import ExampleQuestion, ShownAnswer
+    from gateway_app.shapes.protocol_presentation import ExampleQuestion, FinishedAnswer
 
 
-class ShownUamp:
+class UampPresentation:
     """The native protocol as pages show it."""
 
     key: Final = "uamp"
@@ -33,13 +33,13 @@ class ShownUamp:
 
     def examples(self, question: ExampleQuestion) -> dict[Language, str]:
         """Return a batch with a streamed answer, and for the shell a socket."""
-        events = self.asked(question)
+        events = self.request_frames(question)
         return {
             **PostedCall(url=f"{question.base}/uamp/stream", body=events).code,
             "Shell": websocat(f"{question.base}/uamp", events, wait_for='"response.done"'),
         }
 
-    def asked(self, question: ExampleQuestion) -> list[Any]:
+    def request_frames(self, question: ExampleQuestion) -> list[Any]:
         """Return the events that the client sends."""
         create: dict[str, Any] = {"type": "session.create", "event_id": "1", "uamp_version": "1.0"}
         if question.chat_id:
@@ -50,7 +50,7 @@ class ShownUamp:
             {"type": "response.create", "event_id": "3"},
         ]
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the events that the server sends."""
         for event in answer.events:
             yield uamp.to_dict(event)

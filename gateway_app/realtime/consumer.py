@@ -157,7 +157,7 @@ class RealtimeDialect(ForeignDialect):
             self.show(error_event(error, event_id or error.event_id))
 
     async def _update_session(self, frame: read.SessionUpdateFrame) -> None:
-        session = frame.session.over(self._session, speaks=self._speaks)
+        session = frame.session.merged_into(self._session, speaks=self._speaks)
         self._turns.change(self._turns.settings.after(frame.session))
         patch = frame.session.patch(self._speech if self._speaks else None)
         if patch != uamp.SessionPatch():
@@ -234,7 +234,7 @@ class RealtimeDialect(ForeignDialect):
         check_context(context, "response.input")
         stored = [await self._sounds.stored(item) for item in context]
         messages = messages_of(stored)
-        wanted = self._session if asked.wanted is None else asked
+        wanted = self._session if asked.requested_modalities is None else asked
         speaks = self._speaks and is_spoken(wanted)
         config = asked.config(self._session, messages, self._model, is_spoken=speaks)
         self._has_ended.clear()

@@ -90,7 +90,7 @@ class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
         return self.max_output_tokens or self.max_response_output_tokens
 
     @property
-    def wanted(self) -> tuple[str, ...] | None:
+    def requested_modalities(self) -> tuple[str, ...] | None:
         """The modalities of an answer, from either dialect's member."""
         return self.output_modalities or self.modalities
 
@@ -116,7 +116,7 @@ class SessionFields(GenerationFields, frozen=True, kw_only=True):
     output_audio_format: BetaFormat | None = None
     turn_detection: TurnDetection | UnsetType | None = UNSET
 
-    def over(self, known: SessionFields, *, speaks: bool) -> SessionFields:
+    def merged_into(self, known: SessionFields, *, speaks: bool) -> SessionFields:
         """Return the fields after this update of `known`; raises RemoteProtocolError."""
         if self.type == "transcription":
             raise unsupported("session.type", "Agents of this server do not transcribe.")
@@ -124,8 +124,8 @@ class SessionFields(GenerationFields, frozen=True, kw_only=True):
         given = {name: getattr(self, name) for name in known.__struct_fields__}
         if self.limit is not None:
             given |= {"max_output_tokens": self.limit, "max_response_output_tokens": None}
-        if self.wanted is not None:
-            given |= {"output_modalities": self.wanted, "modalities": None}
+        if self.requested_modalities is not None:
+            given |= {"output_modalities": self.requested_modalities, "modalities": None}
         given = {name: UNSET if value is None else value for name, value in given.items()}
         # Only in turn_detection does null have a meaning.
         given["turn_detection"] = self.turn_detection

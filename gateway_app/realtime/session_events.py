@@ -74,7 +74,7 @@ def session_event(
 
 def is_spoken(fields: GenerationFields) -> bool:
     """Return whether a speaking agent answers in speech: unless the client wants only text."""
-    return fields.wanted is None or "audio" in fields.wanted
+    return fields.requested_modalities is None or "audio" in fields.requested_modalities
 
 
 def modalities_of(*, is_spoken: bool, is_ga: bool) -> list[str]:

@@ -82,7 +82,7 @@ async def _issued(
     if not named:
         raise refused("session.model" if is_ga else "model", "Name an agent.")
     speaks = bool((await speech_for(request, named)).speaks)
-    fields = session.over(SessionFields(), speaks=speaks)
+    fields = session.merged_into(SessionFields(), speaks=speaks)
     model = session.model if agent else None
     config = {
         "session": msgspec.to_builtins(fields),

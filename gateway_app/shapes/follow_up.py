@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptMedium:
+class MediumReference:
     """A medium, identified by its position in the result of a tool call."""
 
     call_id: str
@@ -23,7 +23,7 @@ class FollowUpPart:
 
     text: str | None = None
     data: Any = None
-    medium: uamp.MediaContent | KeptMedium | None = None
+    medium: uamp.MediaContent | MediumReference | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

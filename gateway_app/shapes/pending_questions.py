@@ -13,7 +13,7 @@ _CALL: Final = "call"
 _PAYMENT: Final = "payment"
 
 
-class AskedEvents(dict[tuple[str, str], "Event"]):
+class PendingQuestions(dict[tuple[str, str], "Event"]):
     """The pending questions of a response, oldest first, kept up to date by `note`.
 
     They include those of the work that it delegated. The keys are a kind with the id of the call,

@@ -30,7 +30,7 @@ class ExampleQuestion:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ShownAnswer:
+class FinishedAnswer:
     """A finished response; `events` are those that a UAMP client receives, in order.
 
     `link` returns the address of a medium for the reader.
@@ -42,7 +42,7 @@ class ShownAnswer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ShownMessage:
+class PresentedMessage:
     """A chat message: an answer, or a message sent to an agent.
 
     `event` announced it. `question` is the question asked, or None if there is no agent to name.
@@ -50,10 +50,10 @@ class ShownMessage:
 
     event: ev.MessageCreated
     question: ExampleQuestion | None
-    answer: ShownAnswer | None
+    answer: FinishedAnswer | None
 
 
-class ShownProtocol(Protocol):
+class ProtocolPresentation(Protocol):
     """A protocol as pages show it."""
 
     @property
@@ -74,8 +74,8 @@ class ShownProtocol(Protocol):
     def examples(self, question: ExampleQuestion) -> Mapping[Language, str]:
         """Return example calls that ask the question, by language."""
 
-    def asked(self, question: ExampleQuestion) -> Sequence[Any]:
+    def request_frames(self, question: ExampleQuestion) -> Sequence[Any]:
         """Return the frames in which a client asks the question, as JSON values."""
 
-    def answered(self, answer: ShownAnswer) -> Iterator[Any]:
+    def response_frames(self, answer: FinishedAnswer) -> Iterator[Any]:
         """Yield the frames in which the server answers, built by the dialect's writer."""

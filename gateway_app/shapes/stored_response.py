@@ -40,8 +40,8 @@ class StoredResponse:
     """One response of the caller, in the current state of its rows.
 
     `thread` is the id under which its client continues the conversation, and `extension` the data
-    that the protocol stores with the session. `status` is a `uamp.ResponseState`; `asked` holds the
-    pending questions of an unfinished response. `request` is the original request: its `messages`
+    that the protocol stores with the session. `status` is a `uamp.ResponseState`; only an
+    unfinished response has `pending_questions`. `request` is the original request: its `messages`
     are the preceding conversation in its current wording, or None if the chat held it. `origins`
     mark the questions and answers of other responses in it. `follow_ups` are the messages with
     which its client answered the response, if they were loaded.
@@ -60,7 +60,7 @@ class StoredResponse:
     question: tuple[uamp.ContentItem, ...]
     created_at: datetime
     changed_at: datetime
-    asked: tuple[Event, ...] = ()
+    pending_questions: tuple[Event, ...] = ()
     payments: tuple[SettledPayment, ...] = ()
     origins: tuple[MessageOrigin, ...] = ()
     # Completed answers only (UAMP §6.7).
@@ -99,9 +99,9 @@ class StoredResponse:
                 own.append(MessageOrigin(place + len(own), self.id, is_answer))
         return (*self.origins, *own)
 
-    def asking(self, asked: Sequence[Event]) -> StoredResponse:
+    def with_questions(self, questions: Sequence[Event]) -> StoredResponse:
         """Return a copy with these pending questions."""
-        return replace(self, asked=tuple(asked))
+        return replace(self, pending_questions=tuple(questions))
 
     @property
     def is_rejected(self) -> bool:

@@ -114,11 +114,11 @@ def lock_with_fees(
 
     Missing shards are created.
     """
-    accounts, by_code = balances.lock_found(ids, fees)
+    accounts, by_code = balances.lock_existing(ids, fees)
     if missing := set(fees) - set(by_code):
         # Created once in the life of the ledger. Its id is the highest, so the order of locks
         # holds.
         for code in sorted(missing):
             ensure_fee_account(code, fees[code])
-        accounts, by_code = balances.lock_found(ids, fees)
+        accounts, by_code = balances.lock_existing(ids, fees)
     return accounts, by_code

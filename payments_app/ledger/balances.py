@@ -47,13 +47,13 @@ def lock_accounts(
 
     Raises UnknownAccount for a missing id. A code without an account is left out.
     """
-    found, by_code = lock_found(ids, codes)
+    found, by_code = lock_existing(ids, codes)
     if missing := set(ids) - set(found):
         raise UnknownAccount(f"There is no account {min(missing)}.")
     return found, by_code
 
 
-def lock_found(
+def lock_existing(
     ids: Collection[int], codes: Collection[str] = ()
 ) -> tuple[dict[int, LockedAccount], dict[str, int]]:
     """Lock the accounts that exist; see lock_accounts."""

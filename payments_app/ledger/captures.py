@@ -27,7 +27,7 @@ from payments_app.ledger.outcomes import (
     Split,
 )
 from payments_app.ledger.own_money import refuse_own
-from payments_app.ledger.plans import Capture, Held, Plan, planned
+from payments_app.ledger.plans import Capture, LockedHold, Plan, planned
 from payments_app.models import Hold
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
@@ -109,10 +109,10 @@ def _one(asked: Capture) -> CaptureOutcome:
         return answer
 
 
-def lock(where: str, params: Sequence[str]) -> list[Held]:
+def lock(where: str, params: Sequence[str]) -> list[LockedHold]:
     """Lock the holds that match a condition and return them, the oldest first."""
     return [
-        Held(*row)
+        LockedHold(*row)
         for row in sql.rows(
             "SELECT id, account_id, amount, captured, state, purpose, response_id, extends_id,"  # noqa: S608 constants
             " agent_id"
@@ -139,8 +139,8 @@ def capture_many(asked: Sequence[Capture]) -> list[CaptureOutcome | Refusal]:
         for place, claimed in enumerate(idempotency.claim_many([_question(one) for one in asked])):
             if isinstance(claimed, IdempotencyConflict):
                 answers[place] = claimed
-            elif claimed.kept is not None:
-                answers[place] = idempotency.replay(claimed.kept, CaptureOutcome)
+            elif claimed.stored_result is not None:
+                answers[place] = idempotency.replay(claimed.stored_result, CaptureOutcome)
             else:
                 mine[place] = claimed
         done = _capture({place: asked[place] for place in mine})
@@ -186,9 +186,9 @@ def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal
     return answers
 
 
-def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[Held]]:
+def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[LockedHold]]:
     """Lock the holds of each group, which act as one, the oldest first."""
-    found: dict[tuple[str, str], list[Held]] = {group: [] for group in groups}
+    found: dict[tuple[str, str], list[LockedHold]] = {group: [] for group in groups}
     firsts = [name for kind, name in found if kind == "hold"]
     responses = [name for kind, name in found if kind == "response"]
     where = []
@@ -209,7 +209,7 @@ def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], lis
 
 
 def _lock_accounts(
-    asked: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[Held]]
+    asked: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[LockedHold]]
 ) -> tuple[Mapping[int, balances.LockedAccount], Mapping[str, int]]:
     """Lock the paying and receiving accounts; return those found, and fee shards by code."""
     ids = {hold.account_id for group in holds.values() for hold in group}

@@ -74,8 +74,8 @@ def authorize_many(
         for place, claimed in enumerate(claims):
             if isinstance(claimed, IdempotencyConflict):
                 answers[place] = claimed
-            elif claimed.kept is not None:
-                answers[place] = idempotency.replay(claimed.kept, HoldOutcome)
+            elif claimed.stored_result is not None:
+                answers[place] = idempotency.replay(claimed.stored_result, HoldOutcome)
             elif first.setdefault(claimed.id, place) != place:
                 again[place] = first[claimed.id]
             else:
@@ -113,8 +113,8 @@ def extend(
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("extend", hold_id, amount))
-        if claimed.kept is not None:
-            return idempotency.replay(claimed.kept, HoldOutcome)
+        if claimed.stored_result is not None:
+            return idempotency.replay(claimed.stored_result, HoldOutcome)
         first = lock("id = %s", [hold_id])
         if not first:
             raise UnknownHold(f"There is no hold {hold_id!r}.")
@@ -182,7 +182,7 @@ def _reserve_many(
     if not asked:
         return {}
     guarded = guard.accounts(asked.values()) if guard else ()
-    accounts, _ = balances.lock_found({one.account_id for one in asked.values()} | set(guarded))
+    accounts, _ = balances.lock_existing({one.account_id for one in asked.values()} | set(guarded))
     left = {pk: account.posted - account.held for pk, account in accounts.items()}
     answers: dict[int, HoldOutcome | Refusal] = {}
     legs: dict[int, tuple[int, int]] = {}

@@ -31,10 +31,10 @@ KEY_LENGTH: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class ClaimedKey:
-    """A key that this transaction claimed (`kept` is None), or the outcome recorded for it."""
+    """A key and the outcome recorded for it, or None if this transaction claimed the key."""
 
     id: int
-    kept: str | None
+    stored_result: str | None
 
 
 def fingerprint(request: Sequence[Any]) -> str:

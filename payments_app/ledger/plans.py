@@ -34,7 +34,7 @@ _NOTHING: Final = About()
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockedHold:
     """The state of a hold while we hold its lock."""
 
     id: str
@@ -48,7 +48,7 @@ class Held:
     agent_id: str
 
     @property
-    def left(self) -> int:
+    def uncaptured(self) -> int:
         """The amount not captured yet."""
         return self.amount - self.captured
 
@@ -91,7 +91,7 @@ class Plan:
 
 def planned(
     one: Capture,
-    group: Sequence[Held],
+    group: Sequence[LockedHold],
     accounts: Mapping[int, LockedAccount],
     by_code: Mapping[str, int],
 ) -> Plan:
@@ -104,7 +104,7 @@ def planned(
             raise UnknownAccount(f"There is no account {split.account_id}.")
     asset = _one_asset(holds, accounts)
     amount = one.amount if one.amount is not None else Money(0, asset)
-    left = sum(hold.left for hold in holds)
+    left = sum(hold.uncaptured for hold in holds)
     if amount.asset != asset:
         raise AssetMismatch(f"The hold is in {asset}, the amount in {amount.asset}.")
     if amount.amount > left:
@@ -127,7 +127,7 @@ def planned(
     return Plan(transfers, ends, legs, holds[-1].account_id, outcome)
 
 
-def _active(one: Capture, group: Sequence[Held]) -> list[Held]:
+def _active(one: Capture, group: Sequence[LockedHold]) -> list[LockedHold]:
     """Return the holds that can still be captured."""
     active = [hold for hold in group if hold.state == "active"]
     if not group:
@@ -137,7 +137,7 @@ def _active(one: Capture, group: Sequence[Held]) -> list[Held]:
     return active
 
 
-def _one_asset(holds: Sequence[Held], accounts: Mapping[int, LockedAccount]) -> str:
+def _one_asset(holds: Sequence[LockedHold], accounts: Mapping[int, LockedAccount]) -> str:
     """Return the asset of holds that act as one; raise AssetMismatch if they have several."""
     assets = {accounts[hold.account_id].asset for hold in holds}
     if len(assets) > 1:
@@ -167,7 +167,7 @@ def _merged(splits: Sequence[Split], fee_id: int) -> list[tuple[int, int]]:
 
 
 def _transfers(
-    holds: Sequence[Held],
+    holds: Sequence[LockedHold],
     gets: list[tuple[int, int]],
     kind: str,
     asset: str,
@@ -180,7 +180,7 @@ def _transfers(
     waiting = gets[::-1]
     transfers = []
     for hold in holds:
-        room = hold.left
+        room = hold.uncaptured
         entries: dict[int, int] = {}
         while waiting and room:
             account_id, amount = waiting.pop()
@@ -190,7 +190,7 @@ def _transfers(
             if amount > part:
                 waiting.append((account_id, amount - part))
         if entries:
-            entries[hold.account_id] = room - hold.left
+            entries[hold.account_id] = room - hold.uncaptured
             transfers.append(
                 NewTransfer(
                     kind=kind,
@@ -203,7 +203,7 @@ def _transfers(
     return transfers
 
 
-def _about(about: About, hold: Held) -> About:
+def _about(about: About, hold: LockedHold) -> About:
     return About(
         memo=about.memo or hold.purpose,
         response_id=about.response_id or hold.response_id,
@@ -215,7 +215,7 @@ def _about(about: About, hold: Held) -> About:
 
 
 def _ends(
-    holds: Sequence[Held], transfers: Sequence[NewTransfer], *, release: bool
+    holds: Sequence[LockedHold], transfers: Sequence[NewTransfer], *, release: bool
 ) -> tuple[dict[str, tuple[int, str]], dict[int, tuple[int, int]]]:
     """Return the new (captured, state) of holds, and account movements as (posted, held)."""
     legs: dict[int, tuple[int, int]] = {}
@@ -232,7 +232,7 @@ def _ends(
         if not part and not release:
             continue
         posted, held = legs.get(hold.account_id, (0, 0))
-        legs[hold.account_id] = (posted, held - (hold.left if release else part))
+        legs[hold.account_id] = (posted, held - (hold.uncaptured if release else part))
         captured = hold.captured + part
         # A fully captured hold stays active: only a capture that releases ends it.
         state = ("settled" if captured else "released") if release else "active"

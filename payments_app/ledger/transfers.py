@@ -70,8 +70,8 @@ def transfer(
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
-        if claimed.kept is not None:
-            return idempotency.replay(claimed.kept, TransferOutcome)
+        if claimed.stored_result is not None:
+            return idempotency.replay(claimed.stored_result, TransferOutcome)
         balances.positive(amount)
         if debit == credit:
             raise SameAccount("A transfer needs two different accounts.")
@@ -110,8 +110,8 @@ def adjust(
         raise ValueError("An adjustment needs a reason.")
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("adjust", account, amount, by, reason))
-        if claimed.kept is not None:
-            return idempotency.replay(claimed.kept, TransferOutcome)
+        if claimed.stored_result is not None:
+            return idempotency.replay(claimed.stored_result, TransferOutcome)
         refuse_own([account], by)
         refuse_when_frozen()
         if not amount:
@@ -213,8 +213,8 @@ def top_up(
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("top_up", account, amount, provider, external_id))
-        if claimed.kept is not None:
-            return idempotency.replay(claimed.kept, TransferOutcome)
+        if claimed.stored_result is not None:
+            return idempotency.replay(claimed.stored_result, TransferOutcome)
         refuse_own([account], about.get("by"))
         balances.positive(amount)
         receipt_id, credited = _receipt(provider, external_id, account, amount, payload)
@@ -302,8 +302,8 @@ def refund(
         raise ValueError("A refund needs a reason.")
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, ("refund", transfer_id, amount, by, reason))
-        if claimed.kept is not None:
-            return idempotency.replay(claimed.kept, TransferOutcome)
+        if claimed.stored_result is not None:
+            return idempotency.replay(claimed.stored_result, TransferOutcome)
         refuse_when_frozen()
         asset, hold_id, about = _refundable(transfer_id, by, reason)
         entries: dict[int, int] = dict(

@@ -214,7 +214,7 @@ class TokenTopUpView(PaymentView):
             "jti": token_id,
             "replayed": done.replayed,
         }
-        if renewed := top_ups.signed_anew(token_id, user_id):
+        if renewed := top_ups.reissued(token_id, user_id):
             body["token"] = renewed
         headers = {"Idempotent-Replayed": "true"} if done.replayed else {}
         return Response(body, headers=headers)

@@ -19,7 +19,7 @@ from payments_app.ledger.accounts import account_of_user
 from payments_app.ledger.transfers import transfer
 from payments_app.models import PaymentToken
 from payments_app.money import Money
-from payments_app.tokens.lookup import over, owned, with_accounts
+from payments_app.tokens.lookup import has_expired, owned, with_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ def tree(token_id: str, user_id: int) -> TokenState:
 
 def _state(row: PaymentToken, children: Iterable[TokenState] = ()) -> TokenState:
     account = row.account
-    ended = "expired" if over(row) else "active"
+    ended = "expired" if has_expired(row) else "active"
     return TokenState(
         id=row.pk,
         name=row.name,
@@ -188,7 +188,9 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
 def _heirs(ended: Sequence[PaymentToken]) -> dict[str, int]:
     """Return who inherits from each token: a parent that can still be spent, or the owner."""
     parents = with_accounts(Q(pk__in={row.parent_id for row in ended if row.parent_id}))
-    alive = {row.pk: row.account_id for row in parents if not row.revoked_at and not over(row)}
+    alive = {
+        row.pk: row.account_id for row in parents if not row.revoked_at and not has_expired(row)
+    }
     heirs = {}
     for row in ended:
         if row.parent_id in alive:

@@ -79,8 +79,8 @@ def once(
     """
     with transaction.atomic():
         claimed = idempotency.claim(scope, key, (json.dumps(asked, sort_keys=True),))
-        if claimed.kept is not None:
-            kept: dict[str, Any] = json.loads(claimed.kept)
+        if claimed.stored_result is not None:
+            kept: dict[str, Any] = json.loads(claimed.stored_result)
             return kept, True
         answer = work()
         sql.run(

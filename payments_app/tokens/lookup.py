@@ -85,7 +85,7 @@ def _usable(which: Q, agent: str, agent_id: str) -> ResolvedToken:
         raise foreign()
     if row.owner is not None and not row.owner.is_active:
         raise foreign()
-    if over(row):
+    if has_expired(row):
         raise TokenRefused("token_expired", "The payment token has expired. Use a new one.")
     account = row.account
     return ResolvedToken(
@@ -117,7 +117,7 @@ def foreign() -> TokenRefused:
     )
 
 
-def over(row: PaymentToken) -> bool:
+def has_expired(row: PaymentToken) -> bool:
     """Return whether a row of `with_accounts` has expired, by the database's clock."""
     return bool(row.is_over)  # type: ignore[attr-defined] # annotated
 

@@ -38,7 +38,7 @@ def top_up(*, key: str, token_id: str, user_id: int, amount: Money) -> TransferO
         )
 
 
-def signed_anew(token_id: str, user_id: int) -> str:
+def reissued(token_id: str, user_id: int) -> str:
     """Return a person's token as a new JWT with its current balance; "" for an opaque one."""
     row = owned(token_id, user_id)
     return (

@@ -6,7 +6,14 @@ facilitator over HTTP, so call it from a thread that may block, outside a transa
 """
 
 from payments_app.x402.accepting import Accepted, PaymentNotTaken, accept
-from payments_app.x402.headers import sent
+from payments_app.x402.headers import payment_in_headers
 from payments_app.x402.offers import required_headers, requirements
 
-__all__ = ["Accepted", "PaymentNotTaken", "accept", "required_headers", "requirements", "sent"]
+__all__ = [
+    "Accepted",
+    "PaymentNotTaken",
+    "accept",
+    "payment_in_headers",
+    "required_headers",
+    "requirements",
+]

@@ -15,7 +15,7 @@ from payments_app.tokens import lookup as token_lookup
 from payments_app.x402 import exact, offers
 from payments_app.x402.headers import BadHeader, Offered, offered, token_beside
 from payments_app.x402.refusal import PaymentNotTaken
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,8 +89,8 @@ def _token(offer: Offered, requirement: Mapping[str, Any]) -> Accepted:
     if token.asset != amount.asset:
         raise PaymentNotTaken("token_invalid", f"The token is not in {amount.asset}.")
     if token.available < amount:
-        needed = shown_amount(str(amount), amount.asset)
-        there = shown_amount(str(token.available), token.asset)
+        needed = format_amount(str(amount), amount.asset)
+        there = format_amount(str(token.available), token.asset)
         raise PaymentNotTaken(
             "insufficient_balance", f"This costs {needed}, and the balance is {there}. Top up."
         )

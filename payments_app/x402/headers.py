@@ -38,7 +38,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class HeaderPayment:
     """A payment as found in a header; a token is a secret, a payment on a chain is not."""
 
     value: str = field(repr=False)
@@ -51,7 +51,7 @@ def offered(headers: Mapping[str, str]) -> Offered | None:
     return _read(value, only_token=name == "x-payment-token") if value else None
 
 
-def sent(headers: Mapping[str, str]) -> Sent | None:
+def payment_in_headers(headers: Mapping[str, str]) -> HeaderPayment | None:
     """Return the payment that a request carries, or None if it is missing or unreadable."""
     try:
         offer = offered(headers)
@@ -60,7 +60,7 @@ def sent(headers: Mapping[str, str]) -> Sent | None:
         return None
     if offer is None:
         return None
-    return Sent(value=_counts(headers)[1], is_secret=offer.scheme == "token")
+    return HeaderPayment(value=_counts(headers)[1], is_secret=offer.scheme == "token")
 
 
 def _counts(headers: Mapping[str, str]) -> tuple[str, str]:

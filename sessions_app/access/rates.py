@@ -35,9 +35,9 @@ logger = logging.getLogger(__name__)
 
 REDIS_SECONDS: Final = 0.5
 # The most requests counted in one round trip to Redis.
-ASKED_AT_ONCE: Final = 64
+MAX_BATCH: Final = 64
 # How long this process counts alone after Redis has failed.
-ALONE_SECONDS: Final = 5.0
+LOCAL_COUNT_SECONDS: Final = 5.0
 IPV6_PREFIX: Final = 64
 # Name prefixes of those without an identity: an address, or a visitor as stored in rows.
 _VISITORS: Final = ("address:", "anonymous:")
@@ -250,8 +250,8 @@ class RateLimiter:
     async def _count_waiting(self, waiting: _Waiting) -> None:
         try:
             while waiting.requests:
-                batch = waiting.requests[:ASKED_AT_ONCE]
-                del waiting.requests[:ASKED_AT_ONCE]
+                batch = waiting.requests[:MAX_BATCH]
+                del waiting.requests[:MAX_BATCH]
                 try:
                     quotas = await asyncio.to_thread(self._count, [asked for asked, _ in batch])
                 except Exception as error:  # noqa: BLE001 it is raised for the callers
@@ -271,7 +271,7 @@ class RateLimiter:
             try:
                 return _hit_shared(self._shared, asked)
             except redis.RedisError:
-                self._alone_until = time.monotonic() + ALONE_SECONDS
+                self._alone_until = time.monotonic() + LOCAL_COUNT_SECONDS
                 logger.warning(
                     "Redis is unavailable; counting rate limits in this process only", exc_info=True
                 )

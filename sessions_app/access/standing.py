@@ -23,7 +23,7 @@ PASSED_ON: Final = "The token that asked for this answer was passed on with a ke
 NOT_IN_CHAT: Final = "The person who asked for this answer has left the chat or was deactivated."
 
 
-class Asked(NamedTuple):
+class AnswerBasis(NamedTuple):
     """The basis of an answer's rights: its agent, asker, chat and credential.
 
     Visitors have no `user_id` and no credential. An agent that works for another one
@@ -50,7 +50,7 @@ class Loss(NamedTuple):
     """The person who caused it, if known: it is not by others if they asked or pay."""
 
 
-def lost(asked: Mapping[str, Asked]) -> dict[str, Loss]:
+def revoked_answers(asked: Mapping[str, AnswerBasis]) -> dict[str, Loss]:
     """Return the answers that must stop, with reasons.
 
     Takes three queries in total, two more if private agents answer others than their owners, and

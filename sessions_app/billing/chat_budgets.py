@@ -13,7 +13,7 @@ from chat_app.log.entries import lock_chats
 from chat_app.members.agents.budgets import ChatBudget, budgets_of
 from payments_app.money import Money
 from payments_app.spending import chat_totals
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +25,8 @@ class BudgetReached(Exception):
     def __init__(self, budget: ChatBudget, left: Money) -> None:
         whose = f"of {budget.agent} in this chat" if budget.agent_id else "of this chat"
         when = "for today" if budget.period == "day" else "in total"
-        amount = shown_amount(str(Money.parse(budget.amount, left.asset)), left.asset)
-        has = shown_amount(str(left), left.asset)
+        amount = format_amount(str(Money.parse(budget.amount, left.asset)), left.asset)
+        has = format_amount(str(left), left.asset)
         super().__init__(
             f"The budget {whose} is too low: {has} of {amount} {when} is left."
             " An owner of the chat can raise it."

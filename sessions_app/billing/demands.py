@@ -103,5 +103,5 @@ def charges_of(response_id: str) -> AnswerCharges:
 
 
 def _family(response_id: str) -> list[str]:
-    below = selectors.work_for([response_id]).get(response_id, [])
+    below = selectors.delegated_responses([response_id]).get(response_id, [])
     return [response_id, *(row.pk for row in below)]

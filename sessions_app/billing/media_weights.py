@@ -130,7 +130,7 @@ def sound_tokens_read(
     return tokens if ms and rates is USUAL else max(tokens, MEDIUM_TOKENS)
 
 
-def shown_tokens(
+def tokens_of_media(
     item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int | None:
     """Return how many tokens a model counts for a picture or PDF; None for other items."""

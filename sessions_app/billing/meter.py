@@ -172,11 +172,11 @@ class Meter:
         """Return whether calls of a tool are charged; the client's own are not."""
         return name in self.spec.pricing.tools and name not in self.client_tools
 
-    def sent(self) -> None:
+    def mark_sent(self) -> None:
         """Count the input of an inference as sent, until its provider has counted it."""
         self._is_sent = True
 
-    def unsent(self) -> None:
+    def mark_unsent(self) -> None:
         """Do not count the input of an inference that failed without any output."""
         self._is_sent = False
 
@@ -187,7 +187,7 @@ class Meter:
         """
         return added(self.usage, self._expected(ahead))
 
-    def under_way(self) -> uamp.UsageStats | None:
+    def uncounted_usage(self) -> uamp.UsageStats | None:
         """Return the estimated usage of a step that has output but has not been counted."""
         return self._under_way() if self._has_output() else None
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 AccountOwner: TypeAlias = tuple[str, str, str]
 """The owner of an account: "user", "agent" or "pool", the owner's id, and the asset."""
 
-_KEPT: Final = 20_000
+_MAX_IDS: Final = 20_000
 _ids: Final[dict[AccountOwner, int]] = {}
 
 
@@ -261,7 +261,7 @@ def _account(owner: AccountOwner) -> int:
 
 
 def _remember(new: dict[AccountOwner, int]) -> None:
-    if len(_ids) + len(new) > _KEPT:
+    if len(_ids) + len(new) > _MAX_IDS:
         _ids.clear()
     _ids.update(new)
 

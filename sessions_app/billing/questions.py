@@ -30,10 +30,10 @@ def lock_question(purchase: Purchase) -> str:
     return requested
 
 
-def taken_beside(requested: str, purchase: Purchase, response_id: str) -> Money:
+def taken_for_question(requested: str, purchase: Purchase, response_id: str) -> Money:
     """Return what an agent took, or holds, for other answers of the question; nothing for ""."""
     if not requested:
         return Money.zero(purchase.asset)
-    work = selectors.work_for([requested]).get(requested, [])
+    work = selectors.delegated_responses([requested]).get(requested, [])
     answers = {requested, *(row.pk for row in work)} - {response_id}
-    return ledger_rows.taken_for(answers, agent_id=purchase.agent_id, asset=purchase.asset)
+    return ledger_rows.committed_total(answers, agent_id=purchase.agent_id, asset=purchase.asset)

@@ -36,7 +36,7 @@ from sessions_app.tools.delegated_calls import root_chat
 from sessions_app.transitions import move, move_row
 from uamp import PaymentErrorCode, ResponseTrigger
 from uamp import events as ev
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -61,11 +61,11 @@ class OfferTooLow(Exception):
         self.available = available
 
 
-class OtherMoney(Exception):
+class CurrencyMismatch(Exception):
     """A payment names another network or currency than requested."""
 
 
-class OtherBudget(Exception):
+class BudgetMismatch(Exception):
     """A key with a budget pays for an answer that counts in the budget of another key."""
 
 
@@ -139,7 +139,7 @@ def submit(session: OpenSession, event: ev.PaymentSubmit) -> tuple[PaymentReques
                 response_id=row.response_id,
                 held=None,
             )
-        except (*REFUSALS, OfferTooLow, OtherMoney, OtherBudget) as error:
+        except (*REFUSALS, OfferTooLow, CurrencyMismatch, BudgetMismatch) as error:
             raise PaymentRefused(error_event(error, amount, row.response_id)) from error
         move_row(row, PaymentTrigger.PAY)
         row.decided_at = timezone.now()
@@ -164,14 +164,14 @@ def _counting(row: PaymentRequest, session: OpenSession) -> str:
     """Return the credential whose budget counts a payment.
 
     That is the one with which the answer was requested, or the one that pays if only that has a
-    budget. Raises OtherBudget if both have one, since a hold counts in one.
+    budget. Raises BudgetMismatch if both have one, since a hold counts in one.
     """
     asking, paying = _asked_with(row), session.principal.credential
     if asking == paying:
         return asking
     limited = credential_budgets.limited([asking, paying])
     if len(limited) > 1:
-        raise OtherBudget(
+        raise BudgetMismatch(
             "The answer was requested with another key that has a budget."
             " Pay with that key, or with one without a budget."
         )
@@ -214,9 +214,9 @@ def _waiting_for(session: OpenSession, response_id: str | None) -> PaymentReques
 
 def _check_offer(payment: ev.Payment, amount: Money, source: Source) -> None:
     if payment.network is not None and payment.network != NETWORK:
-        raise OtherMoney(f"Pay on the network {NETWORK}, not {payment.network[:40]!r}.")
+        raise CurrencyMismatch(f"Pay on the network {NETWORK}, not {payment.network[:40]!r}.")
     if payment.currency is not None and payment.currency.upper() != amount.asset:
-        raise OtherMoney(f"Pay in {amount.asset}, not {payment.currency[:40]!r}.")
+        raise CurrencyMismatch(f"Pay in {amount.asset}, not {payment.currency[:40]!r}.")
     if payment.amount is None:
         return
     offered = Money.parse(payment.amount, amount.asset)
@@ -244,8 +244,8 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
     required = str(amount)
     match error:
         case ledger.InsufficientFunds(available=available):
-            needed = shown_amount(required, amount.asset)
-            there = shown_amount(str(available), amount.asset)
+            needed = format_amount(required, amount.asset)
+            there = format_amount(str(available), amount.asset)
             return ev.PaymentError(
                 code=PaymentErrorCode.INSUFFICIENT_BALANCE,
                 message=f"This costs {needed}, and the balance is {there}. Top up.",
@@ -275,7 +275,7 @@ def error_event(error: Exception, amount: Money, response_id: str) -> ev.Payment
                 response_id=response_id,
             )
     is_for_people = isinstance(
-        error, InvalidAmount | OtherMoney | OtherBudget | chat_budgets.BudgetReached
+        error, InvalidAmount | CurrencyMismatch | BudgetMismatch | chat_budgets.BudgetReached
     )
     return ev.PaymentError(
         code=PaymentErrorCode.PAYMENT_FAILED,

@@ -22,7 +22,7 @@ from payments_app.spending import authorizations, budgets
 from payments_app.tokens import lookup as token_lookup
 from sessions_app.billing import chat_budgets
 from sessions_app.billing.payers import AnswerPayment, account_ids, current_payment, who_pays
-from sessions_app.billing.questions import lock_question, taken_beside
+from sessions_app.billing.questions import lock_question, taken_for_question
 from sessions_app.models import Response
 from telemetry import log_fields
 
@@ -124,7 +124,7 @@ def reserve(
         chat_budgets.check(purchase.chat_id, purchase.agent_id, amount)
         if source.up_to is not None:
             before = held_for(response_id, amount.asset) if held is None else held
-            before += taken_beside(_question(source, purchase), purchase, response_id)
+            before += taken_for_question(_question(source, purchase), purchase, response_id)
             if before + amount > source.up_to:
                 raise BeyondApproval(f"{before + amount} would be held, {source.up_to} allowed")
         return ledger.authorize(
@@ -299,7 +299,7 @@ class _Approvals:
         purchase, question = one.purchase, _question(source, one.purchase)
         where = (question, purchase.agent_id)
         taken = self._taken.get(where, Money.zero(purchase.asset))
-        needed = one.amount + taken + taken_beside(question, purchase, one.response_id)
+        needed = one.amount + taken + taken_for_question(question, purchase, one.response_id)
         if needed <= source.up_to:
             if question:
                 self._taken[where] = taken + one.amount

@@ -19,7 +19,7 @@ from sessions_app import database
 from sessions_app.billing import reservations
 from sessions_app.billing.meter import Meter
 from sessions_app.billing.payers import Purchase, Source
-from sessions_app.billing.unfinished import of_failed, of_stopped
+from sessions_app.billing.unfinished import failed_charge, stopped_charge
 from sessions_app.billing.usage import CAUSES, Cause, reservation
 from sessions_app.billing.weights import later_prompts, step_usage
 from uamp import ErrorCode
@@ -72,7 +72,7 @@ class TrialPayment:
 
     def inference_sent(self) -> None:
         """Count the input of an inference as it is sent."""
-        self._meter.sent()
+        self._meter.mark_sent()
 
     async def saw(self, event: ev.Event) -> None:
         """Reserve the cost of an event before it is shown; raises AgentError."""
@@ -113,13 +113,13 @@ class TrialPayment:
         if is_stopped:
             self._meter.count_begun({})
         else:
-            self._meter.unsent()
+            self._meter.mark_unsent()
         bill = self._meter.due()
         pricing, tokens = self._spec.pricing, self._meter.tokens_written()
         if is_stopped:
-            return of_stopped(bill, pricing, has_begun=bool(tokens), tokens=tokens)
+            return stopped_charge(bill, pricing, has_begun=bool(tokens), tokens=tokens)
         policy = settings.UAMP_CHARGE_UNFINISHED
-        return of_failed(bill, pricing, policy, is_delivered=bool(tokens), tokens=tokens)
+        return failed_charge(bill, pricing, policy, is_delivered=bool(tokens), tokens=tokens)
 
     def _bill(self, *, more: bool = False) -> Bill:
         open_tools = self._begun - self._meter.tools

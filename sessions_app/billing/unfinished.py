@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agents_app.pricing import Pricing
 
 
-def of_failed(
+def failed_charge(
     whole: Bill, pricing: Pricing, policy: str, *, is_delivered: bool, tokens: int
 ) -> Bill:
     """Return the charge for an answer that failed through no fault of its payer.
@@ -26,12 +26,12 @@ def of_failed(
         case "usage":
             return without_answer(whole)
         case "delivered" if is_delivered:
-            return of_stopped(whole, pricing, has_begun=True, tokens=tokens)
+            return stopped_charge(whole, pricing, has_begun=True, tokens=tokens)
     nothing = Money.zero(whole.answer.asset)
     return Bill(input=nothing, output=nothing, tools=nothing, answer=nothing, unfinished="none")
 
 
-def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -> Bill:
+def stopped_charge(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -> Bill:
     """Return the charge for an answer that was stopped or no longer paid for.
 
     It covers tokens and tools, plus a part of the answer's price as chosen by the agent's owner:
@@ -46,7 +46,7 @@ def of_stopped(whole: Bill, pricing: Pricing, *, has_begun: bool, tokens: int) -
     return replace(whole, unfinished="whole")
 
 
-def of_others(bill: Bill, whole: Bill, *, tokens: int, of: int) -> Bill:
+def interrupted_charge(bill: Bill, whole: Bill, *, tokens: int, of: int) -> Bill:
     """Return the charge for an answer that neither its asker nor its payer stopped.
 
     It includes at most the share of the price that matches the tokens written, out of `of`.

@@ -19,14 +19,14 @@ from agents_app.conversation.history import DOCUMENT_CHARS
 from agents_app.providers.options import speech_formats
 from agents_app.providers.output_limits import output_bound
 from agents_app.runtime.offered_tools import offered
-from agents_app.runtime.prompt_texts import first_texts, kept_texts, later_texts
+from agents_app.runtime.prompt_texts import checkpoint_texts, first_texts, later_texts
 from sessions_app.billing.media_weights import (
     MEDIUM_TOKENS,
     USUAL,
     ids_of,
     max_rates,
-    shown_tokens,
     sound_tokens_read,
+    tokens_of_media,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def media_tokens(spec: AgentSpec, request: RunRequest, extents: Extents) -> int:
     return sum(
         sound_tokens_read(spec, item, extents, rates)
         if isinstance(item, uamp.AudioContent)
-        else shown_tokens(item, extents, rates) or 0
+        else tokens_of_media(item, extents, rates) or 0
         for message in request.history
         for item in message.content_items or ()
     )
@@ -175,8 +175,8 @@ class _MediaReading:
         total, kept = sum(map(self._item_weight, request.resume)), request.checkpoint
         if kept is None:
             return total
-        since = sum(map(self._item_weight, kept.shown_after(request.resume)))
-        return max(total, sum(map(weight, kept_texts(kept))) + since)
+        since = sum(map(self._item_weight, kept.output_since(request.resume)))
+        return max(total, sum(map(weight, checkpoint_texts(kept))) + since)
 
     def _message_weight(self, message: uamp.Message) -> int:
         # A message with media is sent as its items, any other as its content.
@@ -201,7 +201,7 @@ class _MediaReading:
 
     def _medium_weight(self, item: uamp.ContentItem) -> int:
         """Return the weight of a picture or document, according to its actual bytes."""
-        shown = shown_tokens(item, self.extents, self.rates)
+        shown = tokens_of_media(item, self.extents, self.rates)
         if shown is not None:
             return shown * CHARS_PER_TOKEN
         texts = [

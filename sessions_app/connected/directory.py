@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from agents_app import connections
-from agents_app.runtime.agent_run import AgentError, HeldElsewhere
+from agents_app.runtime.agent_run import AgentError, DaemonElsewhere
 from sessions_app import database
 from sessions_app.connected.connection_writer import ConnectionWriter
 from uamp import ErrorCode
@@ -99,7 +99,7 @@ class ConnectedAgents:
     async def find(self, spec: AgentSpec, *, stays: bool) -> RegisteredAgent:
         """Return an agent's least busy daemon; with `stays`, prefer one in this process.
 
-        Raises HeldElsewhere, and AgentError: agent_offline if none is connected.
+        Raises DaemonElsewhere, and AgentError: agent_offline if none is connected.
         """
         here = self._least_busy(spec.id)
         if here is not None and (stays or not here.answers):
@@ -113,7 +113,7 @@ class ConnectedAgents:
         if here is not None and is_best:
             return here
         if elsewhere:
-            raise HeldElsewhere(elsewhere[0].process)
+            raise DaemonElsewhere(elsewhere[0].process)
         if others or any(not one.is_gone for one in self._daemons.get(spec.id, ())):
             raise AgentError(
                 f"{spec.name} is at capacity. Try again in a moment.",
@@ -143,7 +143,7 @@ class ConnectedAgents:
             counts = {row: len(daemon.answers) for row, daemon in changed.items()}
             await database.run(connections.count_answers, counts)
 
-    async def lost_their_owner(self) -> list[RegisteredAgent]:
+    async def disowned_daemons(self) -> list[RegisteredAgent]:
         """Return the daemons whose agent has a new owner, was switched off or was deleted.
 
         A connection that another process deleted because this one's lease had expired is written

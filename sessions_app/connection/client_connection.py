@@ -360,7 +360,7 @@ class ClientConnection:
 
     def _send_reply(self, reply: Outgoing) -> None:
         self.outgoing.send(reply)
-        if self.outgoing.owed_bytes > 2 * settings.UAMP_OWED_BYTES:
+        if self.outgoing.pending_bytes > 2 * settings.UAMP_OWED_BYTES:
             # Replies cannot be read again. Sockets stop being read before this point, so this is a
             # stream whose client sends through other requests and does not read the stream.
             logger.info("%s does not read its replies; disconnected", self.principal.counted_as)

@@ -90,7 +90,7 @@ class OutgoingQueue:
 
         Return whether the work was queued.
         """
-        is_long = len(self._items) >= QUEUE_ITEMS or self.owed_bytes > self._limit
+        is_long = len(self._items) >= QUEUE_ITEMS or self.pending_bytes > self._limit
         if is_long and not self._is_behind:
             self._fall_behind()
         if not self._is_behind:
@@ -140,7 +140,7 @@ class OutgoingQueue:
             or self._is_reading
             or self._is_behind
             or self._is_batch_full
-            or self.owed_bytes > self._limit
+            or self.pending_bytes > self._limit
         )
 
     @property
@@ -153,13 +153,13 @@ class OutgoingQueue:
         return len(self._ready) >= BATCH_FRAMES or self._ready_bytes >= BATCH_BYTES
 
     @property
-    def owed_bytes(self) -> int:
+    def pending_bytes(self) -> int:
         """The memory of everything that the client has not taken yet."""
         return self._queued_bytes + self._ready_bytes + self._sending_bytes
 
     async def wait_for_room(self) -> None:
         """Wait while the client is too far behind, so that its next event is not read yet."""
-        while self.owed_bytes > self._limit and self.closed_with is None:
+        while self.pending_bytes > self._limit and self.closed_with is None:
             self._has_room.clear()
             await self._has_room.wait()
 

@@ -13,7 +13,7 @@ import msgspec
 from sessions_app.frames import TERMINAL
 
 # The beginnings of frames that are also stored in rows.
-_KEPT: Final = (
+_STORED_PREFIXES: Final = (
     '{"type":"tool.call"',
     '{"type":"tool.approval_required"',
     '{"type":"payment.required"',
@@ -21,7 +21,7 @@ _KEPT: Final = (
 )
 
 
-class _KeptFrame(msgspec.Struct):
+class _StoredFrame(msgspec.Struct):
     type: str
     call_id: str = ""
     payment_id: str = ""
@@ -45,12 +45,12 @@ class RemoteResponses:
             self.ids.discard(message["response"])
         if message["type"] == "chat.signal" and self.ids:
             text: str = message["frame"]
-            return not text.startswith(_KEPT) or self.is_new(text)
+            return not text.startswith(_STORED_PREFIXES) or self.is_new(text)
         return True
 
     def is_new(self, text: str) -> bool:
         """Return whether a stored frame is new to the client, and remember it."""
-        kept = msgspec.json.decode(text, type=_KeptFrame)
+        kept = msgspec.json.decode(text, type=_StoredFrame)
         key = (kept.type, kept.call_id or kept.payment_id or kept.response_id)
         is_new = key not in self._received
         self._received.add(key)

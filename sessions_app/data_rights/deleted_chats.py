@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 CHATS: Final = 50
 """The most chats of one batch; each is a transaction."""
-KEPT_FOR: Final = timedelta(days=30)
+DELETED_CHAT_RETENTION: Final = timedelta(days=30)
 """How long the rows of a deleted chat are kept for other servers that do not know it yet."""
 
 
@@ -50,12 +50,12 @@ def delete_rows(limit: int) -> int:
     """Delete one batch of deleted chats; return how many.
 
     One that another server follows stays until that server knows that its people left, for at most
-    KEPT_FOR. What is left in a pool is returned first. If money was paid in a chat, its row stays
-    without anything that was said, because the ledger refers to it. Several processes may run this
-    concurrently.
+    DELETED_CHAT_RETENTION. What is left in a pool is returned first. If money was paid in a chat,
+    its row stays without anything that was said, because the ledger refers to it. Several processes
+    may run this concurrently.
     """
     running = Response.objects.filter(chat=OuterRef("pk"), finished_at__isnull=True)
-    wanted = Q(pk__in=_followed(), deleted_at__gt=timezone.now() - KEPT_FOR)
+    wanted = Q(pk__in=_followed(), deleted_at__gt=timezone.now() - DELETED_CHAT_RETENTION)
     over = chats.deleted().exclude(Exists(running)).exclude(wanted)
     return sum(_delete(pk) for pk in over.values_list("pk", flat=True)[: min(limit, CHATS)])
 

@@ -279,7 +279,7 @@ def frames_waiting_in(session: OpenSession) -> list[str]:
     """Return the frames of `waiting_frames`. Synchronous."""
     return [
         *(_call_frame(call) for call in calls.waiting_calls(session.id)),
-        *(frame(approval) for approval in approvals.asking_calls(session.chat_id)),
+        *(frame(approval) for approval in approvals.pending_approvals(session.chat_id)),
         *(
             frame(payment_required(row, row.response.agent.name))
             for row in requests.waiting_payments(session)

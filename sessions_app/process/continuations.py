@@ -20,7 +20,7 @@ from agents_app.runtime.agent_run import RunRequest
 from agents_app.runtime.connected.daemons import starts_over
 from chat_app.log import history as chat_history
 from chat_app.log.shared_state import read_state
-from chat_app.members.agents.triggers import shown_to
+from chat_app.members.agents.triggers import visible_messages
 from chat_app.members.membership import agent_members
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
@@ -28,7 +28,7 @@ from sessions_app.billing import payers
 from sessions_app.billing.usage import added
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.response.context import AnsweredMessage, RunContext
-from sessions_app.response.request import ResponseRequest, at_its_prices, run_request
+from sessions_app.response.request import ResponseRequest, run_request, with_agreed_prices
 from sessions_app.selectors import parent_of, session_on_behalf
 from sessions_app.tools import calls
 from uamp import ResponseState
@@ -47,26 +47,26 @@ TAKEOVERS: Final = 3
 HANDOVERS: Final = 16
 """How often a connected agent's response may move between processes before it has started."""
 
-FIRST_GIVEN: Final = 2
+FIRST_HANDOVER_FENCE: Final = 2
 """The fence of a response that the first process to have it handed over before it had begun."""
 
 _ITEMS = tuple[uamp.ContentItem, ...]
 
 
-def continuation_of(row: Response, *, was_given: bool) -> RunContext | None:
+def continuation_of(row: Response, *, was_handed_over: bool) -> RunContext | None:
     """Return the context for continuing a response, or None if it has to end.
 
-    `was_given` is whether its process handed it over, rather than died. Raises
+    `was_handed_over` is whether its process handed it over, rather than died. Raises
     UnreadableCheckpointError and ValidationError for rows that this server cannot read.
     """
-    is_unstarted = was_given and row.fence == FIRST_GIVEN
+    is_unstarted = was_handed_over and row.fence == FIRST_HANDOVER_FENCE
     kept = None if is_unstarted else checkpoints.load(row.pk)
-    if not _can_continue(row, kept, was_given=was_given):
+    if not _can_continue(row, kept, was_handed_over=was_handed_over):
         return None
     return _continued(row, kept, is_unstarted=is_unstarted)
 
 
-def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_given: bool) -> bool:
+def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_handed_over: bool) -> bool:
     """Return whether an answer can be continued: from a wait, a step, or a tool that has run.
 
     An answer that crashes its process every time is not retried forever.
@@ -76,7 +76,7 @@ def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_given: 
     spec = agents.get_spec(row.agent_id)
     if spec.kind == AgentKind.CONNECTED:
         # The daemon that had started is gone; another one starts over unless there is output.
-        may_start = (was_given or starts_over(spec)) and row.fence - 1 <= HANDOVERS
+        may_start = (was_handed_over or starts_over(spec)) and row.fence - 1 <= HANDOVERS
         return may_start and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True
@@ -121,7 +121,7 @@ def _spec_of(row: Response) -> AgentSpec:
     """Return the agent at the prices of a response, or at today's if its row is unreadable."""
     spec = agents.get_spec(row.agent_id)
     try:
-        return at_its_prices(spec, msgspec.convert(row.request, ResponseRequest).pricing)
+        return with_agreed_prices(spec, msgspec.convert(row.request, ResponseRequest).pricing)
     except msgspec.ValidationError:
         return spec
 
@@ -221,8 +221,8 @@ def _continued(row: Response, kept: ResponseCheckpoint | None, *, is_unstarted: 
     shared = session.chat.kind == "group"
     member = next((m for m in agent_members(row.chat_id) if m.agent_id == row.agent_id), None)
     history = overrides.context or tuple(
-        message.seen_by(row.agent_id, shared=shared)
-        for message in shown_to(member, messages, in_thread)
+        message.view_for(row.agent_id, shared=shared)
+        for message in visible_messages(member, messages, in_thread)
     )
     request = run_request(
         row.pk,

@@ -51,7 +51,9 @@ class Heartbeat:
         try:
             while not self._stopped.is_set():
                 try:
-                    database.kept(connections.renew, self._process, seconds=lease)
+                    database.on_persistent_connection(
+                        connections.renew, self._process, seconds=lease
+                    )
                 except Exception:
                     logger.exception("the heartbeat of %s was not written", self._process)
                 self._stopped.wait(pause)

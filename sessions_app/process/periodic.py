@@ -230,7 +230,7 @@ def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
 
     async def renew_agents() -> None:
         await process.disconnect_daemons()
-        lost, silent = await connected.lost_their_owner(), connected.silent()
+        lost, silent = await connected.disowned_daemons(), connected.silent()
         silent_links = {daemon.link for daemon in silent}
         lost_of: dict[AgentSocket, list[RegisteredAgent]] = {}
         for daemon in lost:
@@ -243,14 +243,14 @@ def _jobs_of_agents(process: Process) -> list[PeriodicJob]:
                 connection.close(CLOSE_SILENT)
             connection.end_registrations(lost_of.get(link, ()), ErrorCode.FORBIDDEN, NOT_YOURS)
 
-    async def take_given() -> None:
+    async def take_handed_over() -> None:
         if len(connected):
-            await recovery.take_given(process)
+            await recovery.take_handed_over(process)
 
     return [
         PeriodicJob("renew agents", settings.UAMP_LEASE_SECONDS / 3, renew_agents),
         PeriodicJob("count answers of agents", COUNT_ANSWERS_SECONDS, connected.count_answers),
-        PeriodicJob("take given responses", READ_ROWS_SECONDS, take_given),
+        PeriodicJob("take given responses", READ_ROWS_SECONDS, take_handed_over),
     ]
 
 

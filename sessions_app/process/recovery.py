@@ -62,7 +62,7 @@ async def sweep(process: Process) -> None:
     if process.draining:
         return
     rows = await database.run(leases.claim_orphans, process.id, running=process.runs)
-    await _take_all(process, rows, was_given=False)
+    await _take_all(process, rows, was_handed_over=False)
 
 
 async def take_over_dead(process: Process) -> None:
@@ -78,32 +78,34 @@ async def take_over_dead(process: Process) -> None:
     await sweep(process)
 
 
-async def take_given(process: Process, response_ids: Sequence[str] | None = None) -> None:
+async def take_handed_over(process: Process, response_ids: Sequence[str] | None = None) -> None:
     """Continue responses handed to this process, which holds their agents' daemons.
 
     Without ids, continue all of them, since a signal may have been lost.
     """
     if not process.draining:
-        rows = await database.run(leases.claim_given, process.id, response_ids)
-        await _take_all(process, rows, was_given=True)
+        rows = await database.run(leases.claim_handed_over, process.id, response_ids)
+        await _take_all(process, rows, was_handed_over=True)
 
 
-async def _take_all(process: Process, rows: Sequence[Response], *, was_given: bool) -> None:
+async def _take_all(process: Process, rows: Sequence[Response], *, was_handed_over: bool) -> None:
     for row in rows:
         try:
-            await _take_over(process, row, was_given=was_given)
+            await _take_over(process, row, was_handed_over=was_handed_over)
         except Exception:
             # One unreadable response must not stop the others. Its new lease expires, and the next
             # sweep tries it again.
             logger.exception("response %s could not be taken over", row.pk)
 
 
-async def _take_over(process: Process, row: Response, *, was_given: bool) -> None:
+async def _take_over(process: Process, row: Response, *, was_handed_over: bool) -> None:
     if row.cancel_requested_at is not None:
         await _end(process, row)
         return
     try:
-        context = await database.run(continuations.continuation_of, row, was_given=was_given)
+        context = await database.run(
+            continuations.continuation_of, row, was_handed_over=was_handed_over
+        )
     except (UnreadableCheckpointError, msgspec.ValidationError):
         # A retry would read the same data.
         logger.exception("response %s cannot continue", row.pk)
@@ -139,6 +141,6 @@ async def _end(process: Process, row: Response) -> None:
 async def _stop_left(context: RunContext) -> None:
     """Stop the answer of a remote agent whose response has ended, and settle what it was paid."""
     handle = await database.run(tasks.load, context.response_id)
-    await remote.stop_left(context.spec, context.response_id, handle)
+    await remote.stop_orphaned(context.spec, context.response_id, handle)
     if handle is not None:
         await database.run(tasks.delete, context.response_id, fence=context.fence)

@@ -64,7 +64,7 @@ class Process:
         delegate: Delegate,
         ask_mentioned: AskMentioned,
         start_queued: StartQueued,
-        take_given: TakeGiven,
+        take_handed_over: TakeGiven,
     ) -> None:
         self.id = f"{socket.gethostname()[:16]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.store = make_turn_store()
@@ -92,7 +92,7 @@ class Process:
         self.draining = False
         self._reads = SharedReads()
         self._ask_mentioned = ask_mentioned
-        self._take_given = take_given
+        self._take_given = take_handed_over
         # Starts messages that were queued while answers ran; called by one periodic task.
         self.start_queued = start_queued
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -118,7 +118,7 @@ class Process:
     async def _give(self, response_id: str, *, fence: int, process: str) -> None:
         """Hand a response to the process that holds its agent's daemon, first in its row."""
         if await database.run(leases.give_response, response_id, fence=fence, process=process):
-            await self.signals.given(response_id, process)
+            await self.signals.hand_over(response_id, process)
 
     def _given(self, response_id: str) -> None:
         self.spawn(self._take_given(self, [response_id]), name="take a response over")
@@ -189,13 +189,13 @@ _processes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Process] = (
 
 def current() -> Process:
     """Return the process of the running loop; raises RuntimeError before `lifespan.startup`."""
-    process = known()
+    process = current_or_none()
     if process is None:
         raise RuntimeError("The server process was not started: sessions_app.lifespan.startup.")
     return process
 
 
-def known() -> Process | None:
+def current_or_none() -> Process | None:
     """Return the process of the running loop, if any."""
     return _processes.get(asyncio.get_running_loop())
 

@@ -72,7 +72,7 @@ class ResponseSignals:
         """Have a run read the row of a payment request that is paid or expired."""
         await self._send({"type": "run.paid", "response": response_id, "call": pk})
 
-    async def given(self, response_id: str, process: str) -> None:
+    async def hand_over(self, response_id: str, process: str) -> None:
         """Have a process take over a response that was handed to it."""
         message = {"type": "run.given", "response": response_id, "process": process}
         await fanout.send(fanout.PROCESSES_GROUP, message)

@@ -15,7 +15,7 @@ from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 import uamp
-from agents_app.rest.rights import asking_only
+from agents_app.rest.rights import restricted_rights
 from chat_app.log import fanout
 from chat_app.log.entries import lock_chats
 from chat_app.members.membership import has_left_freely, is_member, is_owner
@@ -72,7 +72,7 @@ class MoreRights(PermissionError):
     """The message was queued with a credential that may do more than the one that starts it."""
 
 
-class OtherEvent(ValueError):
+class EventIdReused(ValueError):
     """The event id was used for another event."""
 
 
@@ -107,7 +107,7 @@ def actors_of(row: QueuedTurn) -> tuple[tuple[str, int], ...]:
 
 def rights_of(row: QueuedTurn) -> Rights:
     """Return the rights with which a queued message is sent."""
-    return asking_only(row.agents, row.chats)
+    return restricted_rights(row.agents, row.chats)
 
 
 def has_ended(row: QueuedTurn) -> bool:
@@ -130,14 +130,14 @@ def is_busy(chat_id: str) -> bool:
 def add(new: NewQueuedTurn) -> bool:
     """Queue a turn; return False if no answer is running or the turn was started before.
 
-    Repeating the same event has no effect. Raises QueueIsFull and OtherEvent.
+    Repeating the same event has no effect. Raises QueueIsFull and EventIdReused.
     """
     with transaction.atomic():
         lock_chats([new.chat_id])
         known = QueuedTurn.objects.filter(session_id=new.session_id, event_id=new.event_id).first()
         if known is not None:
             if known.sha256 != new.sha256:
-                raise OtherEvent
+                raise EventIdReused
             return True
         rows = QueuedTurn.objects.filter(chat_id=new.chat_id)
         is_started = InboundEvent.objects.filter(

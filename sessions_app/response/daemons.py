@@ -23,7 +23,7 @@ class ResponseDaemons:
         self._context, self._connected = context, connected
 
     async def ask(self) -> DaemonAnswer:
-        """Send the turn to the least busy daemon; raises HeldElsewhere and AgentError.
+        """Send the turn to the least busy daemon; raises DaemonElsewhere and AgentError.
 
         A response handed to this process for its daemon stays here while that daemon has capacity.
         """

@@ -34,7 +34,7 @@ from sessions_app.billing.events import (
 )
 from sessions_app.billing.media_weights import media_ids, read_extents
 from sessions_app.billing.weights import sound_tokens, step_usage, usual_input, weight
-from sessions_app.response.row_state import taken_over
+from sessions_app.response.row_state import takeover_error
 from sessions_app.states import PaymentState
 from telemetry import log_fields
 from uamp import AudioUsage, UsageStats
@@ -336,7 +336,7 @@ class PaymentGuard:
                 action=action,
             )
             if row is None:
-                raise taken_over()
+                raise takeover_error()
             self._wait = (row.pk, future)
             waits.add(("payment", row.pk))
         return row, future

@@ -70,7 +70,7 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     pricing: Pricing | None = None
 
 
-def at_its_prices(spec: AgentSpec, pricing: object) -> AgentSpec:
+def with_agreed_prices(spec: AgentSpec, pricing: object) -> AgentSpec:
     """Return an agent with the prices at which a response was started, as stored in its row."""
     agreed = FREE if pricing is None else msgspec.convert(pricing, Pricing)
     return spec if spec.pricing == agreed else msgspec.structs.replace(spec, pricing=agreed)

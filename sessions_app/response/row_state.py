@@ -65,10 +65,10 @@ class RowState:
                     responses.continue_response, self._response_id, fence=self._fence
                 )
             except TransitionRefused:
-                raise taken_over() from None
+                raise takeover_error() from None
             self._state = advance(RESPONSE_TRANSITIONS, self._state, ResponseTrigger.CONTINUE)
 
 
-def taken_over() -> AgentError:
+def takeover_error() -> AgentError:
     """Return the error for a run that lost its response; its own end would be fenced off."""
     return AgentError("Another process runs this response.", code=ErrorCode.INTERRUPTED)

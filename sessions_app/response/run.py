@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, InterfaceError
 
-from agents_app.runtime.agent_run import AgentError, HeldElsewhere, cause_of, run_agent
+from agents_app.runtime.agent_run import AgentError, DaemonElsewhere, cause_of, run_agent
 from chat_app.contents import storage
 from sessions_app import database
 from sessions_app.billing.usage import Cause
@@ -231,7 +231,7 @@ class Run:
             tools = self._tools
             try:
                 ending = await self._ending()
-            except HeldElsewhere as held:
+            except DaemonElsewhere as held:
                 await self._give_away(held.process)
                 return
             try:
@@ -258,7 +258,7 @@ class Run:
     async def _ending(self) -> Ending:
         """Run the agent and return how the response ends.
 
-        Raises CancelledError if the run is parked, and HeldElsewhere if another process has to
+        Raises CancelledError if the run is parked, and DaemonElsewhere if another process has to
         continue it.
         """
         try:
@@ -270,7 +270,7 @@ class Run:
             if task is not None:
                 task.uncancel()
             return self._revoked or Ending("cancelled", canceller=await self._canceller())
-        except HeldElsewhere:
+        except DaemonElsewhere:
             raise
         except TimeoutError:
             failed = _failed(ErrorCode.TIMEOUT, "The answer took too long.")

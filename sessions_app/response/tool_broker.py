@@ -21,7 +21,7 @@ from sessions_app.billing.weights import weight
 from sessions_app.models import ToolCall, ToolCallKind
 from sessions_app.records import CallAnswer
 from sessions_app.response.client_time import ClientTime
-from sessions_app.response.row_state import taken_over
+from sessions_app.response.row_state import takeover_error
 from sessions_app.states import ToolCallState
 from sessions_app.tools import approvals, calls
 from sessions_app.tools.calls import OpenedCall, open_call
@@ -128,7 +128,7 @@ class ResponseToolBroker:
 
     def inference_sent(self) -> None:
         """Count the input of an inference as it is sent."""
-        self._port.answer.meter.sent()
+        self._port.answer.meter.mark_sent()
 
     # --- Client tools ---
 
@@ -274,7 +274,7 @@ class ResponseToolBroker:
             agent=context.spec.name,
         )
         if state is None:
-            raise taken_over()
+            raise takeover_error()
         return state
 
     # --- Rows and waits ---
@@ -320,7 +320,7 @@ class ResponseToolBroker:
                 needs_approval=needs_approval,
             )
             if opened is None:
-                raise taken_over()
+                raise takeover_error()
             self._wait(opened.pk)
             waits.add(("call", opened.pk))
         # A concurrent flush may have overwritten the output that has this call with an older one.

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from django.http import HttpResponseBase
     from rest_framework.request import Request
 
-    from sessions_app.rest_turns.requests import RequestKey, RestSession, SentEvents
+    from sessions_app.rest_turns.requests import RequestKey, RequestOutcome, RestSession
 
 IDEMPOTENCY_KEY = OpenApiParameter(
     HEADER,
@@ -180,7 +180,7 @@ def turn_response(
     the turn's events.
     """
 
-    def shown(sent: SentEvents) -> Response:
+    def shown(sent: RequestOutcome) -> Response:
         return sent_response(request, sent, queue=values.get("queue", False))
 
     seconds = values.get("wait", SECONDS_MAX if wants_events(request) else 0)
@@ -189,7 +189,7 @@ def turn_response(
     return send_and_wait(request, session, events, key=key, seconds=seconds, shown=shown)
 
 
-def sent_response(request: Request, sent: SentEvents, *, queue: bool = False) -> Response:
+def sent_response(request: Request, sent: RequestOutcome, *, queue: bool = False) -> Response:
     """Return the reply to a turn, with the current state of its message and responses."""
     message, why = None, sent.unanswered
     headers = {"Idempotency-Replayed": "true"} if sent.repeated else {}

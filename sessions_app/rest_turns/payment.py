@@ -15,11 +15,11 @@ from agents_app.rest.problem_kinds import PROBLEMS
 from agents_app.rest.problems import Problem, responses
 from agents_app.rest.strict import StrictSerializer
 from agents_app.rest.views import caller
-from chat_app.rest.edge import RestView, seen_chats
+from chat_app.rest.edge import RestView, visible_chats
 from payments_app.money import Money
 from sessions_app.models import PaymentRequest
-from sessions_app.rest_turns.requests import begun, principal_of, session_in
-from sessions_app.selectors import work_for
+from sessions_app.rest_turns.requests import open_exchange, principal_of, session_in
+from sessions_app.selectors import delegated_responses
 from sessions_app.states import PaymentState
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def _request_of(request: Request, response_id: str) -> PaymentRequest:
 
     If nothing waits, that is its own last request; raises Http404 if it has none.
     """
-    work = [row.pk for row in work_for([response_id]).get(response_id, [])]
-    asked = PaymentRequest.objects.filter(asked_in__in=seen_chats(request).values("pk"))
+    work = [row.pk for row in delegated_responses([response_id]).get(response_id, [])]
+    asked = PaymentRequest.objects.filter(asked_in__in=visible_chats(request).values("pk"))
     own = asked.filter(response_id=response_id).order_by("-number").first()
     if own is not None and own.status == PaymentState.WAITING:
         return own
@@ -104,7 +104,7 @@ async def _submitted(
     request: Request, chat_id: str, event: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Send a payment in the caller's session of a chat; return the `payment.error`, if any."""
-    exchange, _ = await begun(
+    exchange, _ = await open_exchange(
         request, principal_of(request), session_in(chat_id), [event], None, receives=False
     )
     frames = exchange.connection.outgoing.take_replies()

@@ -11,11 +11,11 @@ from rest_framework import serializers
 from agents_app.rest.views import rights_of
 from chat_app.conversation.versions import answers_of
 from chat_app.log.deletions import has_deleted_answer
-from chat_app.rest.edge import seen_chats
+from chat_app.rest.edge import visible_chats
 from chat_app.rest.uamp_types import ErrorSerializer, UampField
 from payments_app.money import Money
 from sessions_app.models import PaymentRequest, Response, ToolCall, ToolCallKind
-from sessions_app.selectors import sessions_named, work_for
+from sessions_app.selectors import delegated_responses, sessions_named
 from sessions_app.states import PaymentState, ToolCallState
 from sessions_app.tools.approvals import asker_id
 from uamp import ResponseState
@@ -112,7 +112,7 @@ class ToolCallSerializer(serializers.Serializer[Any]):
 
 def responses_for(request: Request) -> QuerySet[Any]:
     """Return the responses in the caller's chats."""
-    return Response.objects.filter(chat__in=seen_chats(request))
+    return Response.objects.filter(chat__in=visible_chats(request))
 
 
 def response_for(request: Request, response_id: str) -> Response:
@@ -123,14 +123,14 @@ def response_for(request: Request, response_id: str) -> Response:
     return row
 
 
-def shown_calls(request: Request, rows: QuerySet[ToolCall]) -> QuerySet[Any]:
+def annotate_visibility(request: Request, rows: QuerySet[ToolCall]) -> QuerySet[Any]:
     """Annotate tool calls with what `call_data` may show of them to the caller.
 
     `is_read`: all. `is_open`: the question, which members of the chat see where it was asked, until
     it is decided; the work itself may be delegated, and is then read only in its own chat. A
     credential that may not read chats is shown neither.
     """
-    chats = seen_chats(request)
+    chats = visible_chats(request)
     is_read = Q(response__chat__in=chats) & ~Q(has_deleted_answer("response_id"))
     is_open = Q(asked_in__in=chats.values("pk"), status=ToolCallState.ASKING)
     if not rights_of(request).has("chats:read"):
@@ -143,7 +143,7 @@ def shown_calls(request: Request, rows: QuerySet[ToolCall]) -> QuerySet[Any]:
 
 def call_for(request: Request, call_id: str) -> Any:
     """Return a call of a response in the caller's chats by its REST id; raises Http404."""
-    return _shown_call(request, call_id, Q(response__chat__in=seen_chats(request)))
+    return _shown_call(request, call_id, Q(response__chat__in=visible_chats(request)))
 
 
 def question_for(request: Request, call_id: str, *, is_open: bool = False) -> Any:
@@ -151,7 +151,7 @@ def question_for(request: Request, call_id: str, *, is_open: bool = False) -> An
 
     With `is_open`, only questions that are not decided yet. Raises Http404.
     """
-    chats = seen_chats(request)
+    chats = visible_chats(request)
     is_asked = Q(asked_in__in=chats.values("pk"))
     if is_open:
         is_asked &= Q(status=ToolCallState.ASKING)
@@ -160,7 +160,7 @@ def question_for(request: Request, call_id: str, *, is_open: bool = False) -> An
 
 def _shown_call(request: Request, call_id: str, condition: Q) -> Any:
     rows = ToolCall.objects.filter(condition, pk=int(call_id))
-    row = shown_calls(request, rows).first()
+    row = annotate_visibility(request, rows).first()
     if row is None:
         raise Http404
     return row
@@ -202,7 +202,9 @@ def _waited_for(response_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {pk: [] for pk in response_ids}
     if not found:
         return found
-    work = {row.pk: (pk, row) for pk, rows in work_for(response_ids).items() for row in rows}
+    work = {
+        row.pk: (pk, row) for pk, rows in delegated_responses(response_ids).items() for row in rows
+    }
 
     def add(response_id: str, demand: dict[str, Any]) -> None:
         if response_id in found:
@@ -251,7 +253,7 @@ def _response_data(
 
 
 def call_data(row: Any) -> dict[str, Any]:
-    """Return a tool call of `shown_calls` in the format of ToolCallSerializer."""
+    """Return a tool call of `annotate_visibility` in the format of ToolCallSerializer."""
     return {
         "id": str(row.pk),
         "call_id": row.call_id,

@@ -69,7 +69,7 @@ class RequestKey:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SentEvents:
+class RequestOutcome:
     """The outcome of a request's events.
 
     `message_id` and `response_ids` are those of the turn. `repeated` is True if an earlier request
@@ -154,7 +154,7 @@ def send(
     events: Sequence[Mapping[str, Any]],
     *,
     key: RequestKey | None = None,
-) -> SentEvents:
+) -> RequestOutcome:
     """Send events in a session, like a client on a socket; return their outcome.
 
     The last event gets the id of `key`. Raises Problem on the first refusal; earlier events stay in
@@ -171,10 +171,10 @@ def outcome_of(
     *,
     repeated: bool,
     unanswered: RemoteProtocolError | None,
-) -> SentEvents:
+) -> RequestOutcome:
     """Return the outcome of a request that was sent in the session of a row."""
     outcome = None if key is None else selectors.outcome_of(row_id, key.event_id)
-    return SentEvents(
+    return RequestOutcome(
         message_id=None if outcome is None else outcome.message_id,
         response_ids=() if outcome is None else outcome.response_ids,
         repeated=repeated,
@@ -190,13 +190,15 @@ async def _send(
     key: RequestKey | None,
 ) -> tuple[str, bool, RemoteProtocolError | None]:
     # The reply is made from rows, by `sent_response`: a key that may write alone may send.
-    exchange, session_id = await begun(request, principal, session, events, key, receives=False)
+    exchange, session_id = await open_exchange(
+        request, principal, session, events, key, receives=False
+    )
     await exchange.close()
     connection = exchange.connection
     return session_id, connection.has_repeated, connection.unanswered
 
 
-async def begun(
+async def open_exchange(
     request: Request,
     principal: Principal,
     session: RestSession,

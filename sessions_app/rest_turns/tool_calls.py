@@ -16,11 +16,11 @@ from sessions_app.models import ToolCall
 from sessions_app.rest_turns.bodies import DecisionSerializer, ToolResultSerializer
 from sessions_app.rest_turns.reading import (
     ToolCallSerializer,
+    annotate_visibility,
     call_data,
     call_for,
     question_for,
     response_for,
-    shown_calls,
 )
 from sessions_app.rest_turns.requests import RestSession, principal_of, send, session_in
 from sessions_app.states import ToolCallState
@@ -44,7 +44,7 @@ class ToolCallsView(RestView):
         """Return a page of an answer's calls, oldest first."""
         query = read_query(request, ListQuery)
         row = response_for(request, response_id)
-        rows = shown_calls(request, ToolCall.objects.filter(response=row))
+        rows = annotate_visibility(request, ToolCall.objects.filter(response=row))
         page = id_page(rows, request, query)
         data = [call_data(call) for call in page.rows]
         return list_response(request, data, next_cursor=page.next_cursor)
@@ -86,7 +86,7 @@ class OpenDecisionsView(RestView):
             finished_at__isnull=True,
             response__finished_at__isnull=True,
         )
-        page = id_page(shown_calls(request, rows), request, query)
+        page = id_page(annotate_visibility(request, rows), request, query)
         data = [call_data(call) for call in page.rows]
         return list_response(request, data, next_cursor=page.next_cursor)
 

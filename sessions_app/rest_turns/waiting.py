@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync
 from rest_framework.renderers import JSONRenderer
 
 from sessions_app import database
-from sessions_app.rest_turns.requests import begun, outcome_of, principal_of
+from sessions_app.rest_turns.requests import open_exchange, outcome_of, principal_of
 from sessions_app.transports.http_exchange import HEARTBEAT_SECONDS
 from uamp.codec.single_lines import single_lines
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.response import Response
 
-    from sessions_app.rest_turns.requests import RequestKey, RestSession, SentEvents
+    from sessions_app.rest_turns.requests import RequestKey, RequestOutcome, RestSession
     from sessions_app.transports.http_exchange import HttpExchange
 
 SECONDS_MAX: Final = 300
@@ -46,7 +46,7 @@ def send_and_wait(
     *,
     key: RequestKey,
     seconds: int,
-    shown: Callable[[SentEvents], Response],
+    shown: Callable[[RequestOutcome], Response],
 ) -> StreamingHttpResponse:
     """Send events like `requests.send`; return a response whose body follows later.
 
@@ -54,7 +54,9 @@ def send_and_wait(
     once. Answers that still run after `seconds`, or wait for someone, continue without the client.
     """
     principal = principal_of(request)
-    exchange, row_id = async_to_sync(begun)(request, principal, session, events, key, receives=True)
+    exchange, row_id = async_to_sync(open_exchange)(
+        request, principal, session, events, key, receives=True
+    )
     connection = exchange.connection
     try:
         sent = outcome_of(

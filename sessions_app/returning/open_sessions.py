@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptSession:
+class StoredSession:
     """An open session; `id` is its id on the wire, `row_id` its position in a list."""
 
     id: str
@@ -40,7 +40,7 @@ def list_sessions(
     agent: str | None,
     limit: int,
     before: tuple[datetime, str] | None = None,
-) -> list[KeptSession]:
+) -> list[StoredSession]:
     """Return a principal's open sessions, newest first; visitors get none.
 
     Raises RemoteProtocolError forbidden.
@@ -61,7 +61,7 @@ def list_sessions(
         at, pk = before
         rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
     return [
-        KeptSession(
+        StoredSession(
             id=row.wire_id,
             row_id=row.pk,
             extensions=row.config.get("extensions") or {},

@@ -48,7 +48,7 @@ class PaidDemand:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptResponse:
+class PastResponse:
     """A stored response; `changed_at` is when it ended or, while unfinished, began.
 
     `request` holds its overrides of the session. The `messages` in it are the conversation before
@@ -74,7 +74,7 @@ class KeptResponse:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptTexts:
+class ResponseTexts:
     """A response's current question, empty if deleted, and whether its answer still exists."""
 
     message: tuple[uamp.ContentItem, ...]
@@ -102,7 +102,7 @@ class ResponseFilter:
 
 def find_response(
     response_id: str, principal: Principal, *, transport: str, agent: str
-) -> KeptResponse | None:
+) -> PastResponse | None:
     """Return a response of the principal and agent; None for unknown and foreign ones alike.
 
     An empty `agent` matches any agent. Raises RemoteProtocolError forbidden.
@@ -111,7 +111,7 @@ def find_response(
     return None if row is None else _kept(row)
 
 
-def current_texts(response_ids: Iterable[str], principal: Principal) -> dict[str, KeptTexts]:
+def current_texts(response_ids: Iterable[str], principal: Principal) -> dict[str, ResponseTexts]:
     """Return the current questions, and whether the answers exist, for the given responses.
 
     Deleted responses are left out. The principal has copies of the texts, or claims to: a question
@@ -120,7 +120,7 @@ def current_texts(response_ids: Iterable[str], principal: Principal) -> dict[str
     readable = ExpressionWrapper(_is_readable(principal), output_field=BooleanField())
     rows = Response.objects.filter(pk__in=set(response_ids)).select_related("message")
     return {
-        row.pk: KeptTexts(
+        row.pk: ResponseTexts(
             message=_message(row),
             is_edited=bool(row.is_readable and row.message and row.message.edited_at),
             has_answer=not row.is_withheld,
@@ -144,7 +144,7 @@ def _is_readable(principal: Principal) -> Q:
     return readable
 
 
-def response_about(message_id: str, response_id: str) -> KeptResponse | None:
+def response_about(message_id: str, response_id: str) -> PastResponse | None:
     """Return a response by id or, without an id, the first answer to a message.
 
     Access is not checked: the caller has verified that the reader is a member of the chat.
@@ -165,7 +165,7 @@ def list_responses(
     agent: str,
     limit: int,
     before: tuple[datetime, str] | None,
-) -> tuple[list[KeptResponse], int]:
+) -> tuple[list[PastResponse], int]:
     """Return a page of responses, last changed first, and the total count.
 
     `before` is the time and id of the last response on the previous page. Raises
@@ -258,13 +258,13 @@ def _asking_below(rows: QuerySet[Any]) -> list[str]:
     return [above.response_id for worker in workers for above in calls_above(worker)]
 
 
-def _kept(row: Any) -> KeptResponse:
+def _kept(row: Any) -> PastResponse:
     output = msgspec.convert(row.output, tuple[uamp.ContentItem, ...])
     if row.is_withheld:
         output = ()
     elif not output and row.text:
         output = (uamp.TextContent(text=row.text),)
-    return KeptResponse(
+    return PastResponse(
         id=row.pk,
         # An ephemeral session may be deleted before the chat that contains its answer.
         session_id="" if row.session is None else row.session.wire_id,

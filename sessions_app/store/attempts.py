@@ -58,7 +58,7 @@ def _with_retries(
 ) -> list[Outcome]:
     for attempt in range(1, TRIES + 1):
         try:
-            return database.kept(write, turns)
+            return database.on_persistent_connection(write, turns)
         except IntegrityError:
             # The same event in another process shows up as a duplicate key; reading again finds
             # what it wrote. Any other violated constraint remains violated.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from django.db.models.functions import Now
 
 _STARTED: Final = moves(RESPONSE_TRANSITIONS, ResponseTrigger.START)
-_CLAIM_GIVEN: Final = f"""
+_CLAIM_HANDED_OVER: Final = f"""
 UPDATE sessions_app_response
 SET status = '{_STARTED[ResponseState.QUEUED]}', fence = fence + 1, lease_until = %s
 WHERE process = %s AND finished_at IS NULL AND status = '{ResponseState.QUEUED}'
@@ -88,7 +88,7 @@ def give_response(response_id: str, *, fence: int, process: str) -> bool:
     return bool(move(mine, ResponseTrigger.PARK, lease_until=until, process=process))
 
 
-def claim_given(process: str, response_ids: Collection[str] | None = None) -> list[Response]:
+def claim_handed_over(process: str, response_ids: Collection[str] | None = None) -> list[Response]:
     """Claim responses that other processes handed to this one: the given ids, or all."""
     where, values = "", [timezone.now() + timedelta(seconds=settings.UAMP_LEASE_SECONDS), process]
     if response_ids is not None:
@@ -96,7 +96,7 @@ def claim_given(process: str, response_ids: Collection[str] | None = None) -> li
             return []
         where = f" AND id IN ({', '.join(['%s'] * len(response_ids))})"
         values += response_ids
-    return list(Response.objects.raw(f"{_CLAIM_GIVEN}{where} RETURNING *", values))
+    return list(Response.objects.raw(f"{_CLAIM_HANDED_OVER}{where} RETURNING *", values))
 
 
 def orphans(now: datetime | Now) -> QuerySet[Response]:

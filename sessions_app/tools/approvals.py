@@ -91,7 +91,7 @@ def decided_calls(call_pks: Iterable[int]) -> list[int]:
     return list(rows.values_list("pk", flat=True))
 
 
-def asking_calls(chat_id: str) -> list[ev.ToolApprovalRequired]:
+def pending_approvals(chat_id: str) -> list[ev.ToolApprovalRequired]:
     """Return the open questions of a chat, oldest first."""
     rows = ToolCall.objects.filter(
         asked_in=chat_id,
@@ -117,7 +117,7 @@ def delegated_questions(chat_id: str, response_id: str) -> list[ev.ToolApprovalR
     """Return the open questions of a chat about work that a response delegated."""
     return [
         asked
-        for asked in asking_calls(chat_id)
+        for asked in pending_approvals(chat_id)
         if asked.response_id != response_id and works_for(asked.response_id, response_id)
     ]
 

@@ -126,7 +126,7 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
     return row.response_id, row.pk
 
 
-def begun_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:
+def started_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:
     """Return, for each call with a row, whether its tool has started and not failed.
 
     A long tool has started when a worker took it, another agent when it was paid or has output or

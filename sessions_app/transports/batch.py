@@ -120,7 +120,7 @@ class _BatchRefusals:
         """Refuse the batch if a concurrent copy of it has opened its session."""
         lost = any(error.code == ErrorCode.SESSION_EXISTS for error in self._refused)
         if lost and await batch_repeats.is_begun(event, self._principal):
-            self._in_use = batch_repeats.in_use(self._path)
+            self._in_use = batch_repeats.key_in_use_response(self._path)
 
 
 async def _batch_of(request: HttpRequest) -> tuple[HttpExchange, list[dict[str, Any]]]:

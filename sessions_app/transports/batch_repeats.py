@@ -73,7 +73,7 @@ def _payment(
     if any(event.get("token") for event in events):
         # Its sessions belong to a person.
         return ()
-    sent = x402.sent(request.headers)
+    sent = x402.payment_in_headers(request.headers)
     beside = request.GET.get("payment_token", "")
     if sent is None and not beside and not any(event.get("payment_token") for event in events):
         return ()
@@ -97,7 +97,7 @@ async def is_begun(event: dict[str, Any], principal: Principal) -> bool:
     return await find_session(session_id, principal) is not None
 
 
-def in_use(path: str) -> HttpResponse:
+def key_in_use_response(path: str) -> HttpResponse:
     """Return the 409 for a batch that is concurrent with the first one under its key."""
     return refusal(
         "idempotency_key_in_use",

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 import uamp
 from agents_app.providers.options import audio_formats
-from agents_app.rest.rights import limited_to, limited_to_chats
+from agents_app.rest.rights import agent_restriction, chat_restriction
 from chat_app.contents import references, storage
 from chat_app.ids import new_hex
 from chat_app.log import history
@@ -180,8 +180,8 @@ def _overrides(
         hops=request.hops,
         credential=request.session.principal.credential,
         actors=request.session.principal.actors,
-        agents=limited_to(request.session.principal.rights),
-        chats=limited_to_chats(request.session.principal.rights),
+        agents=agent_restriction(request.session.principal.rights),
+        chats=chat_restriction(request.session.principal.rights),
         servers=request.session.principal.servers,
         payment_token=request.session.payment_token_id,
     )

@@ -17,7 +17,7 @@ from django.db import transaction
 import uamp
 from agents_app import selectors as agents
 from agents_app import visitors
-from agents_app.rest.rights import asking_only
+from agents_app.rest.rights import restricted_rights
 from agents_app.tools.registry import ToolError
 from chat_app.contents import references
 from chat_app.members import chats
@@ -94,7 +94,7 @@ def _open(
         credential=context.credential,
         actors=context.actors,
         # Which agents work is the decision of their owner; which files they see is not.
-        rights=asking_only(None, asking.request.get("chats")),
+        rights=restricted_rights(None, asking.request.get("chats")),
         servers=int(asking.request.get("servers", 0)),
     )
     row = Session.objects.filter(parent_call_id=pk).first()

@@ -10,7 +10,7 @@ import msgspec
 
 from agents_app.conversation.state_changes import SET_STATE
 from chat_app.log.shared_state import read_state
-from chat_app.members.agents.triggers import shown_to
+from chat_app.members.agents.triggers import visible_messages
 from payments_app.money import InvalidAmount
 from sessions_app import database, selectors
 from sessions_app.billing import chat_budgets, payers, reservations
@@ -71,10 +71,10 @@ async def reservations_of(
                 )
                 in_thread = await thread_before(session.chat_id, turn.overrides.thread, None)
                 if in_thread:
-                    messages = shown_to(target, known, [*in_thread, *messages])
+                    messages = visible_messages(target, known, [*in_thread, *messages])
                 else:
-                    messages = shown_to(target, [*known, *messages])
-            new_ones = (m.seen_by(spec.id, shared=session.is_shared) for m in messages)
+                    messages = visible_messages(target, [*known, *messages])
+            new_ones = (m.view_for(spec.id, shared=session.is_shared) for m in messages)
             given = (*(given or ()), *turn.overrides.before, *new_ones)
         asked = run_request(
             new.id, session.config, turn.overrides, given, shared_state=turn.shared_state

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from chat_app.log import fanout
 from chat_app.log.entries import Append, layer_messages
-from chat_app.members.agents.triggers import shown_to
+from chat_app.members.agents.triggers import visible_messages
 from sessions_app import database
 from sessions_app.response.context import AnsweredMessage, RunContext
-from sessions_app.response.request import at_its_prices, run_request
+from sessions_app.response.request import run_request, with_agreed_prices
 from sessions_app.store.orm import start_events
 from sessions_app.turn.request import StartedTurn
 from sessions_app.turn.targets import agent_spec
@@ -108,10 +108,10 @@ def _history_of(
     given = turn.overrides.context
     if given is None:
         shared = request.session.is_shared
-        shown = shown_to(target, spoken, in_thread)
-        history = [message.seen_by(target.agent_id, shared=shared) for message in shown]
+        shown = visible_messages(target, spoken, in_thread)
+        history = [message.view_for(target.agent_id, shared=shared) for message in shown]
     else:
-        history = [*given, *(m.seen_by(target.agent_id, shared=False) for m in spoken)]
+        history = [*given, *(m.view_for(target.agent_id, shared=False) for m in spoken)]
     at = len(history) - (turn.message is not None)
     history[at:at] = turn.overrides.before
     return history
@@ -132,7 +132,7 @@ async def _context_of(
         response_id=new.id,
         chat_id=session.chat_id,
         session_id=session.id,
-        spec=at_its_prices(
+        spec=with_agreed_prices(
             await database.insist(partial(agent_spec, new.agent_id)), new.request.get("pricing")
         ),
         request=run_request(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 import uamp
-from agents_app.rest.rights import asking_only
+from agents_app.rest.rights import restricted_rights
 from chat_app.members.agents.agent_mentions import MentionStop, agents_asked, append_stops
 from chat_app.members.membership import AgentMember
 from sessions_app import database
@@ -101,7 +101,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         username=session.user.get_username() if session.user else "",
         credential=str(row.request.get("credential", "")),
         actors=context.actors,
-        rights=asking_only(row.request.get("agents"), row.request.get("chats")),
+        rights=restricted_rights(row.request.get("agents"), row.request.get("chats")),
         servers=int(row.request.get("servers", 0)),
     )
     return TurnRequest(

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LATER: Final = {
+_RETRYABLE: Final = {
     ErrorCode.BUSY,
     ErrorCode.UNAVAILABLE,
     ErrorCode.RATE_LIMITED,
     ErrorCode.QUEUE_FULL,
 }
 """Temporary refusals, which are retried."""
-LATER_SECONDS: Final = 5.0
+RETRY_SECONDS: Final = 5.0
 
 
 async def start_due() -> None:
@@ -57,8 +57,8 @@ async def _start(row: QueuedTurn) -> None:
         await start_response(_request(row), None)
     except RemoteProtocolError as error:
         retry_after = None
-        if error.code in _LATER:
-            retry_after = float((error.details or {}).get("retry_after") or LATER_SECONDS)
+        if error.code in _RETRYABLE:
+            retry_after = float((error.details or {}).get("retry_after") or RETRY_SECONDS)
         logger.info("the queued message %s was refused: %s", row.pk, error.message)
         refuse = partial(rows.refused, row, str(error.code), error.message, retry_after=retry_after)
         await database.run(refuse)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 
 import uamp
-from agents_app.rest.rights import limited_to, limited_to_chats
+from agents_app.rest.rights import agent_restriction, chat_restriction
 from sessions_app import database
 from sessions_app.inputs.media import check_readable
 from sessions_app.queue import rows
@@ -66,8 +66,8 @@ async def queued(request: TurnRequest, known: QueueFacts) -> bool:
         credential=session.principal.credential,
         key_version=session.principal.key_version,
         actors=session.principal.actors,
-        agents=limited_to(session.principal.rights),
-        chats=limited_to_chats(session.principal.rights),
+        agents=agent_restriction(session.principal.rights),
+        chats=chat_restriction(session.principal.rights),
         servers=session.principal.servers,
         pending_input_ids=request.pending_input_ids,
         is_elsewhere=session.home is not None,
@@ -85,7 +85,7 @@ async def queued(request: TurnRequest, known: QueueFacts) -> bool:
         return await database.run(partial(rows.add, new))
     except rows.QueueIsFull as error:
         raise RemoteProtocolError(ErrorCode.QUEUE_FULL, str(error)) from None
-    except rows.OtherEvent:
+    except rows.EventIdReused:
         raise RemoteProtocolError(
             ErrorCode.EVENT_ID_CONFLICT, "This event_id was used for another event."
         ) from None
@@ -93,7 +93,7 @@ async def queued(request: TurnRequest, known: QueueFacts) -> bool:
 
 def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> None:
     """Raise RemoteProtocolError unless a message can be sent to the home of its chat."""
-    if limited_to(request.session.principal.rights) is not None:
+    if agent_restriction(request.session.principal.rights) is not None:
         raise RemoteProtocolError(
             ErrorCode.FORBIDDEN,
             "The chat belongs to another server, which decides which agents answer. This credential"

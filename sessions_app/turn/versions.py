@@ -75,7 +75,7 @@ def _replaced(session: OpenSession, message_id: str) -> ReplacedAnswer:
     )
 
 
-class AskedAgain(msgspec.Struct, frozen=True, kw_only=True):
+class EditedQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """An edited question: the edit event and the current answers, first one first."""
 
     edited: ev.MessageEdited
@@ -91,7 +91,7 @@ def edit_question(
     revision: int | None,
     session_id: str,
     event_id: str | None,
-) -> AskedAgain:
+) -> EditedQuestion:
     """Change the text of a question whose answers will be regenerated. Synchronous.
 
     Changes nothing if they cannot be: raises the errors of `edit_message` and `check_question`, and
@@ -119,7 +119,7 @@ def edit_question(
         answer_ids = versions.current_answers(chat_id, response_ids)
         if not answer_ids:
             raise errors.MessageNotFound
-    return AskedAgain(edited=edited, answer_ids=answer_ids)
+    return EditedQuestion(edited=edited, answer_ids=answer_ids)
 
 
 async def conversation(

@@ -22,7 +22,7 @@ from sessions_app.access import rates
 from sessions_app.access.principal import Principal
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.webhooks import formats
-from sessions_app.webhooks.deliveries import DEACTIVATED, NOT_SHOWN, disable, is_unwelcome
+from sessions_app.webhooks.deliveries import DEACTIVATED, TASK_UNAVAILABLE, disable, is_unwelcome
 from sessions_app.webhooks.formats import ChangedResponse
 from sessions_app.webhooks.states import ENDED, with_state
 
@@ -82,7 +82,7 @@ async def queue_changes() -> None:
             await database.run(postpone, change, RETRY_SECONDS)
             continue
         if body is None:
-            await database.run(disable, change.webhook, NOT_SHOWN)
+            await database.run(disable, change.webhook, TASK_UNAVAILABLE)
         else:
             await database.run(queue, change, body.decode())
 

@@ -51,7 +51,7 @@ UNANSWERED_UNDER_WAY: Final = 8
 DEACTIVATED: Final = "Its creator was deactivated."
 LEFT: Final = "Its creator is no longer in the chat."
 GONE: Final = "The entry of the log is no longer there."
-NOT_SHOWN: Final = "The task is no longer available to its creator."
+TASK_UNAVAILABLE: Final = "The task is no longer available to its creator."
 _SUCCESS: Final = range(200, 300)
 # Statuses after which a receiver may accept the same body later; other refusals are final.
 _PASSING: Final = frozenset({408, 425, 429})

@@ -4,7 +4,7 @@ import {
   checkSignedIn,
   client,
   drafts,
-  kept,
+  offlineChats,
   lastChat,
   me,
   page,
@@ -127,7 +127,7 @@ class ChatApp extends HTMLElement {
       dispatchEvent(new CustomEvent("open-settings")),
     );
     addEventListener("pagehide", () => drafts.save());
-    keepWhatIsRead(kept, store, page);
+    keepWhatIsRead(offlineChats, store, page);
     onSignOut(() => this._forget());
     this.querySelector("form[action$=logout]")?.addEventListener("submit", (event) =>
       this._signOut(event),

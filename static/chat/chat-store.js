@@ -29,7 +29,7 @@ export class ChatStore extends EventTarget {
    * @param {import("./api.js").Api} api
    * @param {import("../uamp/client.js").UampClient} client
    * @param {{id: string}} me
-   * @param {Pick<import("./offline/offline-chats.js").KeptChats, "list"|"chat">} [kept] what is shown
+   * @param {Pick<import("./offline/offline-chats.js").OfflineChats, "list"|"chat">} [kept] what is shown
    *   where the server is not reached
    */
   constructor(

@@ -1,7 +1,7 @@
 /** The open chat: its head, its messages, the people typing, and the composer. */
 
 import { isApiError } from "./api.js";
-import { api, checkSignedIn, client, kept, me, page, store } from "./context.js";
+import { api, checkSignedIn, client, offlineChats, me, page, store } from "./context.js";
 import { failure, nothingOpen } from "./chat-notices.js";
 import { ChatMoney } from "./money/chat-money.js";
 import { AnswerActs } from "./actions/answer-acts.js";
@@ -60,7 +60,7 @@ export class ChatView extends View {
     this._hasReaders = false;
     /** The running answers that the composer shows. @type {Set<string>|null} */
     this._ownShown = null;
-    this._history = new History(page, api, kept);
+    this._history = new History(page, api, offlineChats);
     this._places = new Places(this._history, (text) => this._say(text));
     this._announcements = new Announcements();
     this._acts = new AnswerActs(

@@ -5,7 +5,7 @@ import { openOutbox } from "../uamp/outbox.js";
 import { Api, isApiError } from "./api.js";
 import { Calls } from "./calls/calls.js";
 import { ChatStore } from "./chat-store.js";
-import { KeptChats, forgetOthers } from "./offline/offline-chats.js";
+import { OfflineChats, forgetOthers } from "./offline/offline-chats.js";
 import { people } from "./person/looks.js";
 import { Settings } from "./person/settings.js";
 import { Drafts } from "./store/drafts.js";
@@ -26,7 +26,7 @@ people.learn([me]);
 // Before what they wrote is read.
 await forgetOthers(me.id);
 /** What this device keeps for times without a connection. */
-export const kept = new KeptChats(me.id);
+export const offlineChats = new OfflineChats(me.id);
 export const api = new Api(start.csrf_cookie);
 export const client = new UampClient({
   userId: me.id,
@@ -48,7 +48,7 @@ export const pageAt = (view) => (view.closest("thread-panel") ? threadPage : pag
 /** The state in which a message is shown. @param {import("./store/entry.js").Entry} entry */
 export const pageOf = (entry) =>
   entry.thread && entry.thread === threadPage.state.thread ? threadPage : page;
-export const store = new ChatStore(api, client, me, kept);
+export const store = new ChatStore(api, client, me, offlineChats);
 export const calls = new Calls({ client, store, api, me });
 
 /**

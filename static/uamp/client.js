@@ -20,7 +20,7 @@ import { Outbox } from "./outbox.js";
 const PING_MS = 25_000;
 const PONG_MS = 8_000;
 const FIRST_DELAY_MS = 500;
-const LONGEST_DELAY_MS = 15_000;
+const MAX_DELAY_MS = 15_000;
 /** The close code of a server that stops: messages wait until it, or another one, is there. */
 const RESTART = 1012;
 /** Close codes after which trying again is pointless: sign in first, or load a newer page. */
@@ -244,7 +244,7 @@ export class UampClient extends EventTarget {
       this._setState("offline", attempt);
       return;
     }
-    const limit = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+    const limit = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
     // Half of the delay is random, so that not all clients reconnect to a restarted server at once.
     const delay = limit / 2 + (Math.random() * limit) / 2;
     this._timers.retry = setTimeout(() => this.connect(), delay);

@@ -98,7 +98,7 @@ def test_what_was_shown_after_a_checkpoint_is_known(
     before: tuple[ContentItem, ...], now: tuple[ContentItem, ...], added: tuple[ContentItem, ...]
 ) -> None:
     kept = ResponseCheckpoint(state=AgentState.initial(), output=before, step=1, fence=1)
-    assert kept.shown_after(now) == added
+    assert kept.output_since(now) == added
 
 
 def test_the_rounds_of_tools_are_counted() -> None:

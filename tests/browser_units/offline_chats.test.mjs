@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KeptChats, forgetOthers } from "../../static/chat/offline/offline-chats.js";
+import { OfflineChats, forgetOthers } from "../../static/chat/offline/offline-chats.js";
 
 const ORIGIN = "https://chat.example";
 
@@ -52,7 +52,7 @@ const entries = (count, text = "") =>
   Array.from({ length: count }, (_, index) => ({ id: `m${index}`, seq: index + 1, content: text }));
 
 test("a chat is kept with its newest messages, as many as there is room for", async () => {
-  const kept = new KeptChats("1", new Caches());
+  const kept = new OfflineChats("1", new Caches());
   assert.equal(await kept.chat("a"), undefined);
   await kept.keepChat({ chat: chat("a"), entries: entries(100), hasOlder: false });
   assert.deepEqual(
@@ -73,7 +73,7 @@ test("a chat is kept with its newest messages, as many as there is room for", as
 });
 
 test("thirty chats are kept: those that were written last", async () => {
-  const kept = new KeptChats("1", new Caches());
+  const kept = new OfflineChats("1", new Caches());
   for (let number = 0; number < 30; number += 1)
     await kept.keepChat({ chat: chat(`c${number}`), entries: [], hasOlder: false });
   await kept.keepChat({ chat: chat("c0"), entries: [], hasOlder: false });
@@ -85,7 +85,7 @@ test("thirty chats are kept: those that were written last", async () => {
 });
 
 test("a chat that the person is no longer in is not kept", async () => {
-  const kept = new KeptChats("1", new Caches());
+  const kept = new OfflineChats("1", new Caches());
   for (const id of ["a", "b", "c"])
     await kept.keepChat({ chat: chat(id), entries: [], hasOlder: false });
   await kept.drop("a");
@@ -102,18 +102,18 @@ test("a chat that the person is no longer in is not kept", async () => {
 
 test("a page that is open after a sign-out keeps nothing that is read later", async () => {
   const caches = new Caches();
-  const open = new KeptChats("1", caches);
+  const open = new OfflineChats("1", caches);
   await open.keepList([chat("a")]);
   await caches.delete("uamp.read.1");
   await open.keepChat({ chat: chat("a"), entries: entries(1, "secret"), hasOlder: false });
   assert.deepEqual(await caches.keys(), []);
-  assert.equal(await new KeptChats("1", caches).chat("a"), undefined);
+  assert.equal(await new OfflineChats("1", caches).chat("a"), undefined);
 });
 
 test("what others left goes, and what is one's own stays", async () => {
   const caches = new Caches();
   for (const person of ["1", "11", "2"])
-    await new KeptChats(person, caches).keepList([chat(person)]);
+    await new OfflineChats(person, caches).keepList([chat(person)]);
   await caches.open("uamp.files.x");
   const storage = new Storage({
     "uamp.outbox.1": "",
@@ -127,11 +127,11 @@ test("what others left goes, and what is one's own stays", async () => {
   await forgetOthers("1", { caches, storages: [storage] });
   assert.deepEqual(await caches.keys(), ["uamp.read.1", "uamp.files.x"]);
   assert.deepEqual(storage.keys(), ["uamp.outbox.1", "uamp.outbox.1.k", "uamp.drafts.1", "other"]);
-  assert.equal((await new KeptChats("1", caches).list())[0].id, "1");
+  assert.equal((await new OfflineChats("1", caches).list())[0].id, "1");
 });
 
 test("where the address is not secure nothing is kept", async () => {
-  const kept = new KeptChats("1", undefined);
+  const kept = new OfflineChats("1", undefined);
   await kept.keepList([chat("a")]);
   await kept.keepChat({ chat: chat("a"), entries: [], hasOlder: false });
   await kept.drop("a");
@@ -146,7 +146,7 @@ test("a cache that is deleted while it is used keeps nothing, and no other error
     const fail = async () => {
       throw error;
     };
-    const kept = new KeptChats("1", {
+    const kept = new OfflineChats("1", {
       open: async () => ({ match: fail, put: fail, delete: fail, keys: fail }),
     });
     const uses = [

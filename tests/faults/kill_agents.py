@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents_app.providers.scripts import SCRIPTS, asked_text
+from agents_app.providers.scripts import SCRIPTS, user_text
 from agents_app.tools.registry import ServerTool, ToolContext, ToolOutcome
 from tests.faults.kill_script import JOURNAL, TALLY_STEPS, TOOL_PAUSE, WORD_PAUSE, said_in_round
 from upp import LLMRequest, ToolResult, ToolResultMessage, UserMessage
@@ -101,7 +101,7 @@ async def speak(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
             yield Text(piece)
             yield Pause(WORD_PAUSE)
     for name in calls:
-        yield Call(name=name, arguments={"tag": asked_text(agent, request)})
+        yield Call(name=name, arguments={"tag": user_text(agent, request)})
 
 
 # Servers and workers import this module for its tools, and so know the script.

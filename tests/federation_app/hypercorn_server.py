@@ -49,7 +49,7 @@ def hypercorn(
         try:
             await hypercorn_server.serve_until(app, config, ends.wait)
         finally:
-            if (process := registry.known()) is not None:
+            if (process := registry.current_or_none()) is not None:
                 await process.stop()
                 registry.forget()
             # Hypercorn does not close its UDP sockets.

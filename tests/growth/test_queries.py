@@ -96,8 +96,8 @@ def _hosted_agent(w: FilledTables) -> None:
 
 
 def _standing(w: FilledTables) -> object:
-    asked = standing.Asked("agent_x", "a", w.author.pk, w.chat.pk, "key:7")
-    return standing.lost({"resp_7": asked})
+    asked = standing.AnswerBasis("agent_x", "a", w.author.pk, w.chat.pk, "key:7")
+    return standing.revoked_answers({"resp_7": asked})
 
 
 HOT: dict[str, Callable[[FilledTables], Any]] = {
@@ -114,7 +114,7 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
     "forget_old_checkpoints": lambda _: responses.forget_old_checkpoints(),
     "touch_sessions": lambda w: session_states.touch_sessions([w.session.pk], now=timezone.now()),
     "work_under_way": lambda w: delegated_calls.work_under_way(w.chat.pk),
-    "asking_calls": lambda w: approvals.asking_calls(w.chat.pk),
+    "pending_approvals": lambda w: approvals.pending_approvals(w.chat.pk),
     "waiting_calls": lambda w: calls.waiting_calls(w.session.pk),
     "waiting_payments": lambda w: requests.waiting_payments(session_of(w)),
     "live_children": lambda _: delegated_calls.live_children("resp_7"),

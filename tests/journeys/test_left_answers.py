@@ -31,13 +31,13 @@ Agent.objects.create(name="dear", is_public=True, options={{"script": "slow"}}, 
 """
 NEAR_AGENT = """
 from agents_app.models import Agent
-from agents_app.outbound.keys import kept
+from agents_app.outbound.keys import encrypted_key
 from agents_app.remote.addresses import target_of
 from django.contrib.auth.models import User
 agent = Agent.objects.create(
     name={name!r}, kind="remote", protocol={protocol!r}, url={url!r}, model={model!r},
     is_public=True, owner=User.objects.get(username="admin"),
-    options={{"pays_per_answer": "0.05"}}, secret=kept({key!r}, target_of({url!r}).place),
+    options={{"pays_per_answer": "0.05"}}, secret=encrypted_key({key!r}, target_of({url!r}).place),
 )
 """
 ANSWERS = """

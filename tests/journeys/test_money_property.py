@@ -177,7 +177,7 @@ def _nothing_reserved(stack: ExitStack) -> None:
 
 
 def _stopping_free(stack: ExitStack) -> None:
-    _set(stack, writes, "of_stopped", lambda whole, *_, **__: unfinished.without_answer(whole))
+    _set(stack, writes, "stopped_charge", lambda whole, *_, **__: unfinished.without_answer(whole))
 
 
 def _every_owner_sponsors(stack: ExitStack) -> None:

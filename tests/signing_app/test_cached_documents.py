@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from signing_app import owner_keys, published, views
-from signing_app.cached_documents import KeptDocument, forget_all
+from signing_app.cached_documents import CachedDocument, forget_all
 from tests.client import WAIT_SECONDS
 from tests.threads import join_threads
 from uamp.signatures import agent_owner
@@ -86,7 +86,7 @@ def test_others_get_the_former_document_while_one_thread_makes_it() -> None:
             assert go_on.wait(WAIT_SECONDS)
         return len(made)
 
-    document = KeptDocument(make, seconds=0)
+    document = CachedDocument(make, seconds=0)
     assert document.read() == 1
     found: list[Any] = []
     maker = threading.Thread(target=lambda: found.append(document.read()))
@@ -107,5 +107,5 @@ def test_a_document_that_was_forgotten_while_it_was_made_is_not_kept() -> None:
             document.forget()
         return len(made)
 
-    document = KeptDocument(make, seconds=3600)
+    document = CachedDocument(make, seconds=3600)
     assert [document.read() for _ in range(3)] == [1, 2, 2]

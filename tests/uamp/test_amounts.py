@@ -2,7 +2,7 @@
 
 import pytest
 
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from uamp.amounts import shown_amount
     ],
 )
 def test_an_amount_is_shown_as_the_browser_shows_it(amount: str, currency: str, shown: str) -> None:
-    assert shown_amount(amount, currency) == shown
+    assert format_amount(amount, currency) == shown

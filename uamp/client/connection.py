@@ -252,7 +252,7 @@ class ServerConnection:
             with contextlib.suppress(TransportClosed):
                 await transport.close()
             for handle in self._handles:
-                handle.state.lost()
+                handle.state.connection_lost()
             self.changed()
 
     async def _write(self, transport: FrameTransport) -> None:

@@ -45,7 +45,7 @@ class ProcessCollector(Collector):
 
     def note(self) -> None:
         """Record what the process holds now."""
-        process = registry.known()
+        process = registry.current_or_none()
         if process is None:
             return
         self._connections = Counter(

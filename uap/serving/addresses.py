@@ -21,7 +21,7 @@ class ServerAddress:
     """Whether data in transit, including tokens, can be read by others."""
 
     @property
-    def shown(self) -> str:
+    def display(self) -> str:
         """The address for display."""
         return self.origin
 

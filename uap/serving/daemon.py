@@ -138,7 +138,7 @@ class Daemon:
                 attempt = 1 if self._was_registered else attempt + 1
                 if attempt >= FIRST_ATTEMPTS and not self._has_been_registered:
                     raise ConnectionLostError(
-                        f"{self._address.shown} could not be reached: {reason}"
+                        f"{self._address.display} could not be reached: {reason}"
                     )
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
                 pause *= random.uniform(0.5, 1.0)  # noqa: S311 not a secret
@@ -174,7 +174,7 @@ class Daemon:
             for task in (reader, beat, stopping, *self._later):
                 task.cancel()
             self._transport = None
-            self._link.lost()
+            self._link.connection_lost()
             self._do_work()
             await self._finish_cancelled()
             ended = await asyncio.gather(reader, beat, return_exceptions=True)
@@ -206,7 +206,7 @@ class Daemon:
                 raise ConnectionError(str(refused)) from None
             if kind is NotPermittedError and await self._is_unknown(headers):
                 kind = UnauthorizedError
-            message = f"{self._address.shown} refused the connection: {refused}."
+            message = f"{self._address.display} refused the connection: {refused}."
             raise kind(message, code="refused", what_to_do=_WHAT_TO_DO[kind]) from None
 
     async def _is_unknown(self, headers: Mapping[str, str]) -> bool:
@@ -300,7 +300,7 @@ class Daemon:
                         run[0].take_result(result)
                 case Registered(agent=name):
                     self._was_registered = self._has_been_registered = True
-                    self._report(f"@{name} is connected to {self._address.shown}")
+                    self._report(f"@{name} is connected to {self._address.display}")
                 case Refused():
                     self._handle_refusal(work)
 

@@ -127,7 +127,7 @@ class AgentLink:
 
     def begin(self) -> None:
         """Register all agents on a new connection."""
-        self.lost()
+        self.connection_lost()
         for name in self._registrations:
             self.register(name)
 
@@ -145,7 +145,7 @@ class AgentLink:
             )
         )
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """Note that the connection is lost, which ends the server's answers."""
         self._creating.clear()
         self._sessions.clear()

@@ -114,7 +114,7 @@ def serve(
         raise click.BadParameter(str(error), param_hint="--connect") from None
     agents_by_name = _load_agents(agents, tokens, names)
     if address.is_exposed:
-        _say(f"{address.shown} is not encrypted: others on the network can read the token")
+        _say(f"{address.display} is not encrypted: others on the network can read the token")
     try:
         code = asyncio.run(_serve(agents_by_name, address, max_answers, drain_seconds))
     except ClientError as error:

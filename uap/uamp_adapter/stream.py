@@ -40,7 +40,7 @@ MAX_TOKENS = 10**12
 """
 
 
-class ShownOutcome(Protocol):
+class CallOutcome(Protocol):
     """The result of a call, if it is more than the text sent to the model."""
 
     @property
@@ -71,7 +71,7 @@ class Translator:
         *,
         client_tools: frozenset[str] = frozenset(),
         known_calls: frozenset[str] = frozenset(),
-        outcomes: Mapping[str, ShownOutcome] = MappingProxyType({}),
+        outcomes: Mapping[str, CallOutcome] = MappingProxyType({}),
         goes_on: bool = False,
         sound_format: str = "pcm16",
     ) -> None:

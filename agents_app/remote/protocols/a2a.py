@@ -245,7 +245,7 @@ class TaskAnswer(RemoteAnswer):
                 return []
             self.server.task_id = task_id
             if task_id and not known:
-                self.server.called.task.found(task=task_id)
+                self.server.called.task.record_ids(task=task_id)
         match name:
             case "message":
                 return [*self._parts(found), *self.end()]

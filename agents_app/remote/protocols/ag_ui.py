@@ -6,7 +6,7 @@ import msgspec
 
 from agents_app.remote.protocols.answers import RemoteAnswer, list_in, number_of, object_in, text_in
 from agents_app.remote.protocols.conversations import base64_of, json_of, result_text
-from agents_app.remote.protocols.server import Asking, RemoteServer
+from agents_app.remote.protocols.server import RemoteCaller, RemoteServer
 from upp import (
     AssistantMessage,
     DocumentBlock,
@@ -68,7 +68,7 @@ class AgUiServer(RemoteServer):
 class AgUiAnswer(RemoteAnswer):
     """The events of one run."""
 
-    def __init__(self, server: Asking, request: LLMRequest, failures: Failures) -> None:
+    def __init__(self, server: RemoteCaller, request: LLMRequest, failures: Failures) -> None:
         super().__init__(server, request, failures)
         self._began = False
         self._message_id: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from agents_app.remote.protocols.server import NOTHING, Asking
+from agents_app.remote.protocols.server import FLUSH, RemoteCaller
 from uamp.events import Event, Progress
 from upp import ErrorCode, LLMRequest, LLMResponse, StreamEvent
 from upp.conversation.messages import AssistantContent, AssistantMessage, ReasoningBlock, TextBlock
@@ -25,7 +25,7 @@ class RemoteAnswer:
     Subclasses implement `add`. Nothing is accepted after the end.
     """
 
-    def __init__(self, server: Asking, request: LLMRequest, failures: Failures) -> None:
+    def __init__(self, server: RemoteCaller, request: LLMRequest, failures: Failures) -> None:
         self.done = False
         self.usage = TokenUsage()
         self.server = server
@@ -114,8 +114,8 @@ class RemoteAnswer:
 
     def show(self, event: Event) -> list[StreamEvent]:
         """Queue a UAMP event that has no counterpart in a model's stream."""
-        self.server.shown.add(event)
-        return [NOTHING]
+        self.server.side_events.add(event)
+        return [FLUSH]
 
     def link(self, url: object, label: str, *, is_image: bool = False) -> list[StreamEvent]:
         """Add a link to a media item; only http addresses are passed on."""

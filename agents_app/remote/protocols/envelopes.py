@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agents_app.remote.protocols.conversations import one_text
 from agents_app.remote.protocols.peers import PeerQuestion, ask_peer
-from agents_app.remote.protocols.server import Called, Shown
+from agents_app.remote.protocols.server import Called, SideEvents
 from agents_app.remote.protocols.uamp_events import UampAnswer, provider_code
 from uamp import RemoteProtocolError
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, StreamEvent
@@ -19,9 +19,9 @@ class EnvelopeModel(EmittingModel):
 
     capabilities = LLMCapabilities(tools=False, structured_output=False)
 
-    def __init__(self, called: Called, shown: Shown) -> None:
+    def __init__(self, called: Called, side_events: SideEvents) -> None:
         self.called = called
-        self.shown = shown
+        self.side_events = side_events
         self.failures = Failures(provider=called.protocol, url=called.url)
 
     @property

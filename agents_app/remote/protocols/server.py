@@ -1,6 +1,6 @@
 """The base of remote agents called with an HTTP POST: limits, the key, the hops header.
 
-One object serves one run. Events other than text, thoughts and calls go to `Shown`.
+One object serves one run. Events other than text, thoughts and calls go to `SideEvents`.
 """
 
 import logging
@@ -58,7 +58,7 @@ class Called:
         return str(self.target.url).rstrip("/")
 
 
-class Shown:
+class SideEvents:
     """UAMP events of one answer without a counterpart in a model's stream; used by one task."""
 
     def __init__(self) -> None:
@@ -85,15 +85,15 @@ class _IssuedToken(msgspec.Struct):
     token: str
 
 
-class Asking(Protocol):
+class RemoteCaller(Protocol):
     """The client of a remote agent in one run, as seen by its answer."""
 
     called: Called
-    shown: Shown
+    side_events: SideEvents
 
 
-NOTHING = StreamEvent(type="content_block_start")
-"""An event that shows nothing, but flushes the events in `Shown`."""
+FLUSH = StreamEvent(type="content_block_start")
+"""An event that shows nothing, but flushes the events in `SideEvents`."""
 
 
 class RemoteServer(HttpProvider):
@@ -104,9 +104,9 @@ class RemoteServer(HttpProvider):
     needs_key = False
     capabilities = LLMCapabilities(image_input=True, document_input=True, audio_input=True)
 
-    def __init__(self, called: Called, shown: Shown) -> None:
+    def __init__(self, called: Called, side_events: SideEvents) -> None:
         self.called = called
-        self.shown = shown
+        self.side_events = side_events
         self._sent: Any = None
         self._is_paid = False
         config = ProviderConfig(

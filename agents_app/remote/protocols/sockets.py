@@ -11,7 +11,7 @@ from django.conf import settings
 
 from agents_app.remote import hops
 from agents_app.remote.addresses import session_of
-from agents_app.remote.protocols.server import Called, Shown
+from agents_app.remote.protocols.server import Called, SideEvents
 from upp import ErrorCode, LLMCapabilities, LLMRequest, LLMResponse, StreamEvent
 from upp.model import EmittingModel
 from upp.providers.http.failures import Failures
@@ -74,9 +74,9 @@ class SocketModel(EmittingModel):
 
     capabilities = LLMCapabilities(image_input=True, document_input=True)
 
-    def __init__(self, called: Called, shown: Shown) -> None:
+    def __init__(self, called: Called, side_events: SideEvents) -> None:
         self.called = called
-        self.shown = shown
+        self.side_events = side_events
         self.failures = Failures(provider=called.protocol, key=called.key, url=self.address)
 
     @property

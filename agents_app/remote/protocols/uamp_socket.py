@@ -10,7 +10,7 @@ import uuid
 
 import uamp
 from agents_app.remote.onward import OverBudget
-from agents_app.remote.protocols.server import Called, Shown
+from agents_app.remote.protocols.server import Called, SideEvents
 from agents_app.remote.protocols.sockets import SocketFrames, SocketLost, SocketModel
 from agents_app.remote.protocols.uamp_events import UampAnswer
 from agents_app.remote.protocols.uamp_requests import response_create
@@ -40,8 +40,8 @@ RESUMES = 3
 class UampSocketModel(SocketModel):
     """Opens a session for each inference."""
 
-    def __init__(self, called: Called, shown: Shown) -> None:
-        super().__init__(called, shown)
+    def __init__(self, called: Called, side_events: SideEvents) -> None:
+        super().__init__(called, side_events)
         self._paid: set[tuple[str | None, float | None, str]] = set()
         # The place in the session's log before the answer.
         self._began_at = 0
@@ -64,7 +64,7 @@ class UampSocketModel(SocketModel):
                 try:
                     return await self._follow(frames, session, answer, emit)
                 except SocketLost:
-                    session.lost()
+                    session.connection_lost()
                     if attempt == RESUMES or answer.response_id is None:
                         raise
         raise SocketLost
@@ -143,7 +143,7 @@ class UampSocketModel(SocketModel):
         for shown in answer.take(event):
             await emit(shown)
         if isinstance(event, ResponseCreated) and session.epoch is not None:
-            self.called.task.found(
+            self.called.task.record_ids(
                 session=session.session_id or "",
                 epoch=session.epoch,
                 seq=self._began_at,

@@ -55,7 +55,7 @@ class DaemonCalls:
     def __contains__(self, call_id: object) -> bool:
         return call_id in self._known
 
-    async def shown(self, call: ToolCallData) -> ToolCallData:
+    async def admit_daemon_call(self, call: ToolCallData) -> ToolCallData:
         """Return a call of a tool that the daemon runs itself, once it has been paid for."""
         call = await self._new(call.id, call.name, call.arguments)
         if not self._is_free:
@@ -101,9 +101,9 @@ class DaemonCalls:
             self.asked.discard(task)
             task.result()
 
-    def take_shown(self) -> list[Event]:
+    def take_events(self) -> list[Event]:
         """Return the events that the server's tool calls have produced since the last time."""
-        return self._tools.take_shown()
+        return self._tools.take_events()
 
     async def stop(self) -> None:
         """Cancel all pending calls."""

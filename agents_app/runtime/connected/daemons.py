@@ -13,7 +13,7 @@ class DaemonLost(Exception):
     """The daemon's socket closed, or it unregistered the agent."""
 
 
-class HeldElsewhere(Exception):
+class DaemonElsewhere(Exception):
     """The agent's daemon is connected to another process, where the run has to continue."""
 
     def __init__(self, process: str) -> None:
@@ -49,5 +49,5 @@ class Daemons(Protocol):
     async def ask(self) -> DaemonAnswer:
         """Send the conversation to the least busy daemon (UAMP §5.6) and return its answer.
 
-        Raises HeldElsewhere, and AgentError (agent_offline) if no daemon is connected.
+        Raises DaemonElsewhere, and AgentError (agent_offline) if no daemon is connected.
         """

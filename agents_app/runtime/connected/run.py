@@ -65,7 +65,7 @@ async def run_connected(
 ) -> RunFinished:
     """Have a daemon answer a request; pass text and events to `receive` as `run_agent` does.
 
-    Raises AgentError, HeldElsewhere before anything was received, and whatever `receive` raises.
+    Raises AgentError, DaemonElsewhere before anything was received, and whatever `receive` raises.
     """
     if request.resume or request.checkpoint is not None:
         # Only the lost daemon knew how to continue.
@@ -164,7 +164,7 @@ class _Relay:
             reading.cancel()
 
     async def _show_calls(self) -> None:
-        for shown in self._calls.take_shown():
+        for shown in self._calls.take_events():
             await self._give(shown)
 
     def _has_taken_control(self, event: Event) -> bool:
@@ -222,7 +222,7 @@ class _Relay:
             case Delta(type="text", text=str() as text):
                 await self._text(text, offset)
             case Delta(tool_call=ToolCallData() as call):
-                shown = await self._calls.shown(call)
+                shown = await self._calls.admit_daemon_call(call)
                 await self._show(Delta(type="tool_call", tool_call=shown))
             case Delta(tool_result=ToolResultData() as result):
                 ended = self._calls.ended(result)

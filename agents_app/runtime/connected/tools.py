@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class DaemonTools:
     """The server's tools in one answer of a daemon.
 
-    The run's task calls `called` and `take_shown`; the task of each call calls `run`.
+    The run's task calls `called` and `take_events`; the task of each call calls `run`.
     """
 
     def __init__(self, spec: AgentSpec, request: RunRequest, broker: ToolBroker) -> None:
@@ -74,7 +74,7 @@ class DaemonTools:
         running = self._tools[call.name].run(arguments)
         return str(await running)
 
-    def take_shown(self) -> list[Event]:
+    def take_events(self) -> list[Event]:
         """Return the events that the calls have produced since the last time."""
         shown = list(self._shown)
         self._shown.clear()

@@ -52,7 +52,7 @@ def _spaced(text: str) -> str:
     return " ".join(folded(text).split())
 
 
-def shown_to(
+def visible_messages(
     member: AgentMember | None,
     messages: Sequence[HistoryMessage],
     thread: Sequence[HistoryMessage] = (),

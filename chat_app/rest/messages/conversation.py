@@ -21,7 +21,7 @@ from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message, first_revision, texts_of
 from chat_app.conversation.versions import versions_of
 from chat_app.models import Message, MessageRevision, Pin, Reaction
-from chat_app.rest.edge import RestView, check_match, check_member, seen_chats
+from chat_app.rest.edge import RestView, check_match, check_member, visible_chats
 from chat_app.rest.messages.message_filters import ExpandQuery, expand
 from chat_app.rest.messages.message_serializers import (
     MessageEditSerializer,
@@ -256,7 +256,7 @@ class PinsView(RestView):
 
 def message_for(request: Request, message_id: str) -> Message:
     """Return a message of one of the caller's chats; raises Http404."""
-    rows = Message.objects.filter(pk=message_id, chat__in=seen_chats(request))
+    rows = Message.objects.filter(pk=message_id, chat__in=visible_chats(request))
     message = rows.first()
     if message is None:
         raise Http404

@@ -21,7 +21,7 @@ from chat_app.rest.messages.message_filters import (
     MessagesQuery,
     conditions,
     expand,
-    shown,
+    selected_fields,
 )
 from chat_app.rest.messages.message_serializers import (
     MessageSerializer,
@@ -29,10 +29,10 @@ from chat_app.rest.messages.message_serializers import (
 )
 from chat_app.rest.paging import (
     SEQ_MAX,
-    found_page,
     list_of,
     list_response,
     read_query,
+    search_page,
     seq_page,
     window_page,
 )
@@ -75,14 +75,14 @@ class MessagesView(RestView):
         reader, until = caller(request).pk, time.monotonic() + PAGE_SECONDS
         data = messages_data(page.rows, html=html, reader=reader, until=until)
         self.expand(data, query, reader)
-        return list_response(request, shown(data, query), next_cursor=page.next_cursor)
+        return list_response(request, selected_fields(data, query), next_cursor=page.next_cursor)
 
     def _page(self, request: Request, query: dict[str, Any], chat_id: str) -> Page[Any]:
         shown_there = _in_thread(chat_id, query.get("thread"))
         messages = Message.objects.filter(shown_there, chat_id=chat_id, replaced_by__isnull=True)
         wanted = self.conditions(query, chat_id)
         if "words" in query:
-            return found_page(
+            return search_page(
                 request,
                 query,
                 lambda bounds, limit: search_messages(

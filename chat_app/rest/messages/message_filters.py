@@ -60,7 +60,7 @@ class ExpandQuery(serializers.Serializer[Any]):
     render = serializers.ChoiceField(choices=["html"], required=False)
 
 
-class ShownQuery(ExpandQuery):
+class FieldsQuery(ExpandQuery):
     """The parts of each message to return."""
 
     def get_fields(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class ShownQuery(ExpandQuery):
         return {**super().get_fields(), "fields": shown}
 
 
-class MessagesQuery(ShownQuery, SeqQuery):
+class MessagesQuery(FieldsQuery, SeqQuery):
     """The query parameters of GET /api/v1/chats/{id}/messages."""
 
     around = serializers.RegexField(
@@ -222,7 +222,7 @@ def expand(data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> No
         with_signatures(data)
 
 
-def shown(data: Sequence[dict[str, Any]], query: dict[str, Any]) -> list[dict[str, Any]]:
+def selected_fields(data: Sequence[dict[str, Any]], query: dict[str, Any]) -> list[dict[str, Any]]:
     """Return only the requested members of each message, and its id."""
     if "fields" not in query:
         return list(data)

@@ -40,7 +40,7 @@ class ConfigurationV03(WireConfiguration, frozen=True, kw_only=True):
     blocking: bool | None = None
 
 
-def sent_of_v03(
+def parse_message_v03(
     message: WireMessage,
     parts: Iterable[TaskPart],
     *,

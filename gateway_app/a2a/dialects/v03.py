@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from gateway_app.a2a.dialects import push, requests_v03
 from gateway_app.a2a.dialects.requests import PARTS, WireMessage, WireParams
-from gateway_app.a2a.dialects.requests_v03 import file_part, sent_of_v03
+from gateway_app.a2a.dialects.requests_v03 import file_part, parse_message_v03
 from gateway_app.a2a.dialects.writing import (
     TaskDialect,
     TaskJson,
@@ -57,7 +57,7 @@ class SendParamsV03(WireParams, frozen=True, kw_only=True):
 
 
 def _sent_of(params: SendParamsV03) -> SentMessage:
-    return sent_of_v03(
+    return parse_message_v03(
         params.message,
         map(_part, params.message.parts),
         wanted=params.configuration,
@@ -86,7 +86,7 @@ def _shown_part(part: TaskPart) -> dict[str, Any]:
 DIALECT: Final = TaskDialect(
     version="0.3",
     send_params=SendParamsV03,
-    sent_of=_sent_of,
+    parse_message=_sent_of,
     json=TaskJson(
         Vocabulary(
             roles={"user": "user", "agent": "agent"},

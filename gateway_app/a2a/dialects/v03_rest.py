@@ -16,7 +16,7 @@ from gateway_app.a2a.dialects.requests_v03 import (
     ConfigurationV03,
     FileV03,
     file_part,
-    sent_of_v03,
+    parse_message_v03,
 )
 from gateway_app.a2a.dialects.v1 import ROLES, task_state
 from gateway_app.a2a.dialects.writing import (
@@ -73,7 +73,7 @@ class ProtoSendParams(WireParams, frozen=True, kw_only=True):
 
 
 def _sent_of(params: ProtoSendParams) -> SentMessage:
-    return sent_of_v03(
+    return parse_message_v03(
         params.message,
         map(_part, params.message.content),
         wanted=params.configuration,
@@ -108,7 +108,7 @@ def _shown_part(part: TaskPart) -> dict[str, Any]:
 DIALECT: Final = TaskDialect(
     version="0.3",
     send_params=ProtoSendParams,
-    sent_of=_sent_of,
+    parse_message=_sent_of,
     json=TaskJson(
         Vocabulary(roles=ROLES, state=_state, part=_shown_part, parts="content", has_final=True)
     ),

@@ -127,7 +127,7 @@ def _shown_part(part: TaskPart) -> dict[str, Any]:
 DIALECT: Final = TaskDialect(
     version="1.0",
     send_params=SendParamsV1,
-    sent_of=_sent_of,
+    parse_message=_sent_of,
     json=TaskJson(Vocabulary(roles=ROLES, state=task_state, part=_shown_part)),
     push=push.V1,
     names_task=True,

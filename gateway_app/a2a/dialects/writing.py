@@ -133,14 +133,14 @@ def _signed(signature: str | None) -> dict[str, Any]:
 class TaskDialect:
     """A version of A2A over a binding: how requests are read and tasks are written.
 
-    `sent_of` converts `send_params` to a message; it raises RemoteProtocolError for an invalid
-    part. With `names_task`, an answer that may be a task or a message is wrapped in a member `task`
-    or `message`.
+    `parse_message` converts `send_params` to a message; it raises RemoteProtocolError for an
+    invalid part. With `names_task`, an answer that may be a task or a message is wrapped in a
+    member `task` or `message`.
     """
 
     version: Version
     send_params: type[Any]
-    sent_of: Callable[[Any], SentMessage]
+    parse_message: Callable[[Any], SentMessage]
     json: TaskJson
     push: PushWords
     names_task: bool

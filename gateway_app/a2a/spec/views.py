@@ -44,7 +44,7 @@ async def tasks(request: HttpRequest, name: str) -> HttpResponseBase:
     # For a message without an id: a repeated request with the same key is the same message.
     key = request.headers.get("Idempotency-Key")
     new_id = f"key-{key}" if key else uuid.uuid4().hex
-    sent = spec.sent_of(read_body(request, spec.TaskRequest), new_id=new_id)
+    sent = spec.parse_message(read_body(request, spec.TaskRequest), new_id=new_id)
     try:
         return await TaskService(request, name).stream(sent, _encode, demand_body=_demand)
     except PaymentDemanded as demanded:
@@ -67,9 +67,7 @@ async def task(request: HttpRequest, name: str, task_id: str) -> HttpResponseBas
         )
     except TaskRefused as error:
         return _refusal(request, error)
-    return HttpResponse(
-        msgspec.json.encode(spec.shown_task(found)), content_type="application/json"
-    )
+    return HttpResponse(msgspec.json.encode(spec.task_body(found)), content_type="application/json")
 
 
 def _encode(value: Task | TaskUpdate | TaskRefused | RemoteProtocolError) -> bytes:

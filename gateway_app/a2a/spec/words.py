@@ -57,7 +57,7 @@ class TaskRequest(_WireSpec, frozen=True):
     context_id: Annotated[str, msgspec.Meta(max_length=256)] = ""
 
 
-def sent_of(body: TaskRequest, *, new_id: str) -> SentMessage:
+def parse_message(body: TaskRequest, *, new_id: str) -> SentMessage:
     """Return the message of a request; raises RemoteProtocolError for an invalid part."""
     message = body.message
     return SentMessage(
@@ -135,7 +135,7 @@ def demanded(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown_task(task: Task) -> dict[str, Any]:
+def task_body(task: Task) -> dict[str, Any]:
     """Return a task as the body of a GET or DELETE response."""
     parts = [part for artifact in task.artifacts for part in artifact.parts]
     messages = [{"role": one.role, "parts": _parts(one.parts)} for one in task.history]

@@ -11,7 +11,7 @@ import msgspec
 import uamp
 from gateway_app.a2a.tasks import payments
 from gateway_app.shapes.client_turn import ClientTurn
-from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, KeptMedium
+from gateway_app.shapes.follow_up import ClientFollowUp, FollowUpPart, MediumReference
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
 from uamp.types.bounds import Count
@@ -134,7 +134,9 @@ def follow_up_of(sent: SentMessage, answers: Sequence[Event]) -> ClientFollowUp:
         elif part.url is None and part.raw is None:
             parts.append(FollowUpPart(data=part.data))
         elif results and results[0].content_items:
-            parts.append(FollowUpPart(medium=KeptMedium(call_id=results[0].call_id, number=media)))
+            parts.append(
+                FollowUpPart(medium=MediumReference(call_id=results[0].call_id, number=media))
+            )
             media += 1
     return ClientFollowUp(message_id=sent.message_id, parts=tuple(parts))
 

@@ -9,7 +9,7 @@ from gateway_app.a2a.tasks import payments
 from gateway_app.a2a.tasks.task import TaskMessage, TaskPart, TaskStatus
 from gateway_app.shapes.charged_errors import charges_of
 from uamp import events as ev
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +36,9 @@ def status_of(stored: StoredResponse, *, refusal: ev.PaymentError | None = None)
         parts = [TaskPart(text=error.message)]
         about = {"code": error.code, **charges_of(error)}
         metadata = {"uamp_error": about, **payments.failed(error.code)}
-    elif stored.asked and not stored.has_ended:
+    elif stored.pending_questions and not stored.has_ended:
         state = "input-required"
-        for event in stored.asked:
+        for event in stored.pending_questions:
             parts += _asking(event, stored.id)
             metadata.update(payments.demanded(event, refusal))
     elif stored.status == "completed" and stored.payments:
@@ -68,7 +68,7 @@ def _asking(event: Event, task_id: str) -> Iterator[TaskPart]:
             yield TaskPart(text=f"May {event.agent or 'the agent'} call {event.name}?")
         case ev.PaymentRequired():
             needed = event.requirements
-            costs = shown_amount(needed.amount, needed.currency)
+            costs = format_amount(needed.amount, needed.currency)
             what = "This answer"
             if event.response_id != task_id:
                 what = f"Work passed on to {(needed.extra or {}).get('agent', 'another agent')}"

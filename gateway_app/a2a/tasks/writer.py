@@ -47,7 +47,7 @@ class TaskWriter:
         self._shown: list[list[str] | uamp.MediaContent] = []
         self._unsent: list[str] = []
 
-    def begun(self, stored: StoredResponse, *, history_length: int | None = None) -> Task:
+    def initial_task(self, stored: StoredResponse, *, history_length: int | None = None) -> Task:
         """Return the task as the first event of a stream, with the text fed so far.
 
         The updates that follow bring the rest, so the task has not ended yet.

@@ -17,7 +17,7 @@ from sessions_app.admin.timeline.item import TRACKS, Item
 from sessions_app.admin.timeline.items import items_of
 from sessions_app.admin.timeline.logged import Sources
 from sessions_app.models import PaymentRequest, Response, ToolCall
-from sessions_app.selectors import work_for
+from sessions_app.selectors import delegated_responses
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -118,7 +118,7 @@ def response_page(response: Response, chosen: Chosen, sight: Sight) -> TimelineP
     question = None if asked is None else entry_at(response.chat_id, asked)
     if question is not None and question.seq not in {entry.seq for entry in entries}:
         entries = [question, *entries]
-    delegated = work_for([response.pk]).get(response.pk, [])
+    delegated = delegated_responses([response.pk]).get(response.pk, [])
     ids = [response.pk, *(row.pk for row in delegated)]
     members = {} if chat is None else chat.members
     rows = _sources(response.chat_id, entries, ids, sight, members=members)

@@ -105,7 +105,7 @@ def _read_again(
 
 
 def _is_draining() -> bool:
-    process = registry.known()
+    process = registry.current_or_none()
     return process is not None and process.draining
 
 

@@ -18,7 +18,7 @@ from chat_app.conversation.reactions import add_reaction, remove_reaction
 from chat_app.conversation.revisions import edit_message
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_rate, check_text
-from sessions_app.handlers.turns.turns import make_again
+from sessions_app.handlers.turns.turns import regenerate_answers
 from sessions_app.turn.versions import edit_question
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -66,7 +66,7 @@ async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None
         return asked.edited
 
     await _act(connection, attached, event, edit_and_ask)
-    await make_again(connection, attached, event, answers)
+    await regenerate_answers(connection, attached, event, answers)
 
 
 async def take_deletion(connection: ClientConnection, event: ev.MessageDelete) -> None:

@@ -44,7 +44,7 @@ def digest(event: ev.ResponseCreate | ev.MessageEdit) -> str:
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
-async def make_again(
+async def regenerate_answers(
     connection: ClientConnection,
     attached: AttachedSession,
     event: ev.MessageEdit,

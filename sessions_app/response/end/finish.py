@@ -24,7 +24,7 @@ from sessions_app.models import Response
 from sessions_app.response.end.signature import is_signed, signed
 from sessions_app.response.end.writes import Concerned, finish_of, has_reached
 from sessions_app.store.records import Fenced, Finish, Finished
-from sessions_app.tools.calls import begun_calls
+from sessions_app.tools.calls import started_calls
 from sessions_app.tools.delegated_calls import calls_above
 from uamp import events as ev
 from uamp.output import medium_delta
@@ -145,7 +145,7 @@ class ResponseEnd:
         if port.transcripts:
             await database.run(_keep_words, port.response_id, port.transcripts)
         if ending.is_stopped and (open_calls := port.answer.meter.without_result()):
-            rows = await database.run(begun_calls, port.response_id, open_calls)
+            rows = await database.run(started_calls, port.response_id, open_calls)
             port.answer.meter.count_begun(rows)
         text = port.answer.builder.text
         concerned = Concerned()
@@ -171,7 +171,7 @@ def _loss_above(context: RunContext) -> standing.Loss | None:
     above = [call.response_id for call in calls_above(context.response_id)]
     rows = Response.objects.filter(pk__in=above).values_list("pk", "agent_id", "agent__name")
     asked = {
-        pk: standing.Asked(
+        pk: standing.AnswerBasis(
             agent_id=agent_id,
             agent=agent,
             user_id=context.user_id,
@@ -182,7 +182,7 @@ def _loss_above(context: RunContext) -> standing.Loss | None:
         )
         for pk, agent_id, agent in rows
     }
-    return next(iter(standing.lost(asked).values()), None)
+    return next(iter(standing.revoked_answers(asked).values()), None)
 
 
 def _keep_words(response_id: str, texts: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from chat_app.log.entries import NewEvent, NewMessage, message_event
 from payments_app import services as ledger
 from payments_app.money import MAX_DIGITS, InvalidAmount, Money
 from sessions_app.billing.reservations import AnswerCharge
-from sessions_app.billing.unfinished import of_failed, of_others, of_stopped
+from sessions_app.billing.unfinished import failed_charge, interrupted_charge, stopped_charge
 from sessions_app.billing.usage import Bill
 from sessions_app.billing.weights import step_usage
 from sessions_app.frames import now_ms
@@ -126,7 +126,7 @@ def _used(
     """Return an answer's usage, including its cost, and the charge for it."""
     meter, pricing, status = answer.meter, context.spec.pricing, ending.status
     if status != "completed" and not ending.is_stopped:
-        meter.unsent()
+        meter.mark_unsent()
     if pricing.is_free:
         # No provider counted the interrupted step, so the usage is an estimate.
         return meter.usage if status == "completed" else meter.used(), None
@@ -141,10 +141,10 @@ def _used(
     tokens = meter.tokens_written()
     if ending.is_stopped:
         has_begun = bool(is_delivered or tokens) and not ending.is_refused
-        bill = of_stopped(bill, pricing, has_begun=has_begun, tokens=tokens)
+        bill = stopped_charge(bill, pricing, has_begun=has_begun, tokens=tokens)
         usage = usage or (uamp.UsageStats() if is_delivered or tokens else None)
     elif status != "completed":
-        bill = of_failed(
+        bill = failed_charge(
             bill,
             pricing,
             settings.UAMP_CHARGE_UNFINISHED,
@@ -154,7 +154,7 @@ def _used(
         usage = usage or (uamp.UsageStats() if is_delivered else None)
     if ending.is_by_others:
         expected = pricing.expected_tokens or _usual_output(context)
-        bill = of_others(bill, whole, tokens=tokens, of=expected)
+        bill = interrupted_charge(bill, whole, tokens=tokens, of=expected)
     # A charge never exceeds the amount held, so report that as the cost.
     amount = bill.total if held is None else min(bill.total, held)
     if usage is not None:

@@ -102,7 +102,7 @@ class RunningAnswer:
             fence=self._fence,
             output=self.builder.output,
             usage=self.meter.usage,
-            under_way=None if self.meter.spec.pricing.is_free else self.meter.under_way(),
+            under_way=None if self.meter.spec.pricing.is_free else self.meter.uncounted_usage(),
             inferences=self.inferences.rows(),
         )
 

@@ -26,7 +26,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents_app.rest.views import address_of, caller
 from sessions_app.access import keys, throttles
-from sessions_app.rest.access.key_forms import SECONDS_KEPT, KeyForm, RotationForm, shown_keys
+from sessions_app.rest.access.key_forms import GRACE_PERIODS, KeyForm, RotationForm, listed_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ def make_key(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=400)
     try:
-        made = keys.make_key(user_id, form.wanted(), address=address_of(request))
+        made = keys.make_key(user_id, form.key_request(), address=address_of(request))
     except keys.TooManyKeys:
         form.add_error(None, f"You have {settings.UAMP_KEYS_PER_USER} keys. Revoke one first.")
         return _page(request, form, status=409)
@@ -213,9 +213,9 @@ def _page(
 ) -> HttpResponse:
     user_id = caller(request).pk
     shown = {
-        "keys": shown_keys(user_id),
+        "keys": listed_keys(user_id),
         "form": form or KeyForm(user_id=user_id),
-        "kept_choices": SECONDS_KEPT,
+        "kept_choices": GRACE_PERIODS,
         **new,
     }
     return render(request, "sessions_app/account.html", shown, status=status)

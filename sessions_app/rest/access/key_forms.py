@@ -14,13 +14,13 @@ from agents_app.rest.rights import ALL, PROTOCOLS, SCOPES, Rights
 from chat_app.members.chat_lists import chats_of
 from payments_app.money import InvalidAmount, Money
 from sessions_app.access import keys
-from uamp.amounts import shown_amount
+from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from payments_app.spending.limits import LimitState
     from sessions_app.models import ApiKey
 
-CHATS_SHOWN: Final = 50
+MAX_CHATS: Final = 50
 """How many of a person's shared chats are offered, by latest message."""
 DAYS: Final = (
     (0, _("Never")),
@@ -30,7 +30,7 @@ DAYS: Final = (
     (365, _("In a year")),
 )
 PERIODS: Final = (("day", _("a day")), ("week", _("a week")), ("month", _("a month")))
-SECONDS_KEPT: Final = (
+GRACE_PERIODS: Final = (
     (0, _("Ends now")),
     (3600, _("Valid for another hour")),
     (86400, _("Valid for another day")),
@@ -72,7 +72,7 @@ class KeyForm(forms.Form):
         except InvalidAmount as error:
             raise forms.ValidationError(_("Enter an amount such as 5 or 2.50.")) from error
 
-    def wanted(self) -> keys.KeyRequest:
+    def key_request(self) -> keys.KeyRequest:
         """Return the key requested by a valid form."""
         given = self.cleaned_data
         is_narrow = given["rights"] == "some"
@@ -96,10 +96,10 @@ class KeyForm(forms.Form):
 class RotationForm(forms.Form):
     """Rotation of a key's secret, and how long the previous one stays valid."""
 
-    seconds = forms.TypedChoiceField(choices=SECONDS_KEPT, coerce=int)
+    seconds = forms.TypedChoiceField(choices=GRACE_PERIODS, coerce=int)
 
 
-class ShownKey:
+class ListedKey:
     """A key as listed on the page."""
 
     def __init__(self, row: ApiKey, budget: LimitState | None, names: dict[str, str]) -> None:
@@ -111,23 +111,23 @@ class ShownKey:
         self.budget = self.spent = self.period = ""
         if budget is not None:
             amount, used = budget.limit.amount, budget.spent + budget.held
-            self.budget = shown_amount(str(amount), amount.asset)
-            self.spent = shown_amount(str(used), used.asset)
+            self.budget = format_amount(str(amount), amount.asset)
+            self.spent = format_amount(str(used), used.asset)
             self.period = str(dict(PERIODS)[budget.limit.period])
 
 
-def shown_keys(user_id: int) -> list[ShownKey]:
+def listed_keys(user_id: int) -> list[ListedKey]:
     """Return a person's valid keys, newest first."""
     rows = keys.keys_of(user_id)
     budgets = keys.budgets_of(rows)
     names = {}
     if any(row.agents for row in rows):
         names = {spec.id: spec.name for spec in agents.list_agents(user_id)}
-    return [ShownKey(row, budgets.get(row.pk), names) for row in rows]
+    return [ListedKey(row, budgets.get(row.pk), names) for row in rows]
 
 
 def _chats(user_id: int) -> list[tuple[str, Any]]:
-    rows = chats_of(user_id).filter(kind="group").order_by("-latest_at")[:CHATS_SHOWN]
+    rows = chats_of(user_id).filter(kind="group").order_by("-latest_at")[:MAX_CHATS]
     return [(row.pk, row.title or _("(no title)")) for row in rows]
 
 

@@ -34,7 +34,7 @@ def receipts_of(
         rows = rows.filter(pk__in=response_ids)
     newest = rows.select_related("agent").only("usage", "chat", "created_at", "agent__name")
     shown = list(newest.order_by("-created_at")[:ANSWERS_MAX])
-    work = selectors.work_for(row.pk for row in shown)
+    work = selectors.delegated_responses(row.pk for row in shown)
     every = [*shown, *(row for rows in work.values() for row in rows)]
     costs = answer_costs.costs_of(row.pk for row in every)
     onward = answer_costs.costs_of(onward_id(row.pk) for row in every)

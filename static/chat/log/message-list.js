@@ -7,7 +7,7 @@ import { pageAt, settings, store, threadPage } from "../context.js";
 import { people } from "../person/looks.js";
 import { Selected } from "../store/store.js";
 import { rowsOf } from "../store/rows.js";
-import { ARRIVED_KEPT } from "../store/window.js";
+import { MAX_ARRIVED } from "../store/window.js";
 import { View, glyph, spinner } from "../view.js";
 import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { rowKey } from "../actions/row-keys.js";
@@ -299,7 +299,7 @@ export class MessageList extends View {
   _jumpLabel({ arrived }) {
     const unseen = arrived.filter((seq) => seq > (this._seen ?? 0)).length;
     if (!unseen) return gettext("Latest");
-    if (unseen === ARRIVED_KEPT)
+    if (unseen === MAX_ARRIVED)
       return interpolate(gettext("%(n)s or more new messages"), { n: unseen });
     return interpolate(ngettext("%(n)s new message", "%(n)s new messages", unseen), { n: unseen });
   }

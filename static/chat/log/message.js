@@ -22,7 +22,7 @@ import "../parts/link-cards.js";
 import "./message-versions.js";
 import { gettext, interpolate } from "../words.js";
 
-const READERS_SHOWN = 5;
+const MAX_READERS = 5;
 /**
  * How many characters of a text are shown at first: people paste, agents write what one asked for.
  */
@@ -357,7 +357,7 @@ export class ChatMessage extends View {
   _readersTemplate() {
     const names = namesOf(this.readers);
     return html`<div class="readers" title=${names}>
-      ${this.readers.slice(0, READERS_SHOWN).map((reader) => face(reader.username, "user"))}${
+      ${this.readers.slice(0, MAX_READERS).map((reader) => face(reader.username, "user"))}${
         names
           ? html`<span class="visually-hidden"
               >${interpolate(gettext("Read by %(names)s"), { names })}</span

@@ -6,8 +6,8 @@
 /** What is nearer than this to what one sees stays on the page. */
 const FAR_PX = 1_000;
 /** More messages, or more elements in them, are not kept on the page. */
-const ROWS_KEPT = 70;
-const ELEMENTS_KEPT = 1_600;
+const MAX_ROWS = 70;
+const MAX_ELEMENTS = 1_600;
 
 /** @param {Node|null} node */
 const isElement = (node) => node?.nodeType === Node.ELEMENT_NODE;
@@ -63,7 +63,7 @@ export class ScrollPlace {
     let elements = sizes.reduce((sum, size) => sum + size, 0);
     const view = this._log.getBoundingClientRect();
     let [from, to] = [0, rows.length - 1];
-    while (to - from >= ROWS_KEPT || elements > ELEMENTS_KEPT) {
+    while (to - from >= MAX_ROWS || elements > MAX_ELEMENTS) {
       const above = view.top - rows[from].getBoundingClientRect().bottom;
       const below = rows[to].getBoundingClientRect().top - view.bottom;
       if (Math.max(above, below) < FAR_PX) break;

@@ -8,7 +8,7 @@
 const LATER_MS = 1000;
 
 /**
- * @param {import("./offline-chats.js").KeptChats} kept
+ * @param {import("./offline-chats.js").OfflineChats} kept
  * @param {import("../chat-store.js").ChatStore} store
  * @param {import("../store/store.js").Store<OpenChat>} page
  */

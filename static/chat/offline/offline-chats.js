@@ -25,7 +25,7 @@ const WRITTEN = /^uamp\.(?:outbox|drafts|last-chat)\.(\d+)(?:\.|$)/;
 /** @param {string} id */
 const placeOf = (id) => `${LIST}/${encodeURIComponent(id)}`;
 
-export class KeptChats {
+export class OfflineChats {
   /**
    * @param {string} owner whose chats
    * @param {CacheStorage} [caches] missing where the address is not secure

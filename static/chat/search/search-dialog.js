@@ -12,7 +12,7 @@ import { summary } from "./summary.js";
 import { gettext, interpolate } from "../words.js";
 
 const SEARCH_AFTER_MS = 250;
-const NAMES_SHOWN = 4;
+const MAX_NAMES = 4;
 
 /**
  * @typedef {import("./query.js").Filter} Filter
@@ -235,7 +235,7 @@ class SearchDialog extends View {
     const chats = words.length
       ? store.list
           .filter((chat) => folded(store.nameOf(chat)).includes(words.join(" ")))
-          .slice(0, NAMES_SHOWN)
+          .slice(0, MAX_NAMES)
       : [];
     if (!chats.length && !people.length && !agents.length) return nothing;
     return html`<h3>${gettext("Names")}</h3>
@@ -366,11 +366,11 @@ class SearchDialog extends View {
     const starts = (/** @type {string} */ name) => folded(name).startsWith(folded(wanted));
     this._state = {
       ...this._state,
-      people: people.map(({ username }) => username).slice(0, NAMES_SHOWN),
+      people: people.map(({ username }) => username).slice(0, MAX_NAMES),
       agents: agents
         .map(({ name }) => name)
         .filter(starts)
-        .slice(0, NAMES_SHOWN),
+        .slice(0, MAX_NAMES),
     };
   }
 

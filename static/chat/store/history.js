@@ -37,7 +37,7 @@ export class History {
   /**
    * @param {PageStore} store
    * @param {{get: (path: string) => Promise<any>}} api
-   * @param {Pick<import("../offline/offline-chats.js").KeptChats, "chat">} [kept] what is shown where
+   * @param {Pick<import("../offline/offline-chats.js").OfflineChats, "chat">} [kept] what is shown where
    *   the server is not reached
    */
   constructor(store, api, kept = { chat: async () => undefined }) {

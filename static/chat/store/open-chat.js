@@ -11,7 +11,7 @@ import { isFrom } from "./entry.js";
 import { WINDOW_REDUCERS, inWindow, withActs } from "./window.js";
 
 /** So many of the latest acts are applied to messages that are loaded later. */
-const ACTS_KEPT = 200;
+const MAX_ACTS = 200;
 
 /**
  * @typedef {import("./entry.js").Entry} Entry
@@ -220,7 +220,7 @@ export const REDUCERS = {
 
   /** A member did something with a message. */
   act: (state, { event }) => {
-    const acts = [...state.acts, event].slice(-ACTS_KEPT);
+    const acts = [...state.acts, event].slice(-MAX_ACTS);
     const after = (/** @type {Entry[]} */ list) => {
       const changed = list.map((entry) => withAct(entry, event, state.userId));
       return changed.some((entry, at) => entry !== list[at]) ? changed : list;

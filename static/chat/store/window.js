@@ -12,7 +12,7 @@ import { isFrom } from "./entry.js";
  */
 
 /** More new messages are not counted one by one. */
-export const ARRIVED_KEPT = 100;
+export const MAX_ARRIVED = 100;
 
 /**
  * Entries with more of them, each once, in the order of the log.
@@ -58,7 +58,7 @@ export function inWindow(state, entry) {
   const isNew = seq > state.newest;
   const arrived =
     isNew && !isFrom(entry, state.userId)
-      ? [...state.arrived, seq].slice(-ARRIVED_KEPT)
+      ? [...state.arrived, seq].slice(-MAX_ARRIVED)
       : state.arrived;
   const next = isNew ? { ...state, newest: seq, arrived } : state;
   const { entries } = state;

@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.urls import reverse
 
 from agents_app.models import Agent
-from agents_app.outbound.keys import kept
+from agents_app.outbound.keys import encrypted_key
 from agents_app.providers.model_lists import MAX_MODELS
 from tests.agents_app.admin.test_trial import operator, signed_in
 from tests.agents_app.web_server import WebServer, web_server
@@ -76,11 +76,11 @@ def test_the_key_in_the_form_is_sent_and_the_stored_one_only_to_its_own_place(
         name="kept",
         provider="openai_compat",
         model="m",
-        secret=kept("stored-key", f"http://{vendor.place}"),
+        secret=encrypted_key("stored-key", f"http://{vendor.place}"),
     )
     suggested(admin_client, vendor, agent)
     assert vendor.asked[-1][1]["Authorization"] == "Bearer stored-key"
-    Agent.objects.update(secret=kept("other-key", "https://elsewhere.example:443"))
+    Agent.objects.update(secret=encrypted_key("other-key", "https://elsewhere.example:443"))
     cache.clear()
     suggested(admin_client, vendor, agent)
     assert vendor.asked[-1][1]["Authorization"] is None

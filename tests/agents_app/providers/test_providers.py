@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.outbound.keys import kept
+from agents_app.outbound.keys import encrypted_key
 from agents_app.providers.clients import (
     build_model,
     close_providers,
@@ -108,7 +108,7 @@ async def test_a_stored_key_goes_to_the_place_it_was_entered_for(
     for prefix in ("OPENAI", "ANTHROPIC", "GOOGLE"):
         monkeypatch.delenv(f"{prefix}_API_KEY", raising=False)
         monkeypatch.delenv(f"{prefix}_BASE_URL", raising=False)
-    secret = kept("stored", model_place(provider, None))
+    secret = encrypted_key("stored", model_place(provider, None))
     agent = spec(provider=provider, model="m1", secret=secret)
     assert await server_of(agent) == ("m1", address, "stored")
     moved = spec(provider=provider, model="m1", secret=secret, options={"base_url": "http://b/v1"})
@@ -116,7 +116,7 @@ async def test_a_stored_key_goes_to_the_place_it_was_entered_for(
     local = spec(
         provider=provider,
         model="m1",
-        secret=kept("local", "http://b:80"),
+        secret=encrypted_key("local", "http://b:80"),
         options={"base_url": "http://b/v1"},
     )
     assert await server_of(local) == ("m1", "http://b/v1", "local")
@@ -126,7 +126,7 @@ def test_a_stored_key_that_cannot_be_decrypted_is_not_replaced(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    secret = kept("stored", model_place("openai_compat", None))
+    secret = encrypted_key("stored", model_place("openai_compat", None))
     settings.SECRET_KEY = "another one"
     with pytest.raises(UPPError, match="enter the key again") as caught:
         build_model(spec(provider="openai_compat", model="m1", secret=secret))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_app.demo import DEMO_AGENTS
-from agents_app.providers.scripts import MAX_PIECES, SCRIPTS, SLOW_WORDS, asked_text
+from agents_app.providers.scripts import MAX_PIECES, SCRIPTS, SLOW_WORDS, user_text
 from agents_app.selectors import AgentSpec
 from chat_app.mentioned import mentioned_names
 from uamp.types.content import (
@@ -338,4 +338,4 @@ async def test_the_guide_names_what_a_person_can_try_and_where() -> None:
 
 def test_no_question_was_asked() -> None:
     spec: Any = AgentSpec(id="a", name="echo")
-    assert asked_text(spec, LLMRequest(messages=())) == ""
+    assert user_text(spec, LLMRequest(messages=())) == ""

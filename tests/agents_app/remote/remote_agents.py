@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents_app.models import Agent
-from agents_app.outbound.keys import kept
+from agents_app.outbound.keys import encrypted_key
 from agents_app.outbound.rules import check_url
 from agents_app.remote.addresses import close_remotes, policy
 from agents_app.runtime.agent_run import AgentError, RunFinished, RunRequest, run_agent
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def remote_agent(url: str, *, protocol: str = "completions", key: str = "", **fields: Any) -> Agent:
     """Make a public remote agent, with a key where there is one."""
     values: dict[str, Any] = {"name": "far", "model": "far", "is_public": True, **fields}
-    secret = kept(key, check_url(url, policy()).place)
+    secret = encrypted_key(key, check_url(url, policy()).place)
     return Agent.objects.create(kind="remote", url=url, protocol=protocol, secret=secret, **values)
 
 

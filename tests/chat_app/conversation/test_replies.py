@@ -36,13 +36,13 @@ def test_a_reply_shows_what_it_answers_to_members_and_to_the_agent(
     rows = web.get(f"/api/v1/chats/{chat.pk}/messages?order=asc", headers=bob.headers).json()
     quoted = {"id": first, "name": "alice", "content": "The sky is blue.\nToday."}
     assert [row["reply_to"] for row in rows["data"]] == [None, quoted, None, quoted, None]
-    seen = [m.seen_by("a", shared=True).content for m in history.history(chat.pk, limit=10)]
+    seen = [m.view_for("a", shared=True).content for m in history.history(chat.pk, limit=10)]
     assert seen[1] == "> alice: The sky is blue.\n> Today.\n\n@parrot is it?"
     # What was deleted is quoted to no one any more.
     delete_message(chat_id=chat.pk, message_id=first, user_id=alice.user.pk)
     rows = web.get(f"/api/v1/chats/{chat.pk}/messages?order=asc", headers=bob.headers).json()
     assert rows["data"][1]["reply_to"] == {"id": first, "name": "alice", "content": ""}
-    seen = [m.seen_by("a", shared=True).content for m in history.history(chat.pk, limit=10)]
+    seen = [m.view_for("a", shared=True).content for m in history.history(chat.pk, limit=10)]
     assert seen[0] == "@parrot is it?"
 
 

@@ -263,7 +263,7 @@ def test_agents_see_the_history_as_in_the_source() -> None:
 
     def seen(chat: Chat, agent: Agent) -> list[Any]:
         found = history.history(chat.pk, limit=100)
-        return [msgspec.to_builtins(one.seen_by(agent.pk, shared=True)) for one in found]
+        return [msgspec.to_builtins(one.view_for(agent.pk, shared=True)) for one in found]
 
     expected = {agent.pk: seen(source, agent) for agent in (echo, other)}
     chat = fork(last, bob)

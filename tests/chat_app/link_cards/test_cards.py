@@ -179,7 +179,7 @@ def test_a_page_is_read_again_after_a_time(
 ) -> None:
     message = factories.message(chat, ada, f"{site.origin}/page")
     reader.ask(message)
-    LinkCard.objects.update(created_at=timezone.now() - cards.KEPT - timedelta(seconds=1))
+    LinkCard.objects.update(created_at=timezone.now() - cards.CARD_LIFETIME - timedelta(seconds=1))
     # The former card is shown meanwhile.
     answer = reader.ask(message)
     assert (len(answer["cards"]), answer["pending"]) == (1, True)
@@ -197,7 +197,7 @@ def test_a_page_that_no_worker_read_is_asked_for_again(
         assert reader.ask(message)["pending"]
         assert reader.ask(message)["pending"]
         assert len(lost) == 1
-    LinkCard.objects.update(created_at=timezone.now() - cards.ASKED_AGAIN - timedelta(seconds=1))
+    LinkCard.objects.update(created_at=timezone.now() - cards.FETCH_RETRY - timedelta(seconds=1))
     assert reader.ask(message)["pending"]
     assert reader.ask(message)["cards"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from chat_app.log.history import HistoryMessage
 from chat_app.members.agents.agent_mentions import agents_asked
-from chat_app.members.agents.triggers import shown_to, triggered
+from chat_app.members.agents.triggers import triggered, visible_messages
 from chat_app.members.membership import AgentMember, agent_members
 from chat_app.models import AgentMention, Chat, ChatEvent, Participant
 from sessions_app.models import Response
@@ -84,7 +84,7 @@ def test_a_scope_decides_what_an_agent_is_shown() -> None:
 
     def shown(context: str, limit: int = 0) -> list[str]:
         who = member("mention", context=context, limit=limit)
-        return [message.content for message in shown_to(who, messages)]
+        return [message.content for message in visible_messages(who, messages)]
 
     assert shown("chat") == texts
     assert shown("last", 2) == texts[-2:]

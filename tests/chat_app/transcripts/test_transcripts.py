@@ -165,7 +165,7 @@ def test_a_server_without_a_text_is_asked_again_later(
     assert len(server.received) == 1
     server.answer = (200, b'{"text": "At last"}')
     Transcript.objects.update(
-        created_at=timezone.now() - transcripts.TRIED_AGAIN - timedelta(seconds=1)
+        created_at=timezone.now() - transcripts.FAILURE_RETRY - timedelta(seconds=1)
     )
     assert listener.ask(note)["state"] == "asked"
     assert listener.ask(note)["text"] == "At last"
@@ -191,7 +191,7 @@ def test_what_is_lost_on_the_way_is_asked_for_again(
     assert listener.ask(note)["state"] == "asked"
     assert server.received == []
     Transcript.objects.update(
-        created_at=timezone.now() - transcripts.ASKED_AGAIN - timedelta(seconds=1)
+        created_at=timezone.now() - transcripts.REQUEST_RETRY - timedelta(seconds=1)
     )
     listener.ask(note)
     assert listener.ask(note)["state"] == "done"

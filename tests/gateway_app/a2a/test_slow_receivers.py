@@ -116,7 +116,7 @@ def test_a_webhook_of_a_chat_that_its_person_left_is_disabled(
     Webhook.objects.update(seen="", look_at=timezone.now())
 
     wait_until(lambda: Webhook.objects.get().disabled_at is not None)
-    assert Webhook.objects.get().disabled_reason == deliveries.NOT_SHOWN
+    assert Webhook.objects.get().disabled_reason == deliveries.TASK_UNAVAILABLE
     assert Webhook.objects.get().look_at is None
     assert WebhookDelivery.objects.get().status == DeliveryState.SENT
     assert receivers.seen == ["/quick"]

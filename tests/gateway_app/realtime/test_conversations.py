@@ -61,8 +61,8 @@ def test_a_session_and_a_response_set_what_the_model_gets(
         assert "Be brief." not in json.dumps(model.last["messages"])
         assert model.last["temperature"] == 0.2
         assert "max_tokens" not in model.last or model.last["max_tokens"] != 50
-        said_so_far = [m["content"] for m in model.last["messages"] if m["role"] != "system"]
-        assert said_so_far == ["First", "One", "Second"]
+        written_text = [m["content"] for m in model.last["messages"] if m["role"] != "system"]
+        assert written_text == ["First", "One", "Second"]
 
 
 def test_items_are_inserted_found_and_deleted(realtime: Realtime, alice: Person) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agents_app.models import Agent
-from agents_app.providers.scripts import asked_text
+from agents_app.providers.scripts import user_text
 from agents_app.tools.registry import ToolOutcome, tool
 from gateway_app.a2a.tasks.messages import REPLY, TOOLS
 from gateway_app.a2a.tasks.task import TaskPart
@@ -76,7 +76,7 @@ async def answer(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, 
     """Answer as the id of the last message says; one without a scenario is asked back."""
     last = request.messages[-1]
     results = last.results if isinstance(last, ToolResultMessage) else ()
-    said = str(results[-1].result) if results else asked_text(agent, request)
+    said = str(results[-1].result) if results else user_text(agent, request)
     marks = _MARK.findall(said)
     message_id = marks[-1] if marks else ""
     if results and not marks:

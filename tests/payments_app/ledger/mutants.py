@@ -36,7 +36,7 @@ MUTANTS = {
         "legs[account_id] = (posted, held)",
     ),
     "captures again what was captured with a key": Mutant(
-        captures, "elif claimed.kept is not None:", "elif claimed.kept == '':"
+        captures, "elif claimed.stored_result is not None:", "elif claimed.stored_result == '':"
     ),
     "captures the same money twice": Mutant(
         plans, "captured = hold.captured + part", "captured = hold.captured"
@@ -47,7 +47,7 @@ MUTANTS = {
         "[scope, __import__('secrets').token_hex(8), sha256],\n    )\n    if new:",
     ),
     "gives back too much": Mutant(
-        plans, "hold.left if release else part", "hold.amount if release else part"
+        plans, "hold.uncaptured if release else part", "hold.amount if release else part"
     ),
     "expires without regard to captures": Mutant(
         expiry, "SELECT id, account_id, amount - captured", "SELECT id, account_id, amount"

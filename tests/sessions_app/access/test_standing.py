@@ -243,13 +243,13 @@ def test_the_cost_of_the_check_does_not_grow_with_the_answers(
     chat = shared_chat(alice, agents=("half",))
     credential = ApiKey.objects.get(user=alice.user).credential
     asked = {
-        f"resp_{number}": standing.Asked(agent.pk, "half", alice.user.pk, chat.pk, credential)
+        f"resp_{number}": standing.AnswerBasis(agent.pk, "half", alice.user.pk, chat.pk, credential)
         for number in range(50)
     }
     with django_assert_num_queries(3):
-        assert standing.lost(asked) == {}
+        assert standing.revoked_answers(asked) == {}
     asked["resp_0"] = asked["resp_0"]._replace(agent_id="gone")
-    assert set(standing.lost(asked)) == {"resp_0"}
+    assert set(standing.revoked_answers(asked)) == {"resp_0"}
 
 
 def test_the_process_of_an_answer_finds_what_another_process_changed(killable: Server) -> None:

@@ -8,7 +8,7 @@ import uamp
 from agents_app.models import Agent
 from agents_app.selectors import get_spec
 from chat_app.contents.extents import Extent
-from sessions_app.billing.media_weights import max_rates, shown_tokens
+from sessions_app.billing.media_weights import max_rates, tokens_of_media
 
 pytestmark = pytest.mark.django_db
 
@@ -40,5 +40,5 @@ def test_a_picture_is_reserved_for_the_model_that_counts_it(
     agent = Agent.objects.create(name="sees", provider=provider, model=model)
     item = uamp.ImageContent(image="", format="png", content_id="content_1")
     extents = {"content_1": [Extent(kind="picture", amount=tiles, size_bytes=1)]}
-    reserved = shown_tokens(item, extents, max_rates(get_spec(agent.pk))) or 0
+    reserved = tokens_of_media(item, extents, max_rates(get_spec(agent.pk))) or 0
     assert counted <= reserved <= 20 * counted

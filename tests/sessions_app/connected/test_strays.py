@@ -63,9 +63,9 @@ async def test_a_row_whose_daemon_was_refused_is_closed() -> None:
     with pytest.raises(connections.AlreadyRegistered):
         await directory.write(refused)
     # It may belong to a daemon that is registering.
-    assert await directory.lost_their_owner() == []
+    assert await directory.disowned_daemons() == []
     assert await rows() == [stray]
-    assert await directory.lost_their_owner() == []
+    assert await directory.disowned_daemons() == []
     assert await rows() == []
     await directory.write(refused)
     assert await rows() == [refused.row]
@@ -81,7 +81,7 @@ async def test_a_connection_that_is_written_anew_without_an_answer_stays_registe
     await write_without_answer(directory, registered)
     (stray,) = await rows()
     for _ in range(3):
-        assert await directory.lost_their_owner() == []
+        assert await directory.disowned_daemons() == []
     assert registered.row != stray
     assert await rows() == [registered.row]
     assert list(directory) == [registered]
@@ -91,9 +91,9 @@ async def test_a_daemon_that_takes_long_to_register_keeps_its_row() -> None:
     directory = ConnectedAgents("process")
     registering = daemon(await database.run(connected_agent))
     await write_without_answer(directory, registering)
-    assert await directory.lost_their_owner() == []
+    assert await directory.disowned_daemons() == []
     (registering.row,) = await rows()
     directory.admit(registering)
-    assert await directory.lost_their_owner() == []
-    assert await directory.lost_their_owner() == []
+    assert await directory.disowned_daemons() == []
+    assert await directory.disowned_daemons() == []
     assert await rows() == [registering.row]

@@ -130,13 +130,13 @@ async def test_the_queue_of_a_client_is_bounded_in_bytes(settings: Settings) -> 
     for seq in range(1, 101):
         encoded = live_event(seq)[:-1] + ',"content":"' + "x" * 10_000 + '"}'
         subscription.event(seq, "message.created", "", encoded)
-        assert connection.outgoing.owed_bytes <= settings.UAMP_OWED_BYTES + 11_000
+        assert connection.outgoing.pending_bytes <= settings.UAMP_OWED_BYTES + 11_000
 
     # It was dropped, and is read again from the log when the client reads on.
     frames = [frame for batch in await read_on(connection, 101) for frame in batch]
     assert [frame["seq"] for frame in frames if "seq" in frame] == list(range(1, 101))
     assert await read_nothing(connection)
-    assert connection.outgoing.owed_bytes == 0
+    assert connection.outgoing.pending_bytes == 0
 
 
 async def read_nothing(connection: ClientConnection) -> bool:
@@ -153,7 +153,7 @@ async def test_no_further_frame_is_read_from_a_client_that_does_not_read_the_ans
 ) -> None:
     settings.UAMP_OWED_BYTES = 10_000
     connection = connected(Log(length=0))
-    while connection.outgoing.owed_bytes <= settings.UAMP_OWED_BYTES:
+    while connection.outgoing.pending_bytes <= settings.UAMP_OWED_BYTES:
         connection.send_frame("x" * 1000, "")
     waiting = asyncio.ensure_future(connection.outgoing.wait_for_room())
     await asyncio.sleep(0)
@@ -170,7 +170,7 @@ async def test_a_stream_whose_answers_are_not_read_ends(settings: Settings) -> N
     connection = connected(Log(length=0))
     for _ in range(1000):
         connection.send_frame("x" * 1000, "")
-        assert connection.outgoing.owed_bytes <= 2 * settings.UAMP_OWED_BYTES + 2000
+        assert connection.outgoing.pending_bytes <= 2 * settings.UAMP_OWED_BYTES + 2000
     assert connection.closed_with == client_connection.CLOSE_TRY_AGAIN_LATER
 
 

@@ -56,7 +56,7 @@ def in_its_second_step(*, is_counted: bool = True) -> Response:
 
 def continued(row: Response) -> RunContext:
     """Return the context in which a response continues."""
-    context = continuations.continuation_of(row, was_given=False)
+    context = continuations.continuation_of(row, was_handed_over=False)
     assert context is not None
     return context
 

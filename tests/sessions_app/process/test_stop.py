@@ -118,7 +118,7 @@ async def test_a_database_thread_that_hangs_is_named_and_the_process_stops(
     assert await asyncio.to_thread(begun.wait, WAIT_SECONDS)
     async with asyncio.timeout(STUCK_SECONDS):
         await lifespan.shutdown()
-    assert registry.known() is None
+    assert registry.current_or_none() is None
     stuck.set()
     name = await asyncio.wait_for(hanging, WAIT_SECONDS)
     # On a slow machine others have not ended either.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents_app.providers.scripts import SCRIPTS, asked_text
+from agents_app.providers.scripts import SCRIPTS, user_text
 from agents_app.tools.registry import tool
 from upp import LLMRequest, ToolResultMessage
 from upp.providers.scripted import Call, Pause, Step, Text
@@ -31,7 +31,7 @@ async def noter(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, N
     """Note something in the first step, and stream text in the second."""
     if not isinstance(request.messages[-1], ToolResultMessage):
         yield Text(FIRST)
-        yield Call(name="note", arguments={"journal": asked_text(agent, request)})
+        yield Call(name="note", arguments={"journal": user_text(agent, request)})
         return
     for word in WORDS:
         yield Text(word)

@@ -49,7 +49,7 @@ def test_one_statement_claims_what_was_handed_to_a_process() -> None:
     Response.objects.filter(pk=ended.pk).update(status="failed", finished_at=timezone.now())
     began = timezone.now()
     with CaptureQueriesContext(connection) as statements:
-        claimed = leases.claim_given("here")
+        claimed = leases.claim_handed_over("here")
     assert len(statements) == 1
     assert {row.pk for row in claimed} == {first.pk, second.pk}
     for row in claimed:
@@ -62,24 +62,26 @@ def test_one_statement_claims_what_was_handed_to_a_process() -> None:
         )
         assert row.lease_until == stored.lease_until
         assert (row.lease_until or began) > began + timedelta(seconds=5)
-    assert leases.claim_given("here") == []
-    assert [row.pk for row in leases.claim_given("elsewhere")] == [elsewhere.pk]
+    assert leases.claim_handed_over("here") == []
+    assert [row.pk for row in leases.claim_handed_over("elsewhere")] == [elsewhere.pk]
 
 
 @pytest.mark.django_db
 def test_a_process_claims_only_the_responses_that_it_names() -> None:
     session = daemons_session()
     first, second = given(in_session=session), given(in_session=session)
-    assert leases.claim_given("here", []) == []
-    assert [row.pk for row in leases.claim_given("here", [first.pk, "resp_x"])] == [first.pk]
-    assert [row.pk for row in leases.claim_given("here", [first.pk, second.pk])] == [second.pk]
+    assert leases.claim_handed_over("here", []) == []
+    assert [row.pk for row in leases.claim_handed_over("here", [first.pk, "resp_x"])] == [first.pk]
+    assert [row.pk for row in leases.claim_handed_over("here", [first.pk, second.pk])] == [
+        second.pk
+    ]
 
 
 @transaction.atomic
 def continued(row: Response) -> RunContext:
     """Return the context in which the process named `here` continues a response."""
-    (claimed,) = leases.claim_given("here", [row.pk])
-    context = continuations.continuation_of(claimed, was_given=True)
+    (claimed,) = leases.claim_handed_over("here", [row.pk])
+    context = continuations.continuation_of(claimed, was_handed_over=True)
     assert context is not None
     return context
 
@@ -88,9 +90,9 @@ def continued(row: Response) -> RunContext:
 def test_a_response_that_had_not_begun_is_not_searched_for_earlier_work() -> None:
     row = given()
     factories.tool_call(row, kind=ToolCallKind.CLIENT)
-    (claimed,) = leases.claim_given("here")
+    (claimed,) = leases.claim_handed_over("here")
     with CaptureQueriesContext(connection) as statements:
-        context = continuations.continuation_of(claimed, was_given=True)
+        context = continuations.continuation_of(claimed, was_handed_over=True)
     assert context is not None
     assert (context.has_moved, context.was_taken_over) == (True, False)
     assert context.request.resume == ()
@@ -117,7 +119,7 @@ def test_a_response_of_a_dead_process_is_taken_over() -> None:
     row = given()
     Response.objects.update(status="in_progress", lease_until=timezone.now() - timedelta(1))
     (claimed,) = leases.claim_orphans("here", running=())
-    context = continuations.continuation_of(claimed, was_given=False)
+    context = continuations.continuation_of(claimed, was_handed_over=False)
     assert context is not None
     assert (context.response_id, context.fence, context.was_taken_over) == (row.pk, 2, True)
 
@@ -127,8 +129,8 @@ async def test_only_one_of_two_claims_wins(database_threads: None) -> None:
     """The signal of a handover and the look for lost ones may come at the same time."""
     row = await database.run(given)
     first, second = await asyncio.gather(
-        database.run(leases.claim_given, "here", [row.pk]),
-        database.run(leases.claim_given, "here"),
+        database.run(leases.claim_handed_over, "here", [row.pk]),
+        database.run(leases.claim_handed_over, "here"),
     )
     won = [*first, *second]
     assert [claimed.pk for claimed in won] == [row.pk]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agents_app.providers.scripts import SCRIPTS, asked_text, said_so_far
+from agents_app.providers.scripts import SCRIPTS, user_text, written_text
 from tests.sessions_app.tools import long_tools
 from upp import (
     AssistantMessage,
@@ -49,9 +49,9 @@ async def doer(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
     if isinstance(last, ToolResultMessage):
         result = last.results[-1]
         received = f"{'failed' if result.is_error else 'received'}: {result.result}"
-        yield Text(received.removeprefix(said_so_far(request)))
+        yield Text(received.removeprefix(written_text(request)))
         return
-    task: dict[str, Any] = msgspec.json.decode(asked_text(agent, request))
+    task: dict[str, Any] = msgspec.json.decode(user_text(agent, request))
     if "think" in task:
         yield Reasoning(task["think"])
     if "say" in task:

@@ -11,7 +11,7 @@ from chat_app.export.pages import pages
 from chat_app.log import history
 from chat_app.models import Chat, ChatEvent, Message
 from payments_app.models import Hold
-from sessions_app.handlers.turns.turns import make_again
+from sessions_app.handlers.turns.turns import regenerate_answers
 from sessions_app.models import Response
 from tests.chat_app.conversation.joining import joined, refusal
 from tests.client import text_of
@@ -208,10 +208,10 @@ def test_an_edit_whose_process_died_is_asked_when_it_is_sent_again(
 
     async def die_early(*of: Any) -> None:
         connection, attached, event, answer_ids = of
-        await make_again(connection, attached, event, answer_ids[:begun])
+        await regenerate_answers(connection, attached, event, answer_ids[:begun])
 
     with monkeypatch.context() as process:
-        process.setattr("sessions_app.handlers.chats.messages.make_again", die_early)
+        process.setattr("sessions_app.handlers.chats.messages.regenerate_answers", die_early)
         asker.send("message.edit", event_id="evt_lost", revision=0, **edit)
         made = {answered(asker) for _ in range(begun)}
         asker.settle()

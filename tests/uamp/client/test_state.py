@@ -105,11 +105,11 @@ def test_a_message_of_a_forgotten_session_is_never_sent_twice(*, is_stored: bool
     opened(session, "s1", seq=7)
     turn = session.ask([InputText(text="hello")], ResponseCreate())
     sent = session.events_to_send()
-    session.lost()
+    session.connection_lost()
     # The same session: the same frames again, under the same ids.
     opened(session, "s1", seq=7, resumed=True)
     assert session.events_to_send() == sent
-    session.lost()
+    session.connection_lost()
     session.begin()
     (create,) = session.events_to_send()
     details = {"event_id": create.event_id}

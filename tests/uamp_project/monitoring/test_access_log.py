@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.test import Client
@@ -45,16 +45,21 @@ def test_a_request_has_its_route_status_and_principal(
     lines: Callable[[], list[logging.LogRecord]], web: httpx.Client, alice: Person
 ) -> None:
     me = f"user:{alice.user.pk}"
-    web.get("/api/v1/chats?cursor=secret-cursor", headers=alice.headers)
     browser = Client()
     browser.force_login(alice.user)
-    cookie = browser.cookies["sessionid"].value
-    web.get("/api/v1/chats", headers={"Cookie": f"sessionid={cookie}"})
-    web.get("/secret-place")
-    web.get("/api/v1/chats", headers={"Authorization": "Bearer secret-key"})
+    cookie = {"Cookie": f"sessionid={browser.cookies['sessionid'].value}"}
     body = {"model": "echo", "messages": [{"role": "user", "content": "secret-words"}]}
-    web.post("/v1/chat/completions", json=body, headers=alice.headers)
-    wait_until(lambda: len(lines()) >= 5)
+    requests: list[tuple[str, str, dict[str, Any]]] = [
+        ("GET", "/api/v1/chats?cursor=secret-cursor", {"headers": alice.headers}),
+        ("GET", "/api/v1/chats", {"headers": cookie}),
+        ("GET", "/secret-place", {}),
+        ("GET", "/api/v1/chats", {"headers": {"Authorization": "Bearer secret-key"}}),
+        ("POST", "/v1/chat/completions", {"headers": alice.headers, "json": body}),
+    ]
+    for count, (method, path, options) in enumerate(requests, start=1):
+        web.request(method, path, **options)
+        # A line is written after the answer that it describes.
+        wait_until(lambda: len(lines()) >= count)  # noqa: B023 called at once
 
     assert [parts(one) for one in lines()] == [
         ("GET", "api/v1/chats", HTTPStatus.BAD_REQUEST, me),

@@ -277,7 +277,7 @@ def test_a_lost_connection_ends_the_answers_and_the_sessions() -> None:
     (answer,) = asked(link)
     assert isinstance(answer, RequestedAnswer)
 
-    link.lost()
+    link.connection_lost()
 
     assert link.take_work() == [Cancel(response_id=answer.response_id)]
     assert link.registered == set()

@@ -84,7 +84,7 @@ def test_an_address_is_read_as_people_write_it(text: str, socket: str, *, expose
     address = read_address(text)
 
     assert (address.socket, address.is_exposed) == (socket, exposed)
-    assert address.shown == socket.rpartition("/")[0]
+    assert address.display == socket.rpartition("/")[0]
 
 
 @pytest.mark.parametrize(

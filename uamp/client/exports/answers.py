@@ -17,7 +17,7 @@ from uamp.signatures import SignatureCheck, check_answer, check_receipt, with_qu
 PROBLEMS_MAX: Final = 100
 """The maximum number of problems listed; `problem_count` counts all of them."""
 
-_KEPT: Final = (
+_SIGNED_MEMBERS: Final = (
     "id",
     "role",
     "name",
@@ -73,7 +73,7 @@ class ExportedAnswersCheck:
 
     def add_message(self, message: Mapping[str, Any]) -> None:
         """Add a message as the export has it."""
-        signed = {name: message[name] for name in _KEPT if name in message}
+        signed = {name: message[name] for name in _SIGNED_MEMBERS if name in message}
         self._messages[str(message.get("id", ""))] = signed
         self._is_signed = self._is_signed or "signature" in signed or "receipt" in signed
 

@@ -138,7 +138,7 @@ class ClientSession:
         self._turns.add(turn)
         return turn
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """Record that the connection is gone; later events wait for the next one."""
         self.is_open = False
         self._outgoing.clear()

@@ -22,7 +22,7 @@ from uamp_project.backup.dumps import DumpError, dump_database
 from uamp_project.management.migrated import require_migrations
 
 CONTENT: Final = "content"
-KEPT = (CONTENT, "signing_keys", "secret_key", "demo.json")
+DATA_FILES = (CONTENT, "signing_keys", "secret_key", "demo.json")
 """The parts of DATA_DIR in a backup, besides the database; everything else is recreated."""
 
 
@@ -88,7 +88,7 @@ def _opener(path: Path) -> Callable[[], IO[bytes]]:
 
 def _kept_files() -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
     root = Path(settings.DATA_DIR)
-    for name in KEPT:
+    for name in DATA_FILES:
         path = root / name
         if path.is_file():
             yield name, _opener(path)

@@ -17,7 +17,7 @@ from chat_app.log.epochs import begin_epochs
 from uamp_project.backup.archive import ArchiveError, extract_archive
 from uamp_project.backup.dumps import NAMES, DumpError, require_empty, restore_database
 from uamp_project.command import program_name
-from uamp_project.management.commands.backup import CONTENT, KEPT
+from uamp_project.management.commands.backup import CONTENT, DATA_FILES
 from uamp_project.management.migrated import unknown_migrations
 
 
@@ -39,7 +39,9 @@ class Command(BaseCommand):
         """Verify the whole file before anything is put in place."""
         root = Path(settings.DATA_DIR)
         # Starting a command creates the server's key if it is missing.
-        in_the_way = [name for name in KEPT if name != "secret_key" and (root / name).exists()]
+        in_the_way = [
+            name for name in DATA_FILES if name != "secret_key" and (root / name).exists()
+        ]
         if in_the_way:
             raise CommandError(f"{root} has {', '.join(in_the_way)}. Choose an empty DATA_DIR.")
         storage: Any = default_storage
@@ -64,7 +66,7 @@ class Command(BaseCommand):
                         f" ({', '.join(newer[:3])}). Restore it with that version."
                     )
                 restore_database(folder)
-                for kept in KEPT:
+                for kept in DATA_FILES:
                     if kept == CONTENT and settings.UAMP_S3_BUCKET:
                         _fill_bucket(folder / kept)
                     elif (folder / kept).exists():

@@ -193,7 +193,7 @@ def test_a_batch_queues_its_message(
 def test_all_answers_of_a_queued_message_count(
     busy: UampClient, chat: Chat, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queued_turns, "LATER_SECONDS", 0.1)
+    monkeypatch.setattr(queued_turns, "RETRY_SECONDS", 0.1)
     queue(busy, "@echo @endless @slow all of you")
     until_texts(busy, "@echo @endless @slow all of you")
     settings.UAMP_RESPONSES_PER_MINUTE = 1

@@ -51,7 +51,7 @@ def test_a_refused_message_says_why_and_holds_up_no_other(
 def test_a_refusal_that_passes_is_tried_again(
     chat: Chat, busy: UampClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queued_turns, "LATER_SECONDS", 0.2)
+    monkeypatch.setattr(queued_turns, "RETRY_SECONDS", 0.2)
     queue(busy, "@echo patient")
     until_texts(busy, "@echo patient")
     settings.UAMP_RESPONSES_PER_TURN = 0
@@ -65,7 +65,7 @@ def test_a_refusal_that_passes_is_tried_again(
 def test_a_refusal_is_not_tried_for_ever(
     busy: UampClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queued_turns, "LATER_SECONDS", 0.1)
+    monkeypatch.setattr(queued_turns, "RETRY_SECONDS", 0.1)
     monkeypatch.setattr(rows, "ATTEMPTS", 2)
     queue(busy, "@echo patient")
     until_texts(busy, "@echo patient")
