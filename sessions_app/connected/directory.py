@@ -146,8 +146,8 @@ class ConnectedAgents:
     async def disowned_daemons(self) -> list[RegisteredAgent]:
         """Return the daemons whose agent has a new owner, was switched off or was deleted.
 
-        A connection that another process deleted because this one's lease had expired is written
-        again, and rows without a daemon are deleted.
+        Writes connections again that another process deleted because this one's lease had
+        expired, and deletes rows whose daemon is gone.
         """
         if not (self._daemons or self._may_have_strays):
             return []

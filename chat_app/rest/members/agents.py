@@ -224,7 +224,7 @@ class AgentView(RestView):
         if agent is None:
             self.get(request, name)
             raise PermissionDenied(
-                "Only the owner of an agent may change it, with the right that an operator grants."
+                "Only the owner of an agent may change it, and only with an operator's permission."
             )
         body = AgentChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)

@@ -62,7 +62,7 @@ async def test_a_row_whose_daemon_was_refused_is_closed() -> None:
     # On the same socket, the agent counts as registered until then.
     with pytest.raises(connections.AlreadyRegistered):
         await directory.write(refused)
-    # It may belong to a daemon that is registering.
+    # At first the row could be that of a daemon that is registering.
     assert await directory.disowned_daemons() == []
     assert await rows() == [stray]
     assert await directory.disowned_daemons() == []
