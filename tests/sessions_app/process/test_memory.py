@@ -66,12 +66,21 @@ async def until_idle(process: Process) -> None:
     await asyncio.sleep(0)
 
 
+async def until_freed(parts: list[Any]) -> None:
+    """Wait for the end of a run's task: its last hop to a thread may follow the run's end."""
+    for _ in range(1000):
+        if not any(part() for part in parts):
+            break
+        await asyncio.sleep(0.01)
+
+
 @pytest.mark.usefixtures("no_collector")
 async def test_a_run_that_ended_is_let_go_of_without_the_garbage_collector(
     process: Process,
 ) -> None:
     session = await database.run(open_session, "echo")
     parts = await answered(process, session, 1)
+    await until_freed(parts)
     assert [part() for part in parts] == [None, None, None]
 
 
@@ -107,11 +116,7 @@ async def test_paid_and_delegated_runs_are_freed_without_the_garbage_collector(
         assert all(run.has_price for run in process.runs.values())
         await hearer.is_over.wait()
     await until_idle(process)
-    # A run's task ends after the run has left the process: with its last hop to a thread.
-    for _ in range(1000):
-        if not any(part() for part in parts):
-            break
-        await asyncio.sleep(0.01)
+    await until_freed(parts)
     assert [part() for part in parts] == [None] * 6
 
 
