@@ -107,8 +107,8 @@ _CLASSES = {
 
 def _allow_attribute(tag: str, attribute: str, value: str) -> str | None:
     """Return `value` if it is allowed: links need a known scheme, images must be our content."""
-    wanted = _WANTED.get((tag, attribute))
-    return value if wanted is None or wanted.match(value) else None
+    pattern = _WANTED.get((tag, attribute))
+    return value if pattern is None or pattern.match(value) else None
 
 
 _CLEANER = nh3.Cleaner(
@@ -245,18 +245,18 @@ def render(text: str, *, asker: str = "", until: float | None = None) -> str:
     with _LOCK:
         if digest in _rendered:
             _rendered.move_to_end(digest)
-            known = _rendered[digest]
-            return _as_written(encoded) if known is None else known
-    left = RENDER_SECONDS if until is None else min(RENDER_SECONDS, until - time.monotonic())
-    if left <= 0:
+            cached = _rendered[digest]
+            return _as_written(encoded) if cached is None else cached
+    seconds = RENDER_SECONDS if until is None else min(RENDER_SECONDS, until - time.monotonic())
+    if seconds <= 0:
         return _as_written(encoded)
     html: str | None
     try:
-        html = _processes.ask(encoded, asker=asker, seconds=left).decode()
+        html = _processes.ask(encoded, asker=asker, seconds=seconds).decode()
     except NoneFree:
         return _as_written(encoded)
     except TooSlow:
-        if left < RENDER_SECONDS:
+        if seconds < RENDER_SECONDS:
             return _as_written(encoded)
         logger.warning("a text of %d bytes takes too long to render", len(encoded))
         html = None
@@ -276,8 +276,8 @@ def plain(text: str, *, asker: str = "", until: float | None = None) -> str:
     """Return `text` on one line without its Markdown markup; the result is text, not HTML."""
     if not text:
         return ""
-    shown = nh3.clean(render(text, asker=asker, until=until), tags=set())
-    return " ".join(unescape(shown).split())
+    html = nh3.clean(render(text, asker=asker, until=until), tags=set())
+    return " ".join(unescape(html).split())
 
 
 def render_here(encoded: bytes) -> bytes:

@@ -109,7 +109,7 @@ def _closes_too_much(formula: str) -> bool:
 
 def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 the parser's signature
     text, limit = state.src, min(state.posMax, state.pos + INLINE_CHARS)
-    mark = next((one for one in ("$$", "\\(", "$") if text.startswith(one, state.pos)), None)
+    mark = next((sign for sign in ("$$", "\\(", "$") if text.startswith(sign, state.pos)), None)
     if mark is None:
         return False
     start = state.pos + len(mark)
@@ -129,10 +129,10 @@ def _block_math(state: StateBlock, start_line: int, end_line: int, silent: bool)
     mark = first[:2]
     if mark not in {"$$", "\\["}:
         return False
-    found = _formula_lines(state, start_line, end_line, first)
-    if found is None:
+    formula = _formula_lines(state, start_line, end_line, first)
+    if formula is None:
         return False
-    content, line = found
+    content, line = formula
     is_closed = content.endswith(_ENDS[mark])
     if first != mark and (not is_closed or content.index(_ENDS[mark]) != len(content) - 2):
         return False
@@ -199,15 +199,17 @@ def _pieces(token: Token) -> list[Token]:
     """Split a text token into text and mentions; return any other token unchanged."""
     if token.type != "text" or not _AT.search(token.content):
         return [token]
-    text, found, start = token.content, [], 0
+    text, pieces, start = token.content, [], 0
     for match in MENTION.finditer(text):
         # A full stop after the name ends the sentence.
         end = match.start() + len(match.group().rstrip(".-"))
-        found += [("text", text[start : match.start()]), ("mention", text[match.start() : end])]
+        pieces += [("text", text[start : match.start()]), ("mention", text[match.start() : end])]
         start = end
-    found.append(("text", text[start:]))
+    pieces.append(("text", text[start:]))
     return [
-        Token(kind, "", 0, content=content, level=token.level) for kind, content in found if content
+        Token(kind, "", 0, content=content, level=token.level)
+        for kind, content in pieces
+        if content
     ]
 
 

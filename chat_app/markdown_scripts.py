@@ -202,8 +202,8 @@ def _summary(state: StateBlock, line: int, end_line: int) -> tuple[int, str | No
         first += 1
     lines = [_line(state, at) for at in range(first, min(first + _SUMMARY_LINES, end_line))]
     for count in range(1, len(lines) + 1):
-        if (found := _SUMMARY.fullmatch("\n".join(lines[:count]))) is not None:
-            return first + count, " ".join(found[1].split())
+        if (match := _SUMMARY.fullmatch("\n".join(lines[:count]))) is not None:
+            return first + count, " ".join(match[1].split())
     return line, None
 
 

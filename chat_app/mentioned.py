@@ -41,14 +41,16 @@ def mentioned_names(text: str, names: Iterable[str]) -> set[str]:
         return set()
     if "`" in text:
         text = _CODE.sub(" ", text)
-    known = {folded(name) for name in names}
+    folded_names = {folded(name) for name in names}
     written = {name.rstrip(".-") for name in MENTION.findall(unicodedata.normalize("NFC", text))}
-    return {name for one in written if (name := _known(one, known))}
+    return {name for word in written if (name := _matching_name(word, folded_names))}
 
 
-def _known(written: str, known: set[str]) -> str:
+def _matching_name(written: str, names: set[str]) -> str:
     """Return the known name that the letters after an @ are or begin with; '' if none."""
     name = folded(written)
-    if name in known or _JOINED_START.match(written) is None:
-        return name if name in known else ""
-    return max((one for one in known if name.startswith(one)), key=len, default="")
+    if name in names or _JOINED_START.match(written) is None:
+        return name if name in names else ""
+    return max(
+        (candidate for candidate in names if name.startswith(candidate)), key=len, default=""
+    )

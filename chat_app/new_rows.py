@@ -47,7 +47,7 @@ def _insert_into(model: type[models.Model], vendor: str) -> _Insert:
     quote = connection.ops.quote_name
     options = model._meta  # noqa: SLF001 Django's documented API of models
     counted = models.AutoField
-    fields = [one for one in options.local_concrete_fields if not isinstance(one, counted)]
+    fields = [field for field in options.local_concrete_fields if not isinstance(field, counted)]
     columns = ", ".join(quote(str(field.column)) for field in fields)
     begin = f"INSERT INTO {quote(options.db_table)} ({columns}) VALUES "  # noqa: S608 names of tables and columns
     return _Insert(begin, f"({', '.join(['%s'] * len(fields))})", fields)

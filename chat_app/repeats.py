@@ -63,8 +63,10 @@ def release(row: RepeatedRequest) -> None:
 
 def answer(row: RepeatedRequest, *, status: int, location: str, body: bytes) -> None:
     """Store the answer of a request; an empty body must not be stored."""
-    kept = cipher(_PURPOSE).encrypt(body).decode() if body else ""
-    RepeatedRequest.objects.filter(pk=row.pk).update(status=status, location=location, answer=kept)
+    ciphertext = cipher(_PURPOSE).encrypt(body).decode() if body else ""
+    RepeatedRequest.objects.filter(pk=row.pk).update(
+        status=status, location=location, answer=ciphertext
+    )
 
 
 def stored_body(row: RepeatedRequest) -> bytes:

@@ -87,10 +87,10 @@ class Money:
         other scripts, a bare point, more places than the asset has, more than 18 digits.
         """
         scale = asset_named(asset).scale
-        found = _DECIMAL.fullmatch(text)
-        if found is None:
+        match = _DECIMAL.fullmatch(text)
+        if match is None:
             raise InvalidAmount('An amount is written as digits with a point, like "12.50".')
-        sign, whole, places = found[1], found[2], found[3] or ""
+        sign, whole, places = match[1], match[2], match[3] or ""
         if sign and not signed:
             raise InvalidAmount("An amount must not have a sign.")
         if len(whole) + len(places) > MAX_DIGITS:

@@ -109,10 +109,10 @@ class LedgerHealth:
 
 def balance(account_id: int) -> Balance:
     """Return the balance of an account; raises UnknownAccount."""
-    found = Account.objects.filter(pk=account_id).values_list("asset", "posted", "held").first()
-    if found is None:
+    row = Account.objects.filter(pk=account_id).values_list("asset", "posted", "held").first()
+    if row is None:
         raise UnknownAccount(f"There is no account {account_id}.")
-    return _balance(*found)
+    return _balance(*row)
 
 
 def _balance(asset: str, posted: int, held: int) -> Balance:
@@ -123,14 +123,14 @@ def _balance(asset: str, posted: int, held: int) -> Balance:
 
 def balance_behind(response_id: str) -> Money | None:
     """Return the available balance of the account that last paid for a response, if any did."""
-    found = (
+    row = (
         Hold.objects.filter(response_id=response_id)
         .exclude(response_id="")
         .order_by("-created_at", "-pk")
         .values_list("account__asset", "account__posted", "account__held")
         .first()
     )
-    return None if found is None else _balance(*found).available
+    return None if row is None else _balance(*row).available
 
 
 def holds_of_response(response_id: str) -> list[HoldRow]:
@@ -143,8 +143,10 @@ def committed_total(response_ids: Collection[str], *, agent_id: str, asset: str)
     holds = Hold.objects.filter(
         response_id__in=response_ids, agent_id=agent_id, account__asset=asset
     ).values_list("state", "amount", "captured")
-    taken = (amount if state == HoldState.ACTIVE else captured for state, amount, captured in holds)
-    return Money(sum(taken), asset)
+    amounts = (
+        amount if state == HoldState.ACTIVE else captured for state, amount, captured in holds
+    )
+    return Money(sum(amounts), asset)
 
 
 def people_behind(response_ids: Collection[str]) -> set[int]:
@@ -291,11 +293,13 @@ def payer_entries(since: datetime | None) -> QuerySet[Entry]:
 def ledger_health() -> LedgerHealth:
     """Return the findings of the last audits, and whether payouts are frozen."""
     state = LedgerState.objects.filter(pk=1).first() or LedgerState()
-    found = {(check, name): off_by for check, name, off_by in [*state.whole_report, *state.report]}
+    by_check = {
+        (check, name): off_by for check, name, off_by in [*state.whole_report, *state.report]
+    }
     return LedgerHealth(
         checked_at=state.checked_at,
         whole_at=state.whole_at,
         frozen_at=state.frozen_at,
         reason=state.reason,
-        mismatches=[(*what, off_by) for what, off_by in found.items()],
+        mismatches=[(*what, off_by) for what, off_by in by_check.items()],
     )

@@ -51,10 +51,10 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     It runs in a copy of the caller's context, so that its log lines and spans belong to the caller.
     """
-    asked = time.monotonic()
+    asked_at = time.monotonic()
 
     def job() -> T:
-        metrics.DATABASE_WAIT_SECONDS.observe(time.monotonic() - asked)
+        metrics.DATABASE_WAIT_SECONDS.observe(time.monotonic() - asked_at)
         return scoped(function, *args, **kwargs)
 
     context = contextvars.copy_context()

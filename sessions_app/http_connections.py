@@ -103,10 +103,10 @@ def add_request(connection_id: str, request_id: str, *, session_id: str | None) 
     """Store a new request and return its row id; raises RequestRepeated or TooManyRequests."""
     principal = HttpConnection.objects.filter(pk=connection_id).values("principal")
     all_waiting = UnansweredRequest.objects.filter(connection__principal__in=principal)
-    own = Q(connection_id=connection_id)
+    condition = Q(connection_id=connection_id)
     sums = all_waiting.aggregate(
-        waiting=Count("pk", filter=own),
-        kept=Sum(Length("answer"), filter=own, default=0),
+        waiting=Count("pk", filter=condition),
+        kept=Sum(Length("answer"), filter=condition, default=0),
         kept_by_all=Sum(Length("answer"), default=0),
     )
     if (
@@ -144,7 +144,7 @@ def pending_answers(connection_id: str, *, session_id: str | None) -> list[Pendi
     rows = UnansweredRequest.objects.filter(connection_id=connection_id, session_id=session_id)
     # Answers may be long: each is read by the stream that sends it.
     rows = rows.annotate(has_answer=~Q(answer="")).defer("answer")
-    found = [
+    answers = [
         PendingAnswer(
             pk=row.pk,
             request_id=row.request_id,
@@ -154,9 +154,9 @@ def pending_answers(connection_id: str, *, session_id: str | None) -> list[Pendi
         )
         for row in rows.order_by("pk")
     ]
-    if not found and not HttpConnection.objects.filter(pk=connection_id).exists():
+    if not answers and not HttpConnection.objects.filter(pk=connection_id).exists():
         return None
-    return found
+    return answers
 
 
 def take(pk: int) -> bool:

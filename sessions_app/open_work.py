@@ -67,5 +67,5 @@ def _by(rows: QuerySet[Any], field: str) -> dict[str, int]:
 
 
 def _first(rows: QuerySet[Any]) -> datetime | None:
-    found: datetime | None = rows.order_by().aggregate(first=Min("created_at"))["first"]
-    return found
+    oldest: datetime | None = rows.order_by().aggregate(first=Min("created_at"))["first"]
+    return oldest

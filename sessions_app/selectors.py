@@ -152,15 +152,15 @@ def root_response(response: Response) -> Response:
 def delegated_responses(response_ids: Iterable[str]) -> dict[str, list[Response]]:
     """Return the responses delegated by each given response, at any depth, oldest first."""
     first_of = {response_id: response_id for response_id in response_ids}
-    found: dict[str, list[Response]] = {}
+    by_first: dict[str, list[Response]] = {}
     level = list(first_of)
     while level:
         # One query per table: a join would scan all rows of one of them.
         made = dict(ToolCall.objects.filter(response_id__in=level).values_list("pk", "response_id"))
-        given = Session.objects.filter(parent_call_id__in=list(made))
+        sessions = Session.objects.filter(parent_call_id__in=list(made))
         passed_on_by = {
             session_id: made[call_id]
-            for session_id, call_id in given.values_list("pk", "parent_call_id")
+            for session_id, call_id in sessions.values_list("pk", "parent_call_id")
         }
         calls = ToolCall.objects.filter(response=OuterRef("pk"))
         rows = (
@@ -172,9 +172,9 @@ def delegated_responses(response_ids: Iterable[str]) -> dict[str, list[Response]
         level = []
         for row in rows:
             first_of[row.pk] = first_of[passed_on_by[row.session_id or ""]]
-            found.setdefault(first_of[row.pk], []).append(row)
+            by_first.setdefault(first_of[row.pk], []).append(row)
             level.append(row.pk)
-    return found
+    return by_first
 
 
 def anonymous_session_principal(session_id: str) -> str | None:
@@ -288,13 +288,13 @@ def going_on(session_id: str) -> set[str]:
             first_of[response_id] = first_of[above]
             level.append(response_id)
     waits = Q(kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING)
-    asked = ToolCall.objects.filter(
+    calls = ToolCall.objects.filter(
         waits | Q(status=ToolCallState.ASKING), response_id__in=list(first_of)
     ).values_list("response_id", flat=True)
     unpaid = PaymentRequest.objects.filter(
         status=PaymentState.WAITING, response_id__in=list(first_of)
     ).values_list("response_id", flat=True)
-    return set(live) - {first_of[response_id] for response_id in (*asked, *unpaid)}
+    return set(live) - {first_of[response_id] for response_id in (*calls, *unpaid)}
 
 
 def parked_responses() -> Q:
@@ -303,8 +303,8 @@ def parked_responses() -> Q:
     Each is continued, in any process, once its tool call has ended or its payment is decided.
     """
     # If the process died before delegating, no agent is working on the call.
-    given = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
-    not_given = Q(kind=ToolCallKind.AGENT) & ~Exists(given)
+    sessions = Session.objects.filter(parent_call=OuterRef("pk"), responses__isnull=False)
+    not_given = Q(kind=ToolCallKind.AGENT) & ~Exists(sessions)
     calls = ToolCall.objects.filter(status__in=ToolCall.OPEN, finished_at__isnull=True)
     unpaid = PaymentRequest.objects.filter(status=PaymentState.WAITING, decided_at__isnull=True)
     is_asked_for = Q(cancel_requested_at__isnull=True, session__isnull=False)
@@ -365,12 +365,17 @@ def may_stop(response_id: str, session: OpenSession) -> bool:
     asker = None if first.session is None else first.session.user_id
     if first.session_id == session.id or (user_id is not None and user_id == asker):
         return True
-    family = [row, *(one for rows in delegated_responses([row.pk]).values() for one in rows)]
-    if all("pricing" not in one.request and _is_free(one.agent_id) for one in family):
+    family = [
+        row,
+        *(response for rows in delegated_responses([row.pk]).values() for response in rows),
+    ]
+    if all(
+        "pricing" not in response.request and _is_free(response.agent_id) for response in family
+    ):
         return True
     if user_id is None:
         return False
-    payers = ledger_rows.people_behind([one.pk for one in family])
+    payers = ledger_rows.people_behind([response.pk for response in family])
     return user_id in payers or membership.is_owner(first.chat_id, user_id)
 
 

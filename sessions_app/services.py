@@ -125,8 +125,8 @@ def _client_id(principal: Principal, suggested: str | None) -> str:
 
 def _repeat_id(principal: Principal, suggested: str | None) -> str:
     """Return the server-chosen session id that a visitor's repeated batch names, or ""."""
-    known = principal.repeat and suggested and suggested.startswith(principal.repeat)
-    return suggested if known and principal.is_visitor and suggested else ""
+    is_repeat = principal.repeat and suggested and suggested.startswith(principal.repeat)
+    return suggested if is_repeat and principal.is_visitor and suggested else ""
 
 
 def _agent_of_session(
@@ -139,8 +139,8 @@ def _agent_of_session(
     if chat_id is not None:
         spec = _agent_of_chat(principal, name, chat_id)
     else:
-        known = agents.remembered_agent(name, user_id=principal.user_id)
-        spec = agent_by_name(name, principal) if known is None else known
+        remembered = agents.remembered_agent(name, user_id=principal.user_id)
+        spec = agent_by_name(name, principal) if remembered is None else remembered
     if not principal.rights.may_ask(spec.id):
         raise _agent_not_found(name)
     if principal.is_visitor and not settings.UAMP_ALLOW_ANONYMOUS:
@@ -150,11 +150,11 @@ def _agent_of_session(
 
 def _agent_of_chat(principal: Principal, name: str, chat_id: str) -> AgentSpec:
     members = membership.all_agent_members(chat_id, asker=principal.user_id)
-    member = next((one for one in members if one.is_named(name)), None)
+    member = next((entry for entry in members if entry.is_named(name)), None)
     if member is None:
         # The name may be spelled in another form; an unknown agent is refused as everywhere.
         agent_id = agent_by_name(name, principal).id
-        member = next((one for one in members if one.agent_id == agent_id), None)
+        member = next((entry for entry in members if entry.agent_id == agent_id), None)
     if member is None:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r} in this chat."
@@ -175,11 +175,11 @@ def agent_by_name(name: str, principal: Principal) -> AgentSpec:
     off = None
     if spec is None:
         off = agents.get_agent(name, viewer=principal.user_id, is_enabled=False)
-    found = spec or off
-    if found is None or not principal.rights.may_ask(found.id):
+    agent = spec or off
+    if agent is None or not principal.rights.may_ask(agent.id):
         raise _agent_not_found(name)
     if spec is None:
-        raise RemoteProtocolError(*agent_disabled(found.name))
+        raise RemoteProtocolError(*agent_disabled(agent.name))
     return spec
 
 

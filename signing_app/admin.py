@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 RIGHT: Final = "signing_app.rotate_publishedkey"
 
 
-def _rotate(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _rotate(key: PublishedKey, data: dict[str, Any], request: HttpRequest) -> str:
+    del data, request
     if key.retired_at is not None or owner_keys.signs_from(key.owner) is not None:
         return ""
     try:
@@ -34,8 +34,8 @@ def _rotate(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> 
     return f"{key.owner} signs with {made.kid}{since}"
 
 
-def _withdraw(key: PublishedKey, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _withdraw(key: PublishedKey, data: dict[str, Any], request: HttpRequest) -> str:
+    del data, request
     return "it is no longer published" if owner_keys.withdraw(key.pk) else ""
 
 

@@ -30,41 +30,41 @@ class CachedDocument(Generic[Document]):
         """Store `make`, which is called on a thread that may use the database."""
         self.seconds = seconds
         self._make = make
-        self._kept: tuple[Document, float] | None = None
+        self._cached: tuple[Document, float] | None = None
         self._times_forgotten = 0
         self._making = threading.Lock()
         _all.add(self)
 
     def fresh(self) -> Document | None:
         """Return the document if it is cached and fresh; never blocks."""
-        kept = self._kept
-        return kept[0] if kept is not None and time.monotonic() < kept[1] else None
+        cached = self._cached
+        return cached[0] if cached is not None and time.monotonic() < cached[1] else None
 
     def read(self) -> Document:
         """Return the document, rebuilding it if it is stale."""
-        found = self.fresh()
-        if found is not None:
-            return found
-        kept = self._kept
-        if not self._making.acquire(blocking=kept is None) and kept is not None:
-            return kept[0]
+        document = self.fresh()
+        if document is not None:
+            return document
+        cached = self._cached
+        if not self._making.acquire(blocking=cached is None) and cached is not None:
+            return cached[0]
         try:
-            found = self.fresh()
-            return self._made() if found is None else found
+            document = self.fresh()
+            return self._made() if document is None else document
         finally:
             self._making.release()
 
     def forget(self) -> None:
         """Rebuild the document on the next read."""
         self._times_forgotten += 1
-        self._kept = None
+        self._cached = None
 
     def _made(self) -> Document:
         before = self._times_forgotten
         made = self._make()
         # If it was forgotten while being built, it may lack what was written then.
         if before == self._times_forgotten:
-            self._kept = made, time.monotonic() + self.seconds
+            self._cached = made, time.monotonic() + self.seconds
         return made
 
 

@@ -92,19 +92,19 @@ def signing_key(owner: str, algorithm: str | None = None) -> SigningKey:
     `algorithm` is one of `keys.ALGORITHMS`; None means UAMP_SIGNATURE_ALGORITHM. A key whose
     private half cannot be decrypted, because SECRET_KEY has changed, is rotated.
     """
-    wanted = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
-    found = known_key(owner, wanted)
-    if found is None:
-        found = _read_or_made(owner, wanted)
-        _keep(owner, found)
-    return found
+    algorithm = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
+    key = known_key(owner, algorithm)
+    if key is None:
+        key = _read_or_made(owner, algorithm)
+        _keep(owner, key)
+    return key
 
 
 def known_key(owner: str, algorithm: str | None = None) -> SigningKey | None:
     """Return the key of `signing_key` if this process read it recently."""
-    wanted = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
-    found = _kept(owner)
-    return found if found is not None and found.algorithm == wanted else None
+    algorithm = algorithm or settings.UAMP_SIGNATURE_ALGORITHM
+    key = _cached(owner)
+    return key if key is not None and key.algorithm == algorithm else None
 
 
 def vouching_key(owner: str, algorithm: str) -> SigningKey:
@@ -113,11 +113,11 @@ def vouching_key(owner: str, algorithm: str) -> SigningKey:
     It is the oldest one that vouches for those after it, or else the current one.
     """
     place = f"{owner} documents"
-    found = _kept(place)
-    if found is None:
-        found = _vouching(owner) or signing_key(owner, algorithm)
-        _keep(place, found)
-    return found
+    key = _cached(place)
+    if key is None:
+        key = _vouching(owner) or signing_key(owner, algorithm)
+        _keep(place, key)
+    return key
 
 
 def signs_from(owner: str) -> datetime | None:
@@ -183,7 +183,7 @@ def owners() -> list[str]:
     return list(signing.order_by("owner").values_list("owner", flat=True))
 
 
-def _kept(place: str) -> SigningKey | None:
+def _cached(place: str) -> SigningKey | None:
     with _lock:
         key, until = _known.get(place, (None, 0.0))
         if key is None or until < time.monotonic():
@@ -209,8 +209,8 @@ def _current(owner: str) -> PublishedKey | None:
 
 def _vouching(owner: str) -> SigningKey | None:
     for row in _vouching_rows(owner).order_by("created_at", "kid"):
-        if (found := _decrypted(row)) is not None:
-            return found
+        if (key := _decrypted(row)) is not None:
+            return key
         _retire_where(kid=row.pk)
     return None
 
@@ -232,9 +232,9 @@ def _read_or_made(owner: str, algorithm: str) -> SigningKey:
     for _ in range(_TRIES):
         row = _current(owner)
         if row is not None and row.algorithm == algorithm:
-            found = _decrypted(row)
-            if found is not None:
-                return found
+            key = _decrypted(row)
+            if key is not None:
+                return key
         try:
             with transaction.atomic():
                 if row is not None:

@@ -51,9 +51,9 @@ def kid_of(signature: str) -> str:
 
 def keys_named(kids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the keys with these ids; unpublished ones are left out."""
-    wanted = {kid for kid in kids if len(kid) <= KID_CHARS and "\0" not in kid}
-    server = [key for key in _server() if key["kid"] in wanted]
-    return {"keys": [*server, *_rows(PublishedKey.objects.filter(pk__in=wanted))]}
+    ids = {kid for kid in kids if len(kid) <= KID_CHARS and "\0" not in kid}
+    server = [key for key in _server() if key["kid"] in ids]
+    return {"keys": [*server, *_rows(PublishedKey.objects.filter(pk__in=ids))]}
 
 
 def _server() -> list[dict[str, Any]]:

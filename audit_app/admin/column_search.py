@@ -47,13 +47,13 @@ class ColumnSearch(_Admin):
         """
         if not search_term:
             return queryset, False
-        found: set[Any] = set()
+        keys: set[Any] = set()
         for field in self.get_search_fields(request):
             try:
-                found.update(self._first_keys(self.matching(queryset, field, search_term)))
+                keys.update(self._first_keys(self.matching(queryset, field, search_term)))
             except (ValidationError, ValueError):
                 continue  # a column of numbers or UUIDs has no such value
-        return queryset.filter(pk__in=found), False
+        return queryset.filter(pk__in=keys), False
 
     def matching(self, rows: QuerySet[Any], field: str, text: str) -> QuerySet[Any]:
         """Return the rows whose column matches; substrings are searched only in the newest rows."""
@@ -73,9 +73,9 @@ class ColumnSearch(_Admin):
         whole table in that order.
         """
         keys = rows.order_by().values_list("pk", flat=True)
-        found = list(keys[: COUNTED_ROWS + 1])
-        if len(found) <= COUNTED_ROWS:
-            return found
+        first_keys = list(keys[: COUNTED_ROWS + 1])
+        if len(first_keys) <= COUNTED_ROWS:
+            return first_keys
         return list(keys.order_by(*self.ordering)[:COUNTED_ROWS])
 
 

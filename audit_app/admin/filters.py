@@ -104,9 +104,9 @@ def _moment(day: str, time: str) -> datetime | None:
     if not day:
         return None
     try:
-        found = datetime.strptime(f"{day} {time or '00:00'}", "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-        _ = found + DAY
+        moment = datetime.strptime(f"{day} {time or '00:00'}", "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+        _ = moment + DAY
     except (ValueError, OverflowError):
         text = f"{day[:20]} {time[:20]}".strip()
         raise InvalidRange(f"“{text}” is not a date such as 2026-01-31, or its time.") from None
-    return found
+    return moment

@@ -78,12 +78,14 @@ class OperationsAdmin(AuditedAdmin):
 
     def operations_for(self, request: HttpRequest) -> list[Operation]:
         """Return the operations that a person may run."""
-        return [one for one in self.operations if request.user.has_perm(one.right)]
+        return [
+            operation for operation in self.operations if request.user.has_perm(operation.right)
+        ]
 
-    def may_operate(self, request: HttpRequest, one: Operation, row: Any) -> bool:
+    def may_operate(self, request: HttpRequest, operation: Operation, row: Any) -> bool:
         """Return whether a person may run an operation on a row."""
         del row
-        return request.user.has_perm(one.right)
+        return request.user.has_perm(operation.right)
 
     def row_links(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
         """Return the buttons of a row next to its operations: {url, label}."""
@@ -105,9 +107,9 @@ class OperationsAdmin(AuditedAdmin):
                 *self.row_links(request, row),
                 *audit_button(request, self.opts.label_lower, row.pk),
                 *(
-                    {"url": self._address(row, one), "label": one.label}
-                    for one in self.operations
-                    if self.may_operate(request, one, row) and one.offered(row)
+                    {"url": self._address(row, operation), "label": operation.label}
+                    for operation in self.operations
+                    if self.may_operate(request, operation, row) and operation.offered(row)
                 ),
             ]
         return super().change_view(
@@ -123,33 +125,37 @@ class OperationsAdmin(AuditedAdmin):
     def get_actions(self, request: HttpRequest) -> Any:
         """Offer the operations of lists to those who may run them."""
         actions = super().get_actions(request)
-        for one in self.operations_for(request):
-            if one.in_list and self.opts.label and "_popup" not in request.GET:
-                actions[one.name] = (_list_action(one), one.name, f"{one.label}: the selected rows")
+        for operation in self.operations_for(request):
+            if operation.in_list and self.opts.label and "_popup" not in request.GET:
+                actions[operation.name] = (
+                    _list_action(operation),
+                    operation.name,
+                    f"{operation.label}: the selected rows",
+                )
         return actions
 
     def operate_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponseBase:
         """Ask for a reason and run the operation; a refusal is shown in the form."""
-        one = self._operation(request, name)
+        operation = self._operation(request, name)
         row = self.get_object(request, unquote(object_id))
         if row is None or not self.has_view_permission(request, row):
             raise Http404
-        if not self.may_operate(request, one, row):
+        if not self.may_operate(request, operation, row):
             raise PermissionDenied
-        form = one.form(request.POST or None, initial={"seen": one.seen(row)})
+        form = operation.form(request.POST or None, initial={"seen": operation.seen(row)})
         if request.method == "POST" and form.is_valid():
             try:
-                done = one.run(row, form.cleaned_data, request)
+                done = operation.run(row, form.cleaned_data, request)
             except OperationRefused as error:
                 form.add_error(None, str(error))
             else:
-                return self.finish_operation(request, one, row, form.cleaned_data, done)
+                return self.finish_operation(request, operation, row, form.cleaned_data, done)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "original": row,
-            "title": one.label,
-            "facts": one.facts(row),
+            "title": operation.label,
+            "facts": operation.facts(row),
             "form": form,
         }
         return TemplateResponse(request, "admin/audit_app/operate.html", context)
@@ -157,86 +163,96 @@ class OperationsAdmin(AuditedAdmin):
     def finish_operation(
         self,
         request: HttpRequest,
-        one: Operation,
+        operation: Operation,
         row: Model,
-        wanted: dict[str, Any],
+        data: dict[str, Any],
         done: str,
     ) -> HttpResponseBase:
         """Record and report the outcome, and redirect to the row.
 
-        `wanted` is the cleaned form, with anything `run` added.
+        `data` is the cleaned form, with anything `run` added.
         """
-        self.conclude(request, one, row, wanted["reason"], done)
+        self.conclude(request, operation, row, data["reason"], done)
         if done:
-            self.message_user(request, f"{one.label}: {done}.", messages.SUCCESS)
+            self.message_user(request, f"{operation.label}: {done}.", messages.SUCCESS)
         else:
-            self.message_user(request, f"{one.label}: there was nothing left to do.", messages.INFO)
+            self.message_user(
+                request, f"{operation.label}: there was nothing left to do.", messages.INFO
+            )
         return HttpResponseRedirect(self._page_of(row))
 
     def conclude(
-        self, request: HttpRequest, one: Operation, row: Model, reason: str, done: str
+        self, request: HttpRequest, operation: Operation, row: Model, reason: str, done: str
     ) -> None:
         """Record what was done to a row, if anything was."""
-        if done and one.act is not None:
-            self.log_act(request, row, one.act, f"{one.label}: {done}", reason)
+        if done and operation.act is not None:
+            self.log_act(request, row, operation.act, f"{operation.label}: {done}", reason)
         elif done:
             # Only to Django's own history, as the audit has it already.
-            super(AuditedAdmin, self).log_change(request, row, f"{one.label}: {done} ({reason})")
+            super(AuditedAdmin, self).log_change(
+                request, row, f"{operation.label}: {done} ({reason})"
+            )
 
     def operate_on_list(
-        self, request: HttpRequest, one: Operation, rows: QuerySet[Any]
+        self, request: HttpRequest, operation: Operation, rows: QuerySet[Any]
     ) -> HttpResponse | None:
         """Ask once for a reason, then run the operation on each of several rows."""
         chosen = list(rows[:MAX_ROWS])
-        fit = [row for row in chosen if one.offered(row) and self.may_operate(request, one, row)]
+        fit = [
+            row
+            for row in chosen
+            if operation.offered(row) and self.may_operate(request, operation, row)
+        ]
         is_sent = "reason" in request.POST
         form = ReasonForm(request.POST if is_sent else None)
         if not (is_sent and form.is_valid()):
             context = {
                 **self.admin_site.each_context(request),
                 "opts": self.opts,
-                "title": one.label,
-                "facts": [one.facts(row) for row in fit],
+                "title": operation.label,
+                "facts": [operation.facts(row) for row in fit],
                 "passed": len(chosen) - len(fit),
                 "form": form,
                 "chosen": [row.pk for row in chosen],
                 "checkbox": ACTION_CHECKBOX_NAME,
-                "action": one.name,
+                "action": operation.name,
             }
             return TemplateResponse(request, "admin/audit_app/operate_on_list.html", context)
         reason, count = form.cleaned_data["reason"], 0
         for row in fit:
             try:
-                done = one.run(row, {**form.cleaned_data, "seen": one.seen(row)}, request)
+                done = operation.run(
+                    row, {**form.cleaned_data, "seen": operation.seen(row)}, request
+                )
             except OperationRefused as error:
                 self.message_user(request, f"{row}: {error}", messages.ERROR)
                 continue
-            self.conclude(request, one, row, reason, done)
+            self.conclude(request, operation, row, reason, done)
             count += bool(done)
-        self.message_user(request, f"{one.label}: {count} of {len(chosen)} rows.")
+        self.message_user(request, f"{operation.label}: {count} of {len(chosen)} rows.")
         return None
 
     def _operation(self, request: HttpRequest, name: str) -> Operation:
-        one = next((one for one in self.operations if one.name == name), None)
-        if one is None:
+        operation = next((entry for entry in self.operations if entry.name == name), None)
+        if operation is None:
             raise Http404
-        if not request.user.has_perm(one.right):
+        if not request.user.has_perm(operation.right):
             raise PermissionDenied
-        return one
+        return operation
 
-    def _address(self, row: Model, one: Operation) -> str:
+    def _address(self, row: Model, operation: Operation) -> str:
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_operate"
-        return reverse(name, args=[quote(row.pk), one.name])
+        return reverse(name, args=[quote(row.pk), operation.name])
 
     def _page_of(self, row: Model) -> str:
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
         return reverse(name, args=[quote(row.pk)])
 
 
-def _list_action(one: Operation) -> Any:
+def _list_action(operation: Operation) -> Any:
     def action(
         admin: OperationsAdmin, request: HttpRequest, rows: QuerySet[Any]
     ) -> HttpResponse | None:
-        return admin.operate_on_list(request, one, rows)
+        return admin.operate_on_list(request, operation, rows)
 
     return action

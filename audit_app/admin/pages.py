@@ -170,11 +170,11 @@ class AuditRecordAdmin(RecordAdmin):
         if not search_term:
             return queryset, False
         actors = User.objects.filter(username=search_term).values_list("pk", flat=True)
-        found: set[int] = set()
+        ids: set[int] = set()
         for condition in ({"object_id": search_term}, {"actor_id__in": list(actors)}):
             rows = queryset.filter(**condition).order_by("-pk")
-            found.update(rows.values_list("pk", flat=True)[:COUNTED_ROWS])
-        return queryset.filter(pk__in=found), False
+            ids.update(rows.values_list("pk", flat=True)[:COUNTED_ROWS])
+        return queryset.filter(pk__in=ids), False
 
     @admin.display(description="object")
     def subject(self, row: AuditRecord) -> SafeString | str:

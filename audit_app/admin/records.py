@@ -114,12 +114,12 @@ class AuditedAdmin(_Admin):
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """Label both inputs of a date and time, for which Django has no labels."""
-        found = super().formfield_for_dbfield(db_field, request, **kwargs)
-        widget = getattr(found, "widget", None)
-        if found is not None and isinstance(widget, AdminSplitDateTime):
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        widget = getattr(field, "widget", None)
+        if field is not None and isinstance(widget, AdminSplitDateTime):
             for part, name in zip(widget.widgets, ("date", "time"), strict=True):
-                part.attrs["aria-label"] = f"{capfirst(str(found.label))}: {name}"
-        return found
+                part.attrs["aria-label"] = f"{capfirst(str(field.label))}: {name}"
+        return field
 
     def log_act(
         self,
@@ -181,18 +181,18 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show times in UTC with seconds, as lists do."""
-        found = super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
         if self.has_change_permission(request, obj) or obj is None:
-            return found
-        shown = [self._field(name) for name in self.get_fields(request, obj)]
-        return [(None, {"fields": shown})]
+            return fieldsets
+        fields = [self._field(name) for name in self.get_fields(request, obj)]
+        return [(None, {"fields": fields})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return also the fields that show times."""
-        found = super().get_readonly_fields(request, obj)
+        fields = super().get_readonly_fields(request, obj)
         if self.has_change_permission(request, obj) or obj is None:
-            return found
-        return [*found, *self._times.values()]
+            return fields
+        return [*fields, *self._times.values()]
 
     def _field(self, name: Any) -> Any:
         return self._times.get(name, name)

@@ -59,15 +59,15 @@ class WindowFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the values; if they are not all known, also those of the newest rows."""
-        found = dict.fromkeys(self.values)
+        options = dict.fromkeys(self.values)
         if not self.is_closed:
             column = str(self.parameter_name)
             newest = model_admin.model.objects.order_by(*model_admin.ordering)
             rows = newest.values_list(column, flat=True)[:CHOICES_FROM]
-            found |= dict.fromkeys(sorted({str(value) for value in rows}))
+            options |= dict.fromkeys(sorted({str(value) for value in rows}))
             if chosen := request.GET.get(column):
-                found[chosen] = None
-        return [(value, value or "-") for value in found]
+                options[chosen] = None
+        return [(value, value or "-") for value in options]
 
     def has_output(self) -> bool:
         """Return true: a chosen value counts even if the newest rows have none."""
@@ -123,8 +123,8 @@ class ListPlace:
 
     def text_of(self, values: Sequence[Any]) -> str:
         """Return a place as an address has it."""
-        shown = (v.isoformat() if isinstance(v, datetime) else str(v) for v in values)
-        return _BETWEEN.join(shown)
+        texts = (v.isoformat() if isinstance(v, datetime) else str(v) for v in values)
+        return _BETWEEN.join(texts)
 
     def _compared(self, values: Sequence[Any], beyond: str, last: str) -> Q:
         """Compare column by column, with a bound of the first one that an index can use."""

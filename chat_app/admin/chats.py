@@ -70,7 +70,7 @@ EXPORT_CHAT: Final = Operation(
     label="Export",
     right="chat_app.export_content",
     act=AuditAction.CONTENT_EXPORTED,
-    run=lambda chat, _wanted, _request: f"as NDJSON, up to entry {chat.last_seq}",
+    run=lambda chat, _data, _request: f"as NDJSON, up to entry {chat.last_seq}",
     facts=lambda chat: (
         f"All messages of {chat} as they are now, as NDJSON: a line for the chat, one for each"
         " message, one for each entry of the log, and one with the count and SHA-256."
@@ -134,7 +134,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
         """Show the link to its money to those who may see it."""
         fields = super().get_fields(request, obj)
         sees = request.user.has_perms(["payments_app.view_transfer", "payments_app.view_account"])
-        own = (
+        with_links = (
             *fields,
             "messages_of_it",
             "answers",
@@ -143,7 +143,7 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
             "forks",
             "log",
         )
-        return (*own, "money") if sees else own
+        return (*with_links, "money") if sees else with_links
 
     @admin.display(description="log")
     def log(self, chat: Chat) -> SafeString | str:
@@ -217,15 +217,15 @@ class ChatAdmin(OperationsAdmin, HistoryAdmin):
     def finish_operation(
         self,
         request: HttpRequest,
-        one: Operation,
+        operation: Operation,
         row: Any,
-        wanted: dict[str, Any],
+        data: dict[str, Any],
         done: str,
     ) -> HttpResponseBase:
         """Send the file of an export."""
-        if one is not EXPORT_CHAT:
-            return super().finish_operation(request, one, row, wanted, done)
-        self.conclude(request, one, row, wanted["reason"], done)
+        if operation is not EXPORT_CHAT:
+            return super().finish_operation(request, operation, row, data, done)
+        self.conclude(request, operation, row, data["reason"], done)
         headers = {"Content-Disposition": f'attachment; filename="{row.pk}.ndjson"'}
         pieces = formats.ndjson(row, pages_for_staff(row), log_lines(row.pk, None))
         return ExportResponse(pieces, content_type="application/x-ndjson", headers=headers)

@@ -41,9 +41,9 @@ def log_state(chat: Chat) -> SafeString | str:
     if summary.is_intact:
         outside = f", {summary.unchained} are outside the chain" if summary.unchained else ""
         return format_html("Not changed: {}{}. {}", read, outside, heads)
-    shown = summary.problems[:SHOWN]
-    listed = ", ".join(f"{one.kind} at {one.seq}" for one in shown)
-    reasons = " ".join(dict.fromkeys(SENTENCES[one.kind] for one in shown))
+    visible = summary.problems[:SHOWN]
+    listed = ", ".join(f"{problem.kind} at {problem.seq}" for problem in visible)
+    reasons = " ".join(dict.fromkeys(SENTENCES[problem.kind] for problem in visible))
     return format_html("<strong>Changed: {}.</strong> {} {}. {}", listed, reasons, read, heads)
 
 

@@ -116,8 +116,10 @@ class MessageAdmin(OperationsAdmin, HistoryAdmin):
         if not request.user.has_perm("sessions_app.view_response"):
             return []
         # The rows of sessions_app are reached through the chat, because imports point down.
-        asked = row.chat.responses.filter(message_id=row.pk).select_related("agent")
-        answers = [(answer.pk, answer.agent.name) for answer in asked.order_by("created_at")[:10]]
+        responses = row.chat.responses.filter(message_id=row.pk).select_related("agent")
+        answers = [
+            (answer.pk, answer.agent.name) for answer in responses.order_by("created_at")[:10]
+        ]
         if row.response_id:
             answers.append((row.response_id, row.name))
         chat = reverse("admin:sessions_app_chat_timeline", args=[quote(row.chat_id)])

@@ -52,13 +52,13 @@ class PersonAdmin(ColumnSearch, AuditedAdmin, _UserAdmin):
         Those are their own rights, superuser status for all but superusers, and what signs a person
         in for those who may not act as them.
         """
-        shown = tuple(super().get_readonly_fields(request, obj))
+        fields = tuple(super().get_readonly_fields(request, obj))
         operator: Any = request.user
         if obj is not None and not may_act_as(operator, obj):
-            shown = (*shown, *SIGN_IN)
+            fields = (*fields, *SIGN_IN)
         if obj is not None and obj.pk == request.user.pk:
-            return (*shown, *RIGHTS)
-        return shown if request.user.is_superuser else (*shown, "is_superuser")
+            return (*fields, *RIGHTS)
+        return fields if request.user.is_superuser else (*fields, "is_superuser")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Refuse to change people with more rights."""

@@ -63,8 +63,8 @@ def page_script(source: str, *imported: str) -> SafeString:
 @register.simple_tag
 def page_prefetch(*sources: str) -> SafeString:
     """Return links by which a browser that is idle fetches the bundle of the page to come."""
-    known = () if bundle() is None else sources
-    addresses = dict.fromkeys(address for source in known for address in _addresses(source))
+    built_sources = () if bundle() is None else sources
+    addresses = dict.fromkeys(address for source in built_sources for address in _addresses(source))
     links = ((address,) for address in addresses)
     return format_html_join("", '<link rel="prefetch" href="{}">', links)
 

@@ -29,7 +29,7 @@ def initials_of(name: str) -> str:
     words = [
         letters
         for word in _SEPARATORS.split(name)
-        if (letters := [one for one in _GRAPHEME.findall(word) if _LETTER.search(one)])
+        if (letters := [part for part in _GRAPHEME.findall(word) if _LETTER.search(part)])
     ]
     chosen = [words[0][0], words[1][0]] if len(words) > 1 else words[0][:2] if words else []
     return "".join(chosen).upper() or "?"

@@ -104,8 +104,8 @@ def cache_header(user_id: int) -> str:
 
 def _files() -> list[str]:
     """Return the addresses of the bundle; none where pages load their sources."""
-    known = bundle()
-    return [] if known is None else [static(f"dist/{name}") for name in sorted(known.files)]
+    built = bundle()
+    return [] if built is None else [static(f"dist/{name}") for name in sorted(built.files)]
 
 
 def _release(files: list[str]) -> str:

@@ -59,7 +59,7 @@ def add_agent(act: Act, name: str) -> None:
         agent = member.agent
         if not takes_calls(agent.provider, agent.options):
             raise TakesNoCalls
-        there = [one.agent_id for one in change.agents.values() if one.left_at is None]
+        there = [entry.agent_id for entry in change.agents.values() if entry.left_at is None]
         if agent.pk not in there and len(there) >= settings.UAMP_CALL_AGENTS:
             raise TooManyAgents
         if agent.pk not in there or change.agents[agent.pk].host_id != act.user_id:

@@ -17,7 +17,7 @@ def current_call(chat_id: str) -> ev.CallUpdated | None:
     call = VoiceCall.objects.filter(chat_id=chat_id, ended_at__isnull=True).first()
     if call is None:
         return None
-    return _shown(call)
+    return _event_of(call)
 
 
 def ringing_calls(user_id: int) -> list[ev.CallUpdated]:
@@ -29,10 +29,10 @@ def ringing_calls(user_id: int) -> list[ev.CallUpdated]:
         call__chat__participants__user_id=user_id,
         call__chat__participants__left_at__isnull=True,
     ).select_related("call")
-    return [_shown(row.call) for row in ringing]
+    return [_event_of(row.call) for row in ringing]
 
 
-def _shown(call: VoiceCall) -> ev.CallUpdated:
+def _event_of(call: VoiceCall) -> ev.CallUpdated:
     return call_updated(
         call,
         call.members.select_related("user").order_by("id"),
@@ -53,10 +53,10 @@ def session_of_participant(
         call__ended_at__isnull=True,
         state=CallMemberState.JOINED,
     ).values_list("user_id", "session_id")
-    found = dict(rows)
-    if session_id not in found.values():
+    sessions = dict(rows)
+    if session_id not in sessions.values():
         raise NotInCall
-    for user_id, row_session in found.items():
+    for user_id, row_session in sessions.items():
         if str(user_id) == to_user_id and row_session != session_id:
             return user_id, row_session
     raise NotInCall

@@ -86,8 +86,8 @@ class BucketStorage(S3Storage):
     def names(self) -> Iterator[str]:
         """Yield the name of each object."""
         with _failures():
-            for found in self.bucket.objects.all():
-                yield found.key
+            for entry in self.bucket.objects.all():
+                yield entry.key
 
     def probe(self) -> None:
         """Raise BucketError unless the bucket is there for us."""

@@ -98,17 +98,19 @@ def extents_of(content_ids: Iterable[str]) -> dict[str, tuple[Extent, ...]]:
     A handle may name several, of different owners. Contents that were not measured when they were
     stored are measured now, and the result is stored. Raises MeasuringBusy.
     """
-    named = {text: known for text in content_ids if (known := _uuid(text)) is not None}
-    wanted = set(named.values())
-    found: dict[uuid.UUID, list[Extent]] = {}
-    for content in Content.objects.filter(Q(pk__in=wanted) | Q(handle__in=wanted)):
-        extent = Extent(kind_of(content.mime_type), _kept(content), content.size_bytes)
-        for known in wanted & {content.pk, content.handle or content.pk}:
-            found.setdefault(known, []).append(extent)
-    return {text: tuple(found[known]) for text, known in named.items() if known in found}
+    named = {text: key for text in content_ids if (key := _uuid(text)) is not None}
+    keys = set(named.values())
+    by_key: dict[uuid.UUID, list[Extent]] = {}
+    for content in Content.objects.filter(Q(pk__in=keys) | Q(handle__in=keys)):
+        extent = Extent(kind_of(content.mime_type), _amount_of(content), content.size_bytes)
+        for key in keys & {content.pk, content.handle or content.pk}:
+            by_key.setdefault(key, []).append(extent)
+    return {
+        text: tuple(by_key[named_key]) for text, named_key in named.items() if named_key in by_key
+    }
 
 
-def _kept(content: Content) -> int:
+def _amount_of(content: Content) -> int:
     if content.extent is None:
         try:
             with content.blob.open("rb") as blob:

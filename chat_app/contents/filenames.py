@@ -26,12 +26,12 @@ def clean_filename(name: str) -> str:
 
     A name that is too long keeps its extension.
     """
-    kept = "".join(
+    printable = "".join(
         c
         for c in _composed(name)
         if c not in _REORDERING and unicodedata.category(c) not in _DANGEROUS
     )
-    last = PurePosixPath(kept.replace("\\", "/")).name
+    last = PurePosixPath(printable.replace("\\", "/")).name
     return _shortened(last) if last.strip(". ") else ""
 
 
@@ -50,8 +50,8 @@ def _composed(name: str) -> str:
 def _shortened(name: str) -> str:
     if len(name.encode()) <= FILENAME_BYTES:
         return name
-    found = _ENDING.search(name)
-    ending = found[0] if found is not None else ""
+    match = _ENDING.search(name)
+    ending = match[0] if match is not None else ""
     stem = name.removesuffix(ending)
     room = FILENAME_BYTES - len(ending.encode())
     end = 0

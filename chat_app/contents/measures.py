@@ -37,14 +37,14 @@ def measure(data: bytes, mime_type: str, *, asker: str) -> int:
     Files of one asker are measured one after another. Raises MeasuringBusy. Blocks for at most
     WAIT_SECONDS plus MEASURE_SECONDS.
     """
-    given = mime_type.encode() + b"\0" + data
+    request = mime_type.encode() + b"\0" + data
     try:
-        found = _processes.ask(given, asker=asker, seconds=MEASURE_SECONDS, wait=WAIT_SECONDS)
+        answer = _processes.ask(request, asker=asker, seconds=MEASURE_SECONDS, wait=WAIT_SECONDS)
     except NoneFree:
         raise MeasuringBusy from None
     except TooSlow:
         return UNMEASURED
-    return int(found)
+    return int(answer)
 
 
 def measure_here(data: bytes, mime_type: str) -> int:
@@ -52,8 +52,8 @@ def measure_here(data: bytes, mime_type: str) -> int:
     return max_pages(data) if mime_type == _PDF else longest_ms(data, mime_type)
 
 
-def _measured(given: bytes) -> bytes:
-    mime_type, _, data = given.partition(b"\0")
+def _measured(request: bytes) -> bytes:
+    mime_type, _, data = request.partition(b"\0")
     try:
         with cpu_limit(CPU_SECONDS):
             extent = measure_here(data, mime_type.decode())

@@ -74,8 +74,8 @@ def largest_file(owner: ContentOwner) -> int:
     names: list[str] = []
     if owner.user_id is not None:
         names = list(Group.objects.filter(user=owner.user_id).values_list("name", flat=True))
-    found = [by_group[name] for name in names if name in by_group]
-    return min(limit, max(found) if found else by_group.get("", limit))
+    limits = [by_group[name] for name in names if name in by_group]
+    return min(limit, max(limits) if limits else by_group.get("", limit))
 
 
 def check_quota(owner: ContentOwner, size: int) -> None:

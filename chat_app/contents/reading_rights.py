@@ -195,9 +195,9 @@ def in_message(content_id: str, chat_id: str, message_id: str, *, after: int) ->
     rows = Message.objects.filter(
         pk=message_id, chat_id=chat_id, seq__gt=after, deleted_at__isnull=True
     )
-    shown = rows.values_list("content_items", flat=True).first() or []
+    items = rows.values_list("content_items", flat=True).first() or []
     url = content_url(content_id)
-    media = [item.get(item.get("type", "")) for item in shown]
+    media = [item.get(item.get("type", "")) for item in items]
     if not any(isinstance(medium, dict) and medium.get("url") == url for medium in media):
         raise ContentNotFound
     return in_chat(content_id, chat_id)
@@ -214,9 +214,12 @@ def use(chat_id: str, used: Iterable[str], *, shown: Iterable[str] = ()) -> None
     `shown` are those in the message itself. Contents deleted in the meantime are left out, since
     the message must be written all the same.
     """
-    kept = Content.objects.filter(pk__in=list(used)).values_list("pk", flat=True)
+    existing_ids = Content.objects.filter(pk__in=list(used)).values_list("pk", flat=True)
     ContentUse.objects.bulk_create(
-        [ContentUse(chat_id=chat_id, content_id=content_id, shown_by=0) for content_id in kept],
+        [
+            ContentUse(chat_id=chat_id, content_id=content_id, shown_by=0)
+            for content_id in existing_ids
+        ],
         ignore_conflicts=True,
     )
     uses = ContentUse.objects.filter(chat_id=chat_id, content_id__in=set(shown))

@@ -161,8 +161,8 @@ def _ingest_messages(
             ingested.append([])
             ingested[-1].extend(_ingest_item(item, how) for item in items)
     except (InvalidMedia, ContentNotFound):
-        kept = [content_id for items in ingested for content_id in content_ids(items)]
-        discard(kept, since=began)
+        stored_ids = [content_id for items in ingested for content_id in content_ids(items)]
+        discard(stored_ids, since=began)
         raise
     return ingested
 
@@ -194,15 +194,15 @@ def _checked(item: uamp.ContentItem, content_id: str, how: _Ingestion) -> uamp.C
     """Return an item that refers to a content that its sender may read."""
     is_reference = isinstance(media_of(item), uamp.MediaUrl)
     try:
-        known = readable(content_id, owner=how.owner)
+        content = readable(content_id, owner=how.owner)
     except ContentNotFound:
         if how.is_history and is_reference:
             return item
         raise
     if is_reference:
-        return _described(_referring(item, known, content_id), known)
-    url = uamp.MediaUrl(url=content_url(known.pk))
-    return _described(_with_medium(item, url, content_id), known)
+        return _described(_referring(item, content, content_id), content)
+    url = uamp.MediaUrl(url=content_url(content.pk))
+    return _described(_with_medium(item, url, content_id), content)
 
 
 def _stored(item: uamp.ContentItem, medium: str, how: _Ingestion) -> uamp.ContentItem:
@@ -318,11 +318,11 @@ def _with_medium(
 
 def content_ids(items: Sequence[uamp.ContentItem]) -> list[str]:
     """Return the ids of all stored contents that items refer to, tool results included."""
-    found: list[str] = []
+    ids: list[str] = []
     for item in items:
         if isinstance(item, uamp.ToolResultContent) and item.tool_result.content_items:
-            found += content_ids(item.tool_result.content_items)
+            ids += content_ids(item.tool_result.content_items)
         medium = media_of(item)
         if isinstance(medium, uamp.MediaUrl) and (found_id := uamp.content_id_of(medium.url)):
-            found.append(found_id)
-    return found
+            ids.append(found_id)
+    return ids

@@ -114,8 +114,8 @@ def guessed_type(data: bytes) -> str:
     except (puremagic.PureError, ValueError):
         return ""
     # One or two matching bytes prove nothing.
-    known = (str(m.mime_type) for m in matches[:1] if len(m.byte_match or b"") >= _MAGIC_BYTES)
-    return next(known, "")
+    types = (str(m.mime_type) for m in matches[:1] if len(m.byte_match or b"") >= _MAGIC_BYTES)
+    return next(types, "")
 
 
 def is_text(data: bytes) -> bool:

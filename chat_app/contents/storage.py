@@ -67,9 +67,9 @@ def store(
                 return existing
             raise InvalidMedia("You used this content_id for something else.")
     if reuse and handle is None:
-        known = used_copy(sha256, owner=owner, mime_type=mime_type, filename=filename)
-        if known is not None:
-            return known
+        copy = used_copy(sha256, owner=owner, mime_type=mime_type, filename=filename)
+        if copy is not None:
+            return copy
     content = Content(
         id=content_id or uuid.uuid4(),
         handle=handle,

@@ -74,9 +74,9 @@ def delete_message(*, chat_id: str, message_id: str, user_id: int | None) -> ev.
         )
         if message.sender_user_id != user_id and not is_owner(chat_id, user_id):
             raise NotTheAuthor
-        known = MessageDeletion.objects.filter(pk=message_id).first()
-        if known is not None:
-            return _event(known, message)
+        deletion = MessageDeletion.objects.filter(pk=message_id).first()
+        if deletion is not None:
+            return _event(deletion, message)
         return _delete(message, user_id)
 
 
@@ -123,8 +123,8 @@ def delete_work(chat_id: str, *, message_id: str | None, response_id: str) -> No
     The transaction that ends the work holds the lock of its chat. Work that was delegated further
     ends, and is deleted, separately.
     """
-    own = Q(pk=message_id) | Q(response_id=response_id)
-    for message in Message.objects.filter(own, chat_id=chat_id, deleted_at__isnull=True):
+    condition = Q(pk=message_id) | Q(response_id=response_id)
+    for message in Message.objects.filter(condition, chat_id=chat_id, deleted_at__isnull=True):
         _withhold(message, None)
 
 
@@ -184,10 +184,12 @@ def finish_copies(chat_ids: Collection[str]) -> None:
     locked together with chats that no one can use any more.
     """
     deleted = Message.objects.filter(chat_id__in=chat_ids, deleted_at__isnull=False)
-    left = Message.objects.filter(
+    copies = Message.objects.filter(
         copied_from__isnull=False, copied_from__in=deleted.values("pk"), deleted_at__isnull=True
     ).exclude(chat_id__in=chat_ids)
-    for message_id in {str(one) for one in left.values_list("copied_from", flat=True)}:
+    for message_id in {
+        str(original_id) for original_id in copies.values_list("copied_from", flat=True)
+    }:
         delete_copies(message_id)
 
 
@@ -208,8 +210,8 @@ def delete_left_copies(limit: int) -> int:
 def _delete_work(work: DelegatedWork, user_id: int | None) -> None:
     """Delete the task and the answer of another agent, in the chat in which it worked."""
     lock_chats([work.chat_id])
-    own = Q(pk=work.message_id) | Q(response_id=work.response_id)
-    for message in Message.objects.filter(own, chat_id=work.chat_id, deleted_at__isnull=True):
+    condition = Q(pk=work.message_id) | Q(response_id=work.response_id)
+    for message in Message.objects.filter(condition, chat_id=work.chat_id, deleted_at__isnull=True):
         _delete(message, user_id)
 
 
@@ -245,11 +247,13 @@ def _withdraw(chat_id: str, content_ids: Iterable[str]) -> None:
 
 def _count(chat_id: str, content_ids: set[uuid.UUID]) -> None:
     """Count the messages that show contents whose rows are older than the counter."""
-    found: Counter[uuid.UUID] = Counter()
+    counts: Counter[uuid.UUID] = Counter()
     rows = Message.objects.filter(chat_id=chat_id, deleted_at__isnull=True)
-    for shown in rows.exclude(content_items=[]).values_list("content_items", flat=True).iterator():
-        items = msgspec.convert(shown, tuple[uamp.ContentItem, ...])
-        found.update({uuid.UUID(one) for one in references.content_ids(items)} & content_ids)
+    for raw_items in (
+        rows.exclude(content_items=[]).values_list("content_items", flat=True).iterator()
+    ):
+        items = msgspec.convert(raw_items, tuple[uamp.ContentItem, ...])
+        counts.update({uuid.UUID(text) for text in references.content_ids(items)} & content_ids)
     for content_id in content_ids:
         use = ContentUse.objects.filter(chat_id=chat_id, content_id=content_id)
-        use.update(shown_by=found[content_id])
+        use.update(shown_by=counts[content_id])

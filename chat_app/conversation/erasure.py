@@ -77,10 +77,10 @@ def rows(chat_ids: Collection[str]) -> QuerySet[Chat]:
 
 def empty_what_is_left(chat_ids: Collection[str]) -> list[str]:
     """Empty the chats that were kept because money was paid in them; return their ids."""
-    left = list(rows(chat_ids).values_list("pk", flat=True))
-    empty_chats(left)
-    rows(left).update(title="", description=None, avatar=None)
-    return left
+    ids = list(rows(chat_ids).values_list("pk", flat=True))
+    empty_chats(ids)
+    rows(ids).update(title="", description=None, avatar=None)
+    return ids
 
 
 def leave(chat_id: str, user: User) -> None:
@@ -140,11 +140,11 @@ def _entries(chat_id: str) -> Iterator[list[ChatEvent]]:
     after = 0
     while True:
         rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after).order_by("seq")[:ENTRIES]
-        found = list(rows)
-        if not found:
+        entries = list(rows)
+        if not entries:
             return
-        yield found
-        after = found[-1].seq
+        yield entries
+        after = entries[-1].seq
 
 
 def without_bodies(payload: dict[str, Any], messages: set[str]) -> dict[str, Any]:
@@ -159,12 +159,12 @@ def _erased(value: Any, person: str | None, messages: set[str], pseudonym: str) 
     Content of others is left alone: an id in it, such as that of a tool call, is not a person's.
     """
     if isinstance(value, list):
-        return [_erased(one, person, messages, pseudonym) for one in value]
+        return [_erased(item, person, messages, pseudonym) for item in value]
     if not isinstance(value, dict):
         return value
     erased = {
-        key: one if key in _SAID else _erased(one, person, messages, pseudonym)
-        for key, one in value.items()
+        key: item if key in _SAID else _erased(item, person, messages, pseudonym)
+        for key, item in value.items()
     }
     if value.get("message_id") in messages or value.get("id") in messages:
         body = {key: value[key] for key in _BODY if value.get(key)}

@@ -55,17 +55,17 @@ def find_messages(
     if not searched and terms.chat is not None and places is None:
         raise InvalidSearch(f"You are in no chat {terms.chat!r}. in: takes a chat's title or id.")
     filters = _filters(terms, user_id)
-    found: list[list[Message]] = []
+    lists: list[list[Message]] = []
     # Messages that are sent while the pages are read belong to none of them.
     before = dict(places or {chat.pk: chat.last_seq + 1 for chat in searched})
     for chat in searched:
         there = filters & Q(seq__lt=before[chat.pk])
         if terms.words:
-            found.append(search_messages(chat.pk, terms.words, limit=limit + 1, filters=there))
+            lists.append(search_messages(chat.pk, terms.words, limit=limit + 1, filters=there))
         else:
-            found.append(filtered_messages(chat.pk, there, limit=limit + 1))
+            lists.append(filtered_messages(chat.pk, there, limit=limit + 1))
     # The messages of a chat stay in the order of its log, whatever the clocks of processes say.
-    merged = list(heapq.merge(*found, key=lambda message: message.created_at, reverse=True))
+    merged = list(heapq.merge(*lists, key=lambda message: message.created_at, reverse=True))
     page = merged[:limit]
     for message in page:
         before[message.chat_id] = min(before[message.chat_id], message.seq)

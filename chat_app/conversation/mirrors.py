@@ -77,17 +77,17 @@ def add_message(chat_id: str, new: NewMessage) -> int | None:
     Needs a transaction. Raises ForeignMessage.
     """
     chat = lock_chats([chat_id])[chat_id]
-    known = Message.objects.filter(pk=new.id).values_list("chat_id", flat=True).first()
-    if known is not None:
-        if known != chat.pk:
+    existing_chat = Message.objects.filter(pk=new.id).values_list("chat_id", flat=True).first()
+    if existing_chat is not None:
+        if existing_chat != chat.pk:
             raise ForeignMessage
         return None
     people = mentioned_people(chat_id, new.content, author=new.sender_user_id)
     new = msgspec.structs.replace(new, mentions=people)
     seq = append(chat_id, [message_event(chat_id, new)], at=new.at)
     keep_mentions(chat_id, new, seq)
-    shown = references.content_ids(new.content_items)
-    use(chat_id, shown, shown=shown)
+    ids = references.content_ids(new.content_items)
+    use(chat_id, ids, shown=ids)
     return seq
 
 

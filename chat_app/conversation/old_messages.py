@@ -49,13 +49,13 @@ def next_entries(before: datetime, *, limit: int) -> list[OldEntry]:
     """Return the next unvisited entries that are older than a time."""
     passed = LogErasure.objects.filter(pk=LogErasure.THE_ROW).values_list("entry", flat=True)
     rows = ChatEvent.objects.filter(pk__gt=passed.first() or 0).order_by("pk")
-    found = []
+    entries = []
     columns = ("pk", "chat_id", "seq", "created_at")
     for key, chat_id, seq, at in rows.values_list(*columns)[: min(limit, ENTRIES)]:
         if at >= before:
             break
-        found.append(OldEntry(key, chat_id, seq))
-    return found
+        entries.append(OldEntry(key, chat_id, seq))
+    return entries
 
 
 def by_chat(entries: Sequence[OldEntry]) -> list[tuple[str, list[int]]]:
@@ -110,8 +110,8 @@ def _without_words(entry: ChatEvent) -> dict[str, Any]:
         erased = without_output(payload)
         if erased == payload:
             return payload
-        said = (payload.get("response") or {}).get("output") or payload.get("partial_output")
-        text = msgspec.json.encode(said, order="sorted")
+        output = (payload.get("response") or {}).get("output") or payload.get("partial_output")
+        text = msgspec.json.encode(output, order="sorted")
         return {**erased, "body_sha256": hashlib.sha256(text).hexdigest()}
     said_in = message_in(entry.type, payload)
     return without_bodies(payload, {said_in}) if said_in else payload

@@ -67,10 +67,10 @@ def pin_from_home(message: Message, *, user_id: int | None) -> None:
     """
     chat_id = message.chat_id
     pins = Pin.objects.filter(chat_id=chat_id)
-    known = pins.filter(pk=message.pk)
-    if known.exists():
+    existing = pins.filter(pk=message.pk)
+    if existing.exists():
         if user_id is not None:
-            known.update(pinned_by_id=user_id)
+            existing.update(pinned_by_id=user_id)
         return
     if pins.count() >= settings.UAMP_PINS_PER_CHAT:
         raise TooManyPins

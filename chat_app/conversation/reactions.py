@@ -49,14 +49,14 @@ def add_reaction(*, chat_id: str, message_id: str, user_id: int, emoji: str) -> 
 def _add(event: ev.ReactionAdded, user_id: int) -> ev.ReactionAdded:
     """Add a reaction to a message of a locked chat; raises TooManyReactions."""
     message_id = event.message_id
-    event = msgspec.structs.replace(event, emoji=_as_given(message_id, event.emoji))
-    given = Reaction.objects.filter(message_id=message_id)
-    if given.filter(user_id=user_id, emoji=event.emoji).exists():
+    event = msgspec.structs.replace(event, emoji=_stored_form(message_id, event.emoji))
+    reactions = Reaction.objects.filter(message_id=message_id)
+    if reactions.filter(user_id=user_id, emoji=event.emoji).exists():
         return event
-    if given.filter(user_id=user_id).count() >= settings.UAMP_REACTIONS_PER_MEMBER:
+    if reactions.filter(user_id=user_id).count() >= settings.UAMP_REACTIONS_PER_MEMBER:
         raise TooManyReactions
-    is_new = not given.filter(emoji=event.emoji).exists()
-    kinds = given.values("emoji").distinct().count() if is_new else 0
+    is_new = not reactions.filter(emoji=event.emoji).exists()
+    kinds = reactions.values("emoji").distinct().count() if is_new else 0
     if kinds >= settings.UAMP_REACTIONS_PER_MESSAGE:
         raise TooManyReactions
     Reaction.objects.create(message_id=message_id, user_id=user_id, emoji=event.emoji)
@@ -78,7 +78,7 @@ def remove_reaction(
 
 def _remove(event: ev.ReactionRemoved, user_id: int) -> ev.ReactionRemoved:
     """Remove a reaction to a message of a locked chat."""
-    event = msgspec.structs.replace(event, emoji=_as_given(event.message_id, event.emoji))
+    event = msgspec.structs.replace(event, emoji=_stored_form(event.message_id, event.emoji))
     rows = Reaction.objects.filter(message_id=event.message_id, user_id=user_id, emoji=event.emoji)
     if not rows.delete()[0]:
         return event
@@ -119,21 +119,21 @@ def reactions_of(message_ids: Collection[str], reader: int) -> dict[str, list[di
         .filter(place__lte=LISTED)
         .order_by("id")
     )
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    by_message: dict[str, dict[str, dict[str, Any]]] = {}
     columns = ("message_id", "emoji", "user_id", "user__username", "given", "own")
-    for message_id, emoji, user_id, name, count, own in rows.values_list(*columns):
-        new = {"emoji": emoji, "count": count, "own": own > 0, "users": []}
-        one = found.setdefault(message_id, {}).setdefault(emoji, new)
-        one["users"].append({"id": str(user_id), "name": name})
-    return {message_id: list(given.values()) for message_id, given in found.items()}
+    for message_id, emoji, user_id, name, count, own_count in rows.values_list(*columns):
+        new = {"emoji": emoji, "count": count, "own": own_count > 0, "users": []}
+        reaction = by_message.setdefault(message_id, {}).setdefault(emoji, new)
+        reaction["users"].append({"id": str(user_id), "name": name})
+    return {message_id: list(by_emoji.values()) for message_id, by_emoji in by_message.items()}
 
 
-def _as_given(message_id: str, emoji: str) -> str:
+def _stored_form(message_id: str, emoji: str) -> str:
     """Return an emoji in the form in which the message has it; needs the message locked."""
-    given = set(Reaction.objects.filter(message_id=message_id).values_list("emoji", flat=True))
-    if emoji in given:
+    emojis = set(Reaction.objects.filter(message_id=message_id).values_list("emoji", flat=True))
+    if emoji in emojis:
         return emoji
-    return next((one for one in given if bare_emoji(one) == bare_emoji(emoji)), emoji)
+    return next((other for other in emojis if bare_emoji(other) == bare_emoji(emoji)), emoji)
 
 
 def _event(

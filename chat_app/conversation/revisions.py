@@ -77,11 +77,11 @@ def revise(message: Message, content: str) -> ev.MessageEdited:
 def texts_of(revisions: Sequence[MessageRevision], chat_id: str) -> list[str]:
     """Return the texts of revisions of one chat's messages, read from its log."""
     rows = ChatEvent.objects.filter(chat_id=chat_id, seq__in=[row.seq for row in revisions])
-    found = list(rows.values_list("type", "response_id", "payload", "seq"))
-    payloads = without_deleted([row[:3] for row in found])
+    entries = list(rows.values_list("type", "response_id", "payload", "seq"))
+    payloads = without_deleted([row[:3] for row in entries])
     texts = {
         row[3]: str(payload.get("message", payload)["content"])
-        for row, payload in zip(found, payloads, strict=True)
+        for row, payload in zip(entries, payloads, strict=True)
     }
     return [texts[row.seq] for row in revisions]
 
@@ -115,16 +115,16 @@ def _edited(message: Message, content: str) -> list[uamp.ContentItem]:
     items = msgspec.convert(message.content_items, list[uamp.ContentItem])
     if not items:
         return []
-    kept: list[uamp.ContentItem] = []
+    new_items: list[uamp.ContentItem] = []
     at = None
     for item in items:
         if not isinstance(item, uamp.TextContent):
-            kept.append(item)
+            new_items.append(item)
         elif at is None:
-            at = len(kept)
+            at = len(new_items)
     if content:
-        kept.insert(at or 0, uamp.TextContent(text=content))
-    return kept
+        new_items.insert(at or 0, uamp.TextContent(text=content))
+    return new_items
 
 
 def _event(message: Message) -> ev.MessageEdited:

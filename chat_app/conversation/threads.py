@@ -34,10 +34,10 @@ def thread_root(chat_id: str, message_id: str) -> str:
     one that is in a thread.
     """
     rows = Message.objects.filter(pk=message_id, chat_id=chat_id, deleted_at__isnull=True)
-    found = rows.values_list("thread", "version_of").first()
-    if found is None:
+    row = rows.values_list("thread", "version_of").first()
+    if row is None:
         raise MessageNotFound
-    thread, first_version = found
+    thread, first_version = row
     if thread is not None:
         raise ThreadNested
     return str(first_version or message_id)
@@ -52,8 +52,8 @@ def followers_of(
     it.
     """
     members = Participant.objects.filter(chat_id=chat_id, user=OuterRef("user"), left_at=None)
-    found = ThreadFollower.objects.filter(Exists(members), thread=root_id).order_by("pk")
-    followers = list(found.values_list("user__pk", flat=True)[: FOLLOWERS_MAX + 1])
+    rows = ThreadFollower.objects.filter(Exists(members), thread=root_id).order_by("pk")
+    followers = list(rows.values_list("user__pk", flat=True)[: FOLLOWERS_MAX + 1])
     if not followers:
         there = Participant.objects.filter(
             chat_id=chat_id,
@@ -62,7 +62,7 @@ def followers_of(
         )
         followers = list(there.values_list("user__pk", flat=True))
     concerned = dict.fromkeys([*mentions, *followers])
-    return tuple(one for one in concerned if one != author)[:FOLLOWERS_MAX]
+    return tuple(user_id for user_id in concerned if user_id != author)[:FOLLOWERS_MAX]
 
 
 def count_reply(chat_id: str, reply: NewMessage, seq: int) -> None:
@@ -105,11 +105,11 @@ def uncount_reply(reply: Message) -> None:
     if thread is None or reply.replaced_by is not None:
         return
     thread.replies = max(0, thread.replies - 1)
-    left = Message.objects.filter(
+    replies = Message.objects.filter(
         thread=reply.thread, deleted_at__isnull=True, replaced_by__isnull=True
     )
     columns = ("sender_agent_id", "sender_user_id", "name", "created_at")
-    rows = list(left.order_by("-seq").values_list(*columns)[:_READ])
+    rows = list(replies.order_by("-seq").values_list(*columns)[:_READ])
     faces: list[dict[str, Any]] = []
     for agent_id, user_id, name, _ in reversed(rows):
         faces = _with_face(faces, _face(agent_id is not None, agent_id or user_id, name))
@@ -127,7 +127,7 @@ def threads_of(root_ids: Collection[str], reader: int) -> dict[str, dict[str, An
     how far they have read.
     """
     threads = MessageThread.objects.filter(pk__in=root_ids, replies__gt=0)
-    found = {
+    by_root = {
         thread.pk: {
             "replies": thread.replies,
             "last_at": thread.last_at,
@@ -138,11 +138,11 @@ def threads_of(root_ids: Collection[str], reader: int) -> dict[str, dict[str, An
         }
         for thread in threads
     }
-    if found:
-        followed = ThreadFollower.objects.filter(thread__in=found, user_id=reader)
+    if by_root:
+        followed = ThreadFollower.objects.filter(thread__in=by_root, user_id=reader)
         for root_id, read_seq in followed.values_list("thread_id", "read_seq"):
-            found[root_id] |= {"following": True, "read_seq": read_seq}
-    return found
+            by_root[root_id] |= {"following": True, "read_seq": read_seq}
+    return by_root
 
 
 def _face(is_agent: bool, sender: object, name: str) -> dict[str, Any]:  # noqa: FBT001 a column
@@ -150,5 +150,7 @@ def _face(is_agent: bool, sender: object, name: str) -> dict[str, Any]:  # noqa:
 
 
 def _with_face(faces: list[dict[str, Any]], face: dict[str, Any]) -> list[dict[str, Any]]:
-    others = [one for one in faces if (one["kind"], one["id"]) != (face["kind"], face["id"])]
+    others = [
+        other for other in faces if (other["kind"], other["id"]) != (face["kind"], face["id"])
+    ]
     return [face, *others][:FACES]

@@ -58,8 +58,8 @@ def check_question(chat_id: str, question_id: str | None, user_id: int | None) -
     if question.sender_user_id != user_id and not is_owner(chat_id, user_id):
         raise NotTheAuthor
     # A thread and the chat around it continue independently of each other.
-    shown = {"thread": question.thread} if question.thread_only else {"thread_only": None}
-    if rows.filter(seq__gt=question.seq, role="user", **shown).exists():
+    conditions = {"thread": question.thread} if question.thread_only else {"thread_only": None}
+    if rows.filter(seq__gt=question.seq, role="user", **conditions).exists():
         raise ChatWentOn
     return question.pk
 

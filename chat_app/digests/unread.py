@@ -51,8 +51,8 @@ def people_to_mail(now: datetime) -> list[int]:
     )
     # Those who were looked at longest ago come first.
     place = F("user__unread_mail__looked_until").asc(nulls_first=True)
-    found = rows.order_by(place, "user").values_list("user", "user__unread_mail__looked_until")
-    return [user_id for user_id, _ in found.distinct()[:PEOPLE_AT_ONCE]]
+    pairs = rows.order_by(place, "user").values_list("user", "user__unread_mail__looked_until")
+    return [user_id for user_id, _ in pairs.distinct()[:PEOPLE_AT_ONCE]]
 
 
 def address_of(user_id: int) -> str:
@@ -63,11 +63,11 @@ def address_of(user_id: int) -> str:
 
 def unread_messages(user_id: int, *, since: datetime, until: datetime) -> list[Message]:
     """Return the unread mentions and direct messages of a time, oldest first."""
-    own = settings_of(user_id)
+    person_settings = settings_of(user_id)
     members = {
         row.chat_id: row
         for row in _members(until).filter(user=user_id)
-        if (row.notifications or own.notifications) != NotificationLevel.NONE
+        if (row.notifications or person_settings.notifications) != NotificationLevel.NONE
     }
     direct = direct_chats(set(members))
     mentioned = MessageMention.objects.filter(message=OuterRef("pk"), user=user_id)
@@ -83,8 +83,8 @@ def unread_messages(user_id: int, *, since: datetime, until: datetime) -> list[M
         deleted_at__isnull=True,
         copied_from__isnull=True,
     ).exclude(sender_user=user_id)
-    found = rows.select_related("chat", "sender_user__profile").order_by("created_at", "pk")
-    return list(found[:MESSAGES_MAX])
+    messages = rows.select_related("chat", "sender_user__profile").order_by("created_at", "pk")
+    return list(messages[:MESSAGES_MAX])
 
 
 def _members(now: datetime) -> QuerySet[Participant]:

@@ -103,7 +103,7 @@ class _Keys:
             receipt = message.get("receipt") or {}
             signed = [message.get("signature"), receipt.get("document")]
             signed += [work.get("document") for work in receipt.get("delegated", ())]
-            self._kids |= {kid_of(one) for one in signed if isinstance(one, str)}
+            self._kids |= {kid_of(signature) for signature in signed if isinstance(signature, str)}
 
     def published(self) -> dict[str, Any]:
         """Return the final `keys` member; a file without signatures has none."""
@@ -147,7 +147,7 @@ def _section(message: dict[str, Any]) -> str:
     # A quote ends with the message, whatever block its text has opened.
     quoted = "".join(f"> {line}\n" for line in message["content"].splitlines())
     files = [_file(item) for item in message["content_items"] if item.get("type") in _FILES]
-    failed = [_failure(one) for one in message.get("failed_answers", ())]
+    failed = [_failure(failure) for failure in message.get("failed_answers", ())]
     return "".join([head, f"{quoted}\n" if quoted else "", *files, *failed])
 
 

@@ -60,16 +60,16 @@ def pages(
     while after < chat.last_seq:
         if not is_member(chat.pk, user_id):
             raise ExportStopped
-        found = _next(chat, after)
-        if not found:
+        messages = _next(chat, after)
+        if not messages:
             return
-        paid = receipts(chat.pk, user_id, [row.response_id for row in found if row.response_id])
-        failed = failures([row.pk for row in found])
-        for message in (page := _plain_all(chat, found, paid)):
+        paid = receipts(chat.pk, user_id, [row.response_id for row in messages if row.response_id])
+        failed = failures([row.pk for row in messages])
+        for message in (page := _plain_all(chat, messages, paid)):
             if message["id"] in failed:
                 message["failed_answers"] = failed[message["id"]]
         yield page
-        after = found[-1].seq
+        after = messages[-1].seq
 
 
 def pages_for_staff(chat: Chat) -> Iterator[list[dict[str, Any]]]:
@@ -77,10 +77,10 @@ def pages_for_staff(chat: Chat) -> Iterator[list[dict[str, Any]]]:
 
     The caller has checked that the reader may export the chats of others.
     """
-    found = _next(chat, 0)
-    while found:
-        yield _plain_all(chat, found, {})
-        found = _next(chat, found[-1].seq)
+    messages = _next(chat, 0)
+    while messages:
+        yield _plain_all(chat, messages, {})
+        messages = _next(chat, messages[-1].seq)
 
 
 def _next(chat: Chat, after: int) -> list[Message]:

@@ -58,21 +58,23 @@ def history_until(message: Message) -> CopiedHistory:
         rows = rows.filter(Q(thread=root) | Q(pk=root) | Q(version_of=root))
     else:
         rows = rows.filter(thread_only__isnull=True)
-    shown, first_versions = _shown(rows, message)
-    if sum(place.size for place in shown) > settings.UAMP_FORK_BYTES:
+    places, first_versions = _visible_places(rows, message)
+    if sum(place.size for place in places) > settings.UAMP_FORK_BYTES:
         raise _too_large()
-    found = Message.objects.in_bulk([place.id for place in shown])
+    by_id = Message.objects.in_bulk([place.id for place in places])
     # Messages deleted in the meantime are missing, or have no text.
-    messages = [found[place.id] for place in shown if place.id in found]
+    messages = [by_id[place.id] for place in places if place.id in by_id]
     size = sum(
-        len(one.content.encode()) + len(msgspec.json.encode(one.content_items)) for one in messages
+        len(row.content.encode()) + len(msgspec.json.encode(row.content_items)) for row in messages
     )
     if size > settings.UAMP_FORK_BYTES:
         raise _too_large()
     return CopiedHistory(messages, first_versions, size)
 
 
-def _shown(rows: QuerySet[Message], message: Message) -> tuple[list[_Place], dict[str, str]]:
+def _visible_places(
+    rows: QuerySet[Message], message: Message
+) -> tuple[list[_Place], dict[str, str]]:
     """Return the visible version of each message, and the first version of every version.
 
     A later version takes the place of the first.
@@ -96,14 +98,14 @@ def _shown(rows: QuerySet[Message], message: Message) -> tuple[list[_Place], dic
     named = rows.filter(pk=message.pk).annotate(size=_SIZE).values_list(*_COLUMNS)
     groups[first_id] = next((_place(*row) for row in named), None)
     first_versions[message.pk] = first_id
-    return [one for one in groups.values() if one and not one.is_deleted], first_versions
+    return [place for place in groups.values() if place and not place.is_deleted], first_versions
 
 
 def _add_later_versions(
     rows: QuerySet[Message], groups: dict[str, _Place | None], first_versions: dict[str, str]
 ) -> None:
     """Add the current versions of answers regenerated after the last message."""
-    replaced = [first_id for first_id, shown in groups.items() if shown is None]
+    replaced = [first_id for first_id, version in groups.items() if version is None]
     if not replaced:
         return
     later = rows.filter(version_of__in=replaced, replaced_by__isnull=True).annotate(size=_SIZE)

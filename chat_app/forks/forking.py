@@ -88,8 +88,8 @@ def fork_chat(
         )
     digest = None if key is None else _digest(message_id, key)
     for attempt in range(ATTEMPTS):
-        if (known := _known(forked_by, digest)) is not None:
-            return forked_event(known)
+        if (existing := _existing_fork(forked_by, digest)) is not None:
+            return forked_event(existing)
         message = Message.objects.filter(
             pk=message_id, chat_id=chat_id, deleted_at__isnull=True
         ).first()
@@ -103,9 +103,9 @@ def fork_chat(
         except _HistoryChanged:
             continue
         except IntegrityError:
-            if (known := _known(forked_by, digest)) is None:
+            if (existing := _existing_fork(forked_by, digest)) is None:
                 raise
-            return forked_event(known)
+            return forked_event(existing)
     raise OperationalError("messages of the history are being deleted")
 
 
@@ -113,7 +113,7 @@ def _digest(message_id: str, key: str) -> str:
     return hashlib.sha256(f"{message_id}\n{key}".encode()).hexdigest()
 
 
-def _known(forked_by: User, digest: str | None) -> ChatOrigin | None:
+def _existing_fork(forked_by: User, digest: str | None) -> ChatOrigin | None:
     if digest is None:
         return None
     rows = ChatOrigin.objects.select_related("chat", "forked_by")
@@ -174,8 +174,8 @@ def _check_unchanged(message: Message, history: CopiedHistory, forked_by: User) 
     """Raise if the person left, or a text was deleted, after the history was read."""
     if not is_member(message.chat_id, forked_by.pk):
         raise MessageNotFound
-    ids = [one.pk for one in history.messages]
-    is_whole = bool(ids) and all(one.deleted_at is None for one in history.messages)
+    ids = [original.pk for original in history.messages]
+    is_whole = bool(ids) and all(original.deleted_at is None for original in history.messages)
     if not is_whole or MessageDeletion.objects.filter(pk__in=ids).exists():
         raise _HistoryChanged
 
@@ -201,24 +201,24 @@ def _agents_for(chat_id: str, person: User) -> _Agents:
 
 def _copies(chat: Chat, history: CopiedHistory) -> list[tuple[Message, dict[str, Any]]]:
     """Return the rows of the copied messages, and the event that announces each."""
-    ids = {one.pk: new_message_id() for one in history.messages}
-    by_first = {history.first_versions[one]: new for one, new in ids.items()}
+    ids = {row.pk: new_message_id() for row in history.messages}
+    by_first = {history.first_versions[old_id]: new for old_id, new in ids.items()}
     copied = []
-    for seq, one in enumerate(history.messages, start=1):
-        answered = one.reply_to and history.first_versions.get(one.reply_to)
+    for seq, original in enumerate(history.messages, start=1):
+        answered = original.reply_to and history.first_versions.get(original.reply_to)
         new = NewMessage(
-            id=ids[one.pk],
-            role=cast("uamp.Role", one.role),
-            at=one.created_at,
-            name=one.name,
-            content=one.content,
-            content_items=msgspec.convert(one.content_items, tuple[uamp.ContentItem, ...]),
-            sender_user_id=one.sender_user_id,
-            sender_agent_id=one.sender_agent_id,
-            status=one.status,
-            transport=one.transport,
+            id=ids[original.pk],
+            role=cast("uamp.Role", original.role),
+            at=original.created_at,
+            name=original.name,
+            content=original.content,
+            content_items=msgspec.convert(original.content_items, tuple[uamp.ContentItem, ...]),
+            sender_user_id=original.sender_user_id,
+            sender_agent_id=original.sender_agent_id,
+            status=original.status,
+            transport=original.transport,
             reply_to=by_first.get(answered or ""),
-            copied_from=one.pk,
+            copied_from=original.pk,
         )
         copied.append((message_row(chat, seq, new), uamp.to_dict(new.event(chat.pk))))
     return copied
@@ -239,13 +239,13 @@ def _use_contents(chat: Chat, source: Chat, history: CopiedHistory) -> None:
 
     Contents withdrawn from the source stay withdrawn.
     """
-    shown: Counter[UUID] = Counter()
-    for one in history.messages:
-        if one.content_items:
-            items = msgspec.convert(one.content_items, tuple[uamp.ContentItem, ...])
-            shown.update({UUID(content_id) for content_id in references.content_ids(items)})
-    uses = ContentUse.objects.filter(chat=source, content_id__in=list(shown))
+    counts: Counter[UUID] = Counter()
+    for original in history.messages:
+        if original.content_items:
+            items = msgspec.convert(original.content_items, tuple[uamp.ContentItem, ...])
+            counts.update({UUID(content_id) for content_id in references.content_ids(items)})
+    uses = ContentUse.objects.filter(chat=source, content_id__in=list(counts))
     ContentUse.objects.bulk_create(
-        ContentUse(chat=chat, content_id=content_id, shown_by=shown[content_id])
+        ContentUse(chat=chat, content_id=content_id, shown_by=counts[content_id])
         for content_id in uses.values_list("content_id", flat=True)
     )

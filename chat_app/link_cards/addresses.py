@@ -17,14 +17,14 @@ _AFTER = ".,;:!?\u2026'*_~"
 
 def addresses_of(text: str) -> list[str]:
     """Return the first links in a message's Markdown, without fragments or duplicates."""
-    found: dict[str, None] = {}
+    urls: dict[str, None] = {}
     for match in _URL.finditer(_CODE.sub(" ", text)):
         url = _trimmed(match.group()).partition("#")[0]
         if len(url) <= URL_CHARS:
-            found.setdefault(url)
-        if len(found) == CARDS:
+            urls.setdefault(url)
+        if len(urls) == CARDS:
             break
-    return list(found)
+    return list(urls)
 
 
 def _trimmed(url: str) -> str:

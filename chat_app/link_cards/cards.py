@@ -80,11 +80,11 @@ def cards_of(message: Message, ask: Callable[[str], None]) -> Cards:
 
 def keep(url: str, head: PageHead | None) -> None:
     """Store the head of a page; None if there was nothing to read."""
-    said = {} if head is None else {
+    fields = {} if head is None else {
         "title": head.title, "description": head.description, "site": head.site,
     }  # fmt: skip
     LinkCard.objects.filter(pk=digest(url)).update(
-        state=LinkCardState.NONE if head is None else LinkCardState.READ, **said
+        state=LinkCardState.NONE if head is None else LinkCardState.READ, **fields
     )
 
 

@@ -28,30 +28,30 @@ class PageHead:
 
 def read_head(source: str) -> PageHead | None:
     """Return a page's description of itself; None if it has no title."""
-    said: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for token in tokens(source):
         if not isinstance(token, Tag) or token.is_end:
             continue
         if token.name == "body":
             break
         if token.name == "title":
-            said.setdefault("title", html.unescape(token.rest))
+            properties.setdefault("title", html.unescape(token.rest))
         elif token.name == "meta":
             name = (token.attribute("property") or token.attribute("name")).lower()
-            said.setdefault(name, token.attribute("content"))
-    title = _first(said, (*_TITLES, "title"), TITLE_CHARS)
+            properties.setdefault(name, token.attribute("content"))
+    title = _first(properties, (*_TITLES, "title"), TITLE_CHARS)
     if not title:
         return None
     return PageHead(
         title=title,
-        description=_first(said, _DESCRIPTIONS, DESCRIPTION_CHARS),
-        site=_first(said, ("og:site_name",), SITE_CHARS),
+        description=_first(properties, _DESCRIPTIONS, DESCRIPTION_CHARS),
+        site=_first(properties, ("og:site_name",), SITE_CHARS),
     )
 
 
-def _first(said: dict[str, str], names: tuple[str, ...], limit: int) -> str:
+def _first(properties: dict[str, str], names: tuple[str, ...], limit: int) -> str:
     for name in names:
-        text = " ".join(said.get(name, "").split())
+        text = " ".join(properties.get(name, "").split())
         text = "".join(sign for sign in text if sign.isprintable())
         if text:
             return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -125,15 +125,15 @@ def invitation(secret: str, user: User | None) -> Invitation | None:
     people = Participant.objects.filter(
         chat_id=link.chat_id, user__isnull=False, left_at__isnull=True
     )
-    own = _membership(link, user) if user is not None else None
+    membership = _membership(link, user) if user is not None else None
     return Invitation(
         chat_id=link.chat_id,
         title=link.chat.title,
         people=people.count(),
         invited_by=link.created_by.get_username() if link.created_by else "",
         role=str(link.role),
-        is_member=own is not None and own.left_at is None,
-        was_removed=own is not None and _was_removed(own),
+        is_member=membership is not None and membership.left_at is None,
+        was_removed=membership is not None and _was_removed(membership),
         is_used_up=_is_used_up(link),
     )
 
@@ -144,19 +144,19 @@ def join_by_link(secret: str, user: User) -> str | None:
     A member stays as they are and does not use up the link. Raises UsedUp, and WasRemoved for a
     person who was removed.
     """
-    found = link_of(InviteLink, secret)
-    if found is None:
+    invite_link = link_of(InviteLink, secret)
+    if invite_link is None:
         return None
     with transaction.atomic():
-        chat = Chat.objects.select_for_update(no_key=True).get(pk=found.chat_id)
+        chat = Chat.objects.select_for_update(no_key=True).get(pk=invite_link.chat_id)
         # The link may have been revoked or used up before the lock was taken.
         link = link_of(InviteLink, secret)
         if not isinstance(link, InviteLink):
             return None
-        own = _membership(link, user)
-        if own is not None and own.left_at is None:
+        membership = _membership(link, user)
+        if membership is not None and membership.left_at is None:
             return chat.pk
-        if own is not None and _was_removed(own):
+        if membership is not None and _was_removed(membership):
             raise WasRemoved
         if _is_used_up(link):
             raise UsedUp

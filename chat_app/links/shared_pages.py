@@ -90,18 +90,18 @@ def shared_page(
 
     Rendering is shared fairly between different `asker` keys.
     """
-    rows = _shown(link)
+    rows = _visible_rows(link)
     if before is not None:
-        found = list(rows.filter(seq__lt=before).order_by("-seq")[: PAGE + 1])
-        older, newer = len(found) > PAGE, rows.filter(seq__gte=before).exists()
-        found = found[:PAGE][::-1]
+        page_rows = list(rows.filter(seq__lt=before).order_by("-seq")[: PAGE + 1])
+        older, newer = len(page_rows) > PAGE, rows.filter(seq__gte=before).exists()
+        page_rows = page_rows[:PAGE][::-1]
     else:
-        found = list(rows.filter(seq__gt=after or 0).order_by("seq")[: PAGE + 1])
-        newer, older = len(found) > PAGE, rows.filter(seq__lte=after or 0).exists()
-        found = found[:PAGE]
-    quotes = _quotes(link, found)
+        page_rows = list(rows.filter(seq__gt=after or 0).order_by("seq")[: PAGE + 1])
+        newer, older = len(page_rows) > PAGE, rows.filter(seq__lte=after or 0).exists()
+        page_rows = page_rows[:PAGE]
+    quotes = _quotes(link, page_rows)
     until = time.monotonic() + markdown.PAGE_SECONDS
-    signed = _signature_states(link.chat_id, found)
+    signed = _signature_states(link.chat_id, page_rows)
     messages = tuple(
         SharedMessage(
             place=row.seq,
@@ -115,12 +115,12 @@ def shared_page(
             text=row.content,
             signature=signed.get(row.pk, ""),
         )
-        for row in found
+        for row in page_rows
     )
     return SharedPage(
         messages=messages,
-        older=found[0].seq if found and older else None,
-        newer=found[-1].seq if found and newer else None,
+        older=page_rows[0].seq if page_rows and older else None,
+        newer=page_rows[-1].seq if page_rows and newer else None,
     )
 
 
@@ -130,8 +130,12 @@ def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
     The page has no ids for checking a signature, so the server verifies it.
     """
     answers = [row for row in rows if row.response_id]
-    found = signatures_of(chat_id, {row.response_id for row in answers})
-    keys = keys_named({kid_of(signature) for signature in found.values()})["keys"] if found else []
+    signatures = signatures_of(chat_id, {row.response_id for row in answers})
+    keys = (
+        keys_named({kid_of(signature) for signature in signatures.values()})["keys"]
+        if signatures
+        else []
+    )
     return {
         row.pk: check_answer(
             {
@@ -140,13 +144,13 @@ def _signature_states(chat_id: str, rows: Sequence[Message]) -> dict[str, str]:
                 "content": row.content,
                 "content_items": row.content_items,
                 "status": row.status,
-                "signature": found[row.response_id],
+                "signature": signatures[row.response_id],
             },
             keys,
             chat_id=chat_id,
         ).state
         for row in answers
-        if row.response_id in found and row.copied_from is None
+        if row.response_id in signatures and row.copied_from is None
     }
 
 
@@ -165,13 +169,13 @@ def shared_content(content_id: uuid.UUID, *, link_id: int, place: int, signature
     link = in_force(ShareLink).filter(pk=link_id).first()
     if not isinstance(link, ShareLink) or not goes_on(link):
         raise ContentNotFound
-    message = _shown(link).filter(seq=place).first()
+    message = _visible_rows(link).filter(seq=place).first()
     if message is None or str(content_id) not in _named(message):
         raise ContentNotFound
     return in_chat(str(content_id), link.chat_id)
 
 
-def _shown(link: ShareLink) -> QuerySet[Message]:
+def _visible_rows(link: ShareLink) -> QuerySet[Message]:
     """Return the messages that a link shows, with answers in their version at the link's end."""
     rows = Message.objects.filter(
         chat_id=link.chat_id,
@@ -187,11 +191,11 @@ def _shown(link: ShareLink) -> QuerySet[Message]:
 
 def _quotes(link: ShareLink, rows: Sequence[Message]) -> dict[str, str]:
     """Return the beginnings of the messages that are replied to, if the link shows those."""
-    wanted = {row.reply_to for row in rows if row.reply_to}
-    if not wanted:
+    ids = {row.reply_to for row in rows if row.reply_to}
+    if not ids:
         return {}
-    shown = set(_shown(link).filter(pk__in=wanted).values_list("pk", flat=True))
-    quotes = quotes_of(link.chat_id, shown)
+    visible_ids = set(_visible_rows(link).filter(pk__in=ids).values_list("pk", flat=True))
+    quotes = quotes_of(link.chat_id, visible_ids)
     return {key: "\n".join(line[2:] for line in text.split("\n")) for key, text in quotes.items()}
 
 
@@ -199,7 +203,7 @@ def _named(message: Message) -> set[str]:
     """Return the ids of the contents that a message shows, in its items or in its text."""
     items = msgspec.convert(message.content_items, tuple[uamp.ContentItem, ...])
     in_text = re.findall(r"/api/content/([0-9a-fA-F-]{36})", message.content)
-    return {str(one).lower() for one in (*content_ids(items), *in_text)}
+    return {str(content_id).lower() for content_id in (*content_ids(items), *in_text)}
 
 
 def _address(link: ShareLink, place: int) -> Callable[[str], str]:
@@ -254,33 +258,38 @@ def _tool(
     address: Callable[[str], str],
 ) -> MessagePart:
     """Return a call with its result; one without a result was stopped, or is still running."""
-    given = result or {}
-    state = "failed" if given.get("is_error") else "done"
+    output = result or {}
+    state = "failed" if output.get("is_error") else "done"
     if result is None and status != "completed":
         state = "stopped"
-    media = [one for one in given.get("content_items") or [] if one.get("type") in _MEDIA]
+    media = [item for item in output.get("content_items") or [] if item.get("type") in _MEDIA]
     return MessagePart(
         kind="tool",
         name=str(call.get("name") or "tool"),
         state=state,
         arguments=_laid_out(call.get("arguments")),
-        result=_laid_out(given.get("result")),
-        media=tuple(_medium(one, address) for one in media),
+        result=_laid_out(output.get("result")),
+        media=tuple(_medium(item, address) for item in media),
     )
 
 
 def _medium(item: dict[str, Any], address: Callable[[str], str]) -> MessagePart:
     kind = str(item["type"])
     medium = item.get(kind)
-    found = uamp.content_id_of(str(medium.get("url", ""))) if isinstance(medium, dict) else None
+    content_id = (
+        uamp.content_id_of(str(medium.get("url", ""))) if isinstance(medium, dict) else None
+    )
     name = str(item.get("filename") or item.get("alt_text") or item.get("description") or "")
     mime_type = str(item.get("mime_type") or item.get("format") or "")
     # A drawing can run scripts, so it is a file to download.
     is_drawing = "svg" in f"{mime_type} {name}".lower()
-    if found is None or is_drawing:
+    if content_id is None or is_drawing:
         kind = "file"
     return MessagePart(
-        kind=kind, name=name or kind, state=mime_type, url="" if found is None else address(found)
+        kind=kind,
+        name=name or kind,
+        state=mime_type,
+        url="" if content_id is None else address(content_id),
     )
 
 
@@ -291,5 +300,5 @@ def _laid_out(value: object) -> str:
     if isinstance(value, str):
         with suppress(msgspec.DecodeError):  # plain text is not JSON
             value = msgspec.json.decode(value)
-    shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    return f"{shown[:SHOWN_CHARS]}…" if len(shown) > SHOWN_CHARS else shown
+    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    return f"{text[:SHOWN_CHARS]}…" if len(text) > SHOWN_CHARS else text

@@ -96,7 +96,7 @@ def sign_heads(now: datetime) -> int:
 
 def read_stored(chat_id: str, *, after: int, until: int) -> StoredHeads:
     """Return the heads after a place, each verified with the published log keys and the tree."""
-    found = StoredHeads({}, [])
+    stored = StoredHeads({}, [])
     heads = LogCheckpoint.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=until)
     rows = list(heads.order_by("seq"))
     keys = keys_of(owner_keys.LOG)["keys"] if rows else []
@@ -105,21 +105,21 @@ def read_stored(chat_id: str, *, after: int, until: int) -> StoredHeads:
         try:
             checkpoint = open_checkpoint(row.note, keys)
         except BadCheckpoint:
-            found.bad.append(row.seq)
+            stored.bad.append(row.seq)
             continue
         is_leaf = row.leaf is None or leaves.get(row.leaf) == leaf_hash(checkpoint.text.encode())
         if is_leaf and (checkpoint.chat_id, checkpoint.seq) == (chat_id, row.seq):
-            found.heads[row.seq] = checkpoint.chain_hash
+            stored.heads[row.seq] = checkpoint.chain_hash
         else:
-            found.bad.append(row.seq)
-    return found
+            stored.bad.append(row.seq)
+    return stored
 
 
 def _leaves(rows: Iterable[LogCheckpoint]) -> dict[int, bytes]:
     """Return the hashes that the tree of the server has for these heads."""
     places = {node_position(0, row.leaf): row.leaf for row in rows if row.leaf is not None}
-    found = TreeNode.objects.filter(pk__in=places).values_list("position", "hash")
-    return {places[position]: bytes(stored) for position, stored in found}
+    nodes = TreeNode.objects.filter(pk__in=places).values_list("position", "hash")
+    return {places[position]: bytes(stored) for position, stored in nodes}
 
 
 def _check_continues(last: LogCheckpoint, chat: Chat, chain_hash: bytes) -> None:

@@ -40,7 +40,7 @@ def without_deleted(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     deleted.pop("", None)
     if not deleted:
         return [payload for _, _, payload in entries]
-    return [_shown(entry, deleted) for entry in entries]
+    return [_visible_payload(entry, deleted) for entry in entries]
 
 
 def deleted_answers(response_ids: Iterable[str]) -> set[str]:
@@ -76,7 +76,7 @@ def message_in(event_type: str, payload: dict[str, Any]) -> str:
     return ""
 
 
-def _shown(entry: Entry, deleted: dict[str, int]) -> dict[str, Any]:
+def _visible_payload(entry: Entry, deleted: dict[str, int]) -> dict[str, Any]:
     event_type, response_id, payload = entry
     at = deleted.get(message_in(event_type, payload))
     if at is not None and event_type == "message.created":
@@ -89,15 +89,15 @@ def _shown(entry: Entry, deleted: dict[str, int]) -> dict[str, Any]:
 
 
 def _marker(body: dict[str, Any], at: int) -> dict[str, Any]:
-    kept = {name: value for name, value in body.items() if name != "content_items"}
-    return {**kept, "content": "", "deleted_at": at}
+    fields = {name: value for name, value in body.items() if name != "content_items"}
+    return {**fields, "content": "", "deleted_at": at}
 
 
 def without_output(payload: dict[str, Any]) -> dict[str, Any]:
     """Return the payload of a response's terminal event without the answer."""
-    shown = dict(payload)
-    if "partial_output" in shown:
-        shown["partial_output"] = []
-    if shown.get("response"):
-        shown["response"] = {**shown["response"], "output": []}
-    return shown
+    result = dict(payload)
+    if "partial_output" in result:
+        result["partial_output"] = []
+    if result.get("response"):
+        result["response"] = {**result["response"], "output": []}
+    return result

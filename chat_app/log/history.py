@@ -117,10 +117,11 @@ def events_after(chat_id: str, after: int, *, limit: int = 256) -> list[LoggedEv
 
 def _logged(rows: Iterable[tuple[int, str, str, dict[str, Any]]]) -> list[LoggedEvent]:
     """Return entries as members may read them."""
-    found = list(rows)
-    payloads = without_deleted([row[1:] for row in found])
+    entries = list(rows)
+    payloads = without_deleted([row[1:] for row in entries])
     return [
-        LoggedEvent(*row[:3], payload=payload) for row, payload in zip(found, payloads, strict=True)
+        LoggedEvent(*row[:3], payload=payload)
+        for row, payload in zip(entries, payloads, strict=True)
     ]
 
 
@@ -206,8 +207,8 @@ def _shown_history(
     newest = rows.order_by("-seq").values_list(
         "pk", "role", "content", "content_items", "name", "sender_agent_id", "reply_to"
     )[:limit]
-    found = list(newest)
-    quotes = quotes_of(chat_id, [row[-1] for row in found])
+    messages = list(newest)
+    quotes = quotes_of(chat_id, [row[-1] for row in messages])
     return [
         HistoryMessage(
             role=cast("uamp.Role", role),
@@ -218,7 +219,7 @@ def _shown_history(
             quote=quotes.get(reply_to or "", ""),
             message_id=message_id,
         )
-        for message_id, role, content, items, name, agent_id, reply_to in reversed(found)
+        for message_id, role, content, items, name, agent_id, reply_to in reversed(messages)
     ]
 
 
@@ -234,10 +235,10 @@ def quotes_of(chat_id: str, message_ids: Iterable[str | None]) -> dict[str, str]
 
     A quote is the author and the first QUOTE_CHARS characters, as Markdown.
     """
-    wanted = {message_id for message_id in message_ids if message_id}
-    if not wanted:
+    ids = {message_id for message_id in message_ids if message_id}
+    if not ids:
         return {}
-    rows = Message.objects.filter(pk__in=wanted, chat_id=chat_id, deleted_at__isnull=True)
+    rows = Message.objects.filter(pk__in=ids, chat_id=chat_id, deleted_at__isnull=True)
     start = Substr("content", 1, QUOTE_CHARS + 1)
     return {
         message_id: _quote(name or role, text)

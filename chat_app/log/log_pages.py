@@ -112,14 +112,14 @@ def places_after(
     if types:
         rows = rows.filter(type__in=types)
     places = rows.order_by("seq").values_list("seq", "type", "response_id")[:limit]
-    found = [LogPlace(*place) for place in places]
-    return found, found[-1].seq if len(found) == limit else max(last, after)
+    page = [LogPlace(*place) for place in places]
+    return page, page[-1].seq if len(page) == limit else max(last, after)
 
 
 def _dated(rows: QuerySet[ChatEvent]) -> list[DatedEntry]:
-    found = list(rows.values_list("seq", "type", "response_id", "payload", "created_at"))
-    payloads = without_deleted([row[1:4] for row in found])
+    entries = list(rows.values_list("seq", "type", "response_id", "payload", "created_at"))
+    payloads = without_deleted([row[1:4] for row in entries])
     return [
         DatedEntry(seq=row[0], type=row[1], response_id=row[2], payload=payload, at=row[4])
-        for row, payload in zip(found, payloads, strict=True)
+        for row, payload in zip(entries, payloads, strict=True)
     ]

@@ -84,7 +84,7 @@ def empty_chats(chat_ids: Collection[str]) -> None:
     """
     with transaction.atomic():
         close_gaps(chat_ids)
-        shown = _shown_in(chat_ids)
+        ids = _shown_in(chat_ids)
         Message.objects.filter(chat_id__in=chat_ids).delete()
         ChatEvent.objects.filter(chat_id__in=chat_ids).delete()
         Chat.objects.filter(pk__in=chat_ids).update(chain_hash=None, chain_seq=None)
@@ -93,7 +93,7 @@ def empty_chats(chat_ids: Collection[str]) -> None:
         ContentUse.objects.filter(chat_id__in=chat_ids).delete()
         Participant.objects.filter(chat_id__in=chat_ids).delete()
         AgentMention.objects.filter(chat_id__in=chat_ids).delete()
-        delete_unused(shown)
+        delete_unused(ids)
 
 
 def delete_chats(chat_ids: Collection[str]) -> int:
@@ -105,9 +105,9 @@ def delete_chats(chat_ids: Collection[str]) -> int:
         return 0
     with transaction.atomic():
         close_gaps(chat_ids)
-        shown = _shown_in(chat_ids)
+        ids = _shown_in(chat_ids)
         _, deleted = Chat.objects.filter(pk__in=chat_ids).delete()
-        delete_unused(shown)
+        delete_unused(ids)
     return deleted.get("chat_app.Chat", 0)
 
 

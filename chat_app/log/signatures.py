@@ -26,8 +26,8 @@ def signatures_of(chat_id: str, response_ids: Collection[str]) -> dict[str, str]
     if not response_ids:
         return {}
     rows = ends(chat_id, response_ids)
-    found = rows.values_list("response_id", "payload__signature")
-    return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
+    pairs = rows.values_list("response_id", "payload__signature")
+    return {response_id: signed for response_id, signed in pairs if isinstance(signed, str)}
 
 
 class StoredHashes(NamedTuple):
@@ -49,10 +49,10 @@ def stored_hashes(chat_id: str, response_ids: Collection[str]) -> dict[str, Stor
     # The cast keeps SQLite from reading all responses of the chat, as in `ends`.
     chats = Chat.objects.alias(of_chat=Cast("pk", TextField()))
     rows = chats.filter(of_chat=chat_id, responses__pk__in=response_ids)
-    found = rows.values_list("responses__pk", "responses__output", "responses__usage")
+    values = rows.values_list("responses__pk", "responses__output", "responses__usage")
     return {
         response_id: StoredHashes(_hash_of(output), _hash_of(usage))
-        for response_id, output, usage in found
+        for response_id, output, usage in values
         if output
     }
 
@@ -70,8 +70,8 @@ def signatures_of_responses(response_ids: Collection[str]) -> dict[str, str]:
     if not response_ids:
         return {}
     rows = ChatEvent.objects.filter(IS_END, response_id__in=list(response_ids))
-    found = rows.values_list("response_id", "payload__signature")
-    return {response_id: signed for response_id, signed in found if isinstance(signed, str)}
+    pairs = rows.values_list("response_id", "payload__signature")
+    return {response_id: signed for response_id, signed in pairs if isinstance(signed, str)}
 
 
 def messages_of_responses(response_ids: Collection[str]) -> dict[str, str]:

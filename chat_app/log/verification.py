@@ -140,8 +140,8 @@ def _hash(stored: bytes | memoryview | None) -> bytes | None:
 
 
 def _chain_hash_at(chat_id: str, seq: int) -> bytes | None:
-    found = ChatEvent.objects.filter(chat_id=chat_id, seq=seq)
-    return _hash(found.values_list("chain_hash", flat=True).first())
+    entries = ChatEvent.objects.filter(chat_id=chat_id, seq=seq)
+    return _hash(entries.values_list("chain_hash", flat=True).first())
 
 
 def _messages(chat_id: str, after: int) -> Iterator[Message]:

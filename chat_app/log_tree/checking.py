@@ -105,25 +105,25 @@ def check_tree() -> TreeSummary:
     checkpoints = cosigned = 0
     roots = _roots(size, problems)
     reached, root = 0, b""
-    keys, known = keys_of(TREE)["keys"], witnesses()
+    keys, configured = keys_of(TREE)["keys"], witnesses()
     for row in _checkpoints(size):
         while reached < row.size:
             reached, root = next(roots, (row.size, b""))
         checkpoints += 1
         if not _is_as_signed(row, root, keys):
             problems.add(TreeProblemKind.CHECKPOINT_CHANGED, row.size)
-        named, verified = _cosigners(row, known)
+        named, verified = _cosigners(row, configured)
         cosigned += bool(verified)
         if named != verified:
             problems.add(TreeProblemKind.COSIGNATURE_CHANGED, row.size)
     for _ in roots:
         continue
-    found = _check_heads(size, problems)
+    count = _check_heads(size, problems)
     return TreeSummary(
         leaves=size,
         checkpoints=checkpoints,
         cosigned=cosigned,
-        orphans=size - found,
+        orphans=size - count,
         problem_count=problems.count,
         problems=tuple(problems.first),
     )
@@ -182,12 +182,12 @@ def _is_as_signed(row: TreeCheckpoint, root: bytes, keys: Iterable[Mapping[str, 
     return (note.head.size, note.head.root) == (row.size, root)
 
 
-def _cosigners(row: TreeCheckpoint, known: Iterable[Witness]) -> tuple[set[str], set[str]]:
+def _cosigners(row: TreeCheckpoint, configured: Iterable[Witness]) -> tuple[set[str], set[str]]:
     """Return which of the configured witnesses are said to have cosigned, and which did."""
-    names = {witness.name for witness in known}
+    names = {witness.name for witness in configured}
     named = names & set(row.cosignatures.values_list("witness", flat=True))
     try:
-        return named, set(cosignatures(read_note(published(row)), known))
+        return named, set(cosignatures(read_note(published(row)), configured))
     except BadCheckpoint:
         return named, set()
 

@@ -32,11 +32,11 @@ def witnesses() -> list[Witness]:
 
 def addresses() -> dict[Witness, str]:
     """Return the witnesses with their addresses, "" for one that fetches checkpoints itself."""
-    found = {}
+    by_witness = {}
     for item in settings.UAMP_WITNESSES:
         key, _, address = item.partition(" ")
-        found[Witness.parse(key)] = address.strip()
-    return found
+        by_witness[Witness.parse(key)] = address.strip()
+    return by_witness
 
 
 def add_cosignatures(note: str, now: datetime) -> TreeCheckpoint:
@@ -45,11 +45,11 @@ def add_cosignatures(note: str, now: datetime) -> TreeCheckpoint:
     A witness that cosigned it before is not stored again. Raises BadCheckpoint for another text
     than that of a note, UnknownCheckpoint and NotAWitness.
     """
-    given = read_note(note)
-    row = TreeCheckpoint.objects.filter(size=given.head.size).first()
-    if row is None or read_note(row.note).head != given.head:
+    signed_note = read_note(note)
+    row = TreeCheckpoint.objects.filter(size=signed_note.head.size).first()
+    if row is None or read_note(row.note).head != signed_note.head:
         raise UnknownCheckpoint
-    lines = cosignatures(given, witnesses())
+    lines = cosignatures(signed_note, witnesses())
     if not lines:
         raise NotAWitness
     if any(cosigned_at(line) > now.timestamp() + EARLY_SECONDS for line in lines.values()):

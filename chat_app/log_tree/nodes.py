@@ -46,9 +46,9 @@ def append(size: int, leaves: Sequence[bytes]) -> None:
 
 def subtree_hashes(subtrees: Sequence[LeafRange]) -> list[bytes]:
     """Return the hashes of subtrees, by one query. Raises TreeChanged."""
-    covers = [complete_nodes(one) for one in subtrees]
-    found = iter(hashes([node for cover in covers for node in cover]))
-    return [joined(list(islice(found, len(cover)))) for cover in covers]
+    covers = [complete_nodes(subtree) for subtree in subtrees]
+    node_hashes = iter(hashes([node for cover in covers for node in cover]))
+    return [joined(list(islice(node_hashes, len(cover)))) for cover in covers]
 
 
 def root(size: int) -> bytes:

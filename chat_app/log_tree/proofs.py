@@ -40,11 +40,11 @@ def inclusion_proof(leaf: int, *, size: int | None = None) -> str | None:
     rows = TreeCheckpoint.objects.filter(size__gt=leaf).order_by("-size")
     if size is not None:
         rows = rows.filter(size=size)
-    found = rows.filter(cosignatures__isnull=False).first() or rows.first()
-    if found is None:
+    best = rows.filter(cosignatures__isnull=False).first() or rows.first()
+    if best is None:
         return None
-    path = nodes.subtree_hashes(inclusion_path(leaf, found.size))
-    return proof_text(leaf, path, published(found))
+    path = nodes.subtree_hashes(inclusion_path(leaf, best.size))
+    return proof_text(leaf, path, published(best))
 
 
 def consistency_proof(first: int, second: int) -> list[bytes] | None:
@@ -61,8 +61,8 @@ def consistency_proof(first: int, second: int) -> list[bytes] | None:
 def checkpoint(size: int | None = None) -> str | None:
     """Return the checkpoint of a size, or the newest one, with its cosignatures."""
     rows = TreeCheckpoint.objects.order_by("-size")
-    found = rows.first() if size is None else rows.filter(size=size).first()
-    return None if found is None else published(found)
+    row = rows.first() if size is None else rows.filter(size=size).first()
+    return None if row is None else published(row)
 
 
 def published(row: TreeCheckpoint) -> str:

@@ -55,7 +55,7 @@ class Submission(NamedTuple):
     @property
     def body(self) -> bytes:
         """The body of the request."""
-        hashes = "".join(f"{base64.b64encode(one).decode()}\n" for one in self.proof)
+        hashes = "".join(f"{base64.b64encode(node).decode()}\n" for node in self.proof)
         return f"old {self.old}\n{hashes}\n{self.note}".encode()
 
 
@@ -110,13 +110,13 @@ def take_answer(submission: Submission, answer: Posted | None, now: datetime) ->
         return _with_proof(submission._replace(old=int(size[1]), is_retry=True))
     if answer.status != OK:
         # A witness that cosigned a larger tree, or refuses the proof, has seen another tree.
-        said = f", it cosigned {int(size[1])} leaves" if size is not None else ""
+        suffix = f", it cosigned {int(size[1])} leaves" if size is not None else ""
         logger.error(
             "the witness %s refused the checkpoint of %s leaves: status %s%s",
             submission.witness,
             submission.size,
             answer.status,
-            said,
+            suffix,
         )
         return None
     try:

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 def prices_of(agent_ids: Iterable[str]) -> dict[str, Any]:
     """Return the prices of agents and of those that they may give work to, by id."""
-    found: dict[str, Any] = {}
-    left = list(agent_ids)
-    while left:
-        agent_id = left.pop()
-        if agent_id in found:
+    prices: dict[str, Any] = {}
+    queue = list(agent_ids)
+    while queue:
+        agent_id = queue.pop()
+        if agent_id in prices:
             continue
         spec = agents.get_spec(agent_id)
-        found[agent_id] = msgspec.to_builtins(spec.pricing)
-        left += [pk for name, _ in spec.delegates if (pk := agents.agent_id_named(name))]
-    return found
+        prices[agent_id] = msgspec.to_builtins(spec.pricing)
+        queue += [pk for name, _ in spec.delegates if (pk := agents.agent_id_named(name))]
+    return prices
 
 
 def prices_in(chat_id: str) -> dict[str, Any]:

@@ -138,11 +138,11 @@ def end_links_of(member: Participant, *, role: str | None) -> None:
     """
     if member.user_id is None:
         return
-    left = RIGHTS[role] if role is not None else frozenset()
+    rights = RIGHTS[role] if role is not None else frozenset()
     for kind in NEEDED:
         for link in in_force(kind).filter(created_by_id=member.user_id):
             is_here = link.chat_id == member.chat_id
-            if not (needed_for(link) <= left if is_here else maker_may(link)):
+            if not (needed_for(link) <= rights if is_here else maker_may(link)):
                 end_link(link, by=None)
 
 

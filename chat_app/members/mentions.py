@@ -26,10 +26,10 @@ def mentioned_people(chat_id: str, text: str, *, author: int | None = None) -> t
         chat_id=chat_id, user__isnull=False, left_at__isnull=True
     ).values_list("user__pk", "user__username")
     names = mentioned_names(text, (name for _, name in members))
-    found = sorted(
+    ids = sorted(
         user_id for user_id, name in members if folded(name) in names and user_id != author
     )
-    return tuple(found[:MENTIONS_MAX])
+    return tuple(ids[:MENTIONS_MAX])
 
 
 def keep_mentions(chat_id: str, message: NewMessage, seq: int) -> None:

@@ -28,7 +28,7 @@ def set_muted(
         values["muted_at"] = timezone.now() if muted else None
     if notifications is not None:
         values["notifications"] = notifications or None
-    own = Participant.objects.filter(chat_id=chat_id, user_id=user_id, left_at__isnull=True)
-    if not own.update(**values):
+    rows = Participant.objects.filter(chat_id=chat_id, user_id=user_id, left_at__isnull=True)
+    if not rows.update(**values):
         raise NotAMember
     notify_person(user_id, "chat_settings", chat_id=chat_id)

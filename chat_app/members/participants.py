@@ -271,7 +271,7 @@ def change_role(
     return event
 
 
-def _without_owner(chat: Chat, left: Participant) -> None:
+def _without_owner(chat: Chat, leaver: Participant) -> None:
     """Appoint an owner if the chat has none left, and stop a member who left from paying for it.
 
     A guest owns no chat: without a person of this server, the chat ends.
@@ -283,13 +283,13 @@ def _without_owner(chat: Chat, left: Participant) -> None:
         longest = (
             admins.order_by("joined_at", "id").first() or local.order_by("joined_at", "id").first()
         )
-        if longest is None and left.user is not None and people.exists():
-            _end(chat, by=left.user)
+        if longest is None and leaver.user is not None and people.exists():
+            _end(chat, by=leaver.user)
         if longest is not None:
             longest.role = ParticipantRole.OWNER
             longest.save(update_fields=["role"])
             append_membership(ev.ParticipantUpdated, longest, by=None)
-    _without_payer(chat, left)
+    _without_payer(chat, leaver)
 
 
 def _without_payer(chat: Chat, former: Participant) -> None:

@@ -44,12 +44,12 @@ def payers_of(chat_ids: Collection[str]) -> dict[str, ChatPayer]:
             f" WHERE chat.id IN ({marks})",
             list(chat_ids),
         )
-        found = {
+        payers = {
             str(pk): ChatPayer("asker", None)
             if payer == "owner" and owner is None
             else ChatPayer(payer, owner, json.loads(agreed) if agreed else None)
             for pk, payer, owner, agreed in cursor.fetchall()
         }
-    if missing := set(chat_ids) - set(found):
+    if missing := set(chat_ids) - set(payers):
         raise LookupError(min(missing))
-    return found
+    return payers

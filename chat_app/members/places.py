@@ -30,7 +30,7 @@ def set_place(
         values["archived_at"] = timezone.now() if archived else None
     if marked_unread is not None:
         values["marked_unread"] = marked_unread
-    own = Participant.objects.filter(chat_id=chat_id, user_id=user_id, left_at__isnull=True)
-    if not own.update(**values):
+    rows = Participant.objects.filter(chat_id=chat_id, user_id=user_id, left_at__isnull=True)
+    if not rows.update(**values):
         raise NotAMember
     notify_person(user_id, "chat_settings", chat_id=chat_id)

@@ -99,10 +99,10 @@ def _publish(message: Message, user_id: int, now: datetime, *, replies: int | No
     if shows_receipts(user_id):
         append(chat_id, [NewEvent(type="message.read", payload=uamp.to_dict(event))], at=now)
     else:
-        own = fanout.signal_message(
+        signal = fanout.signal_message(
             chat_id=chat_id, frame=uamp.encode(event), to_user_id=user_id, is_watched=True
         )
-        fanout.publish_on_commit(chat_id, [own])
+        fanout.publish_on_commit(chat_id, [signal])
 
 
 def receipts_for(chat_id: str, user_id: int) -> QuerySet[ReadReceipt]:

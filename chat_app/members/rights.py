@@ -73,13 +73,15 @@ _REASONS: Final[Mapping[Right, str]] = {
 
 def member_of(chat: Chat | None, user_id: int | None) -> Participant:
     """Return a person's membership of a chat; raises NotAMember."""
-    found = None
+    membership = None
     if chat is not None and user_id is not None:
-        found = Participant.objects.filter(chat=chat, user_id=user_id, left_at__isnull=True).first()
-    if chat is None or found is None:
+        membership = Participant.objects.filter(
+            chat=chat, user_id=user_id, left_at__isnull=True
+        ).first()
+    if chat is None or membership is None:
         raise NotAMember
-    found.chat = chat
-    return found
+    membership.chat = chat
+    return membership
 
 
 def check_right(member: Participant, right: Right) -> None:

@@ -98,10 +98,10 @@ def clean_title(text: str) -> str:
 def key_of(name: str) -> str:
     """Return the key by which names are compared: letters and digits in one case and width."""
     folded = unicodedata.normalize("NFKC", name).casefold()
-    kept = "".join(
+    letters = "".join(
         c for c in unicodedata.normalize("NFKC", folded) if unicodedata.category(c)[0] in "LNM"
     )
-    return kept or folded
+    return letters or folded
 
 
 def graphemes(text: str) -> int:
@@ -111,18 +111,18 @@ def graphemes(text: str) -> int:
 
 def _visible(text: str) -> str:
     """Return a text on one line without controls, direction marks and unassigned characters."""
-    kept = []
+    characters = []
     for at, character in enumerate(text):
         category = unicodedata.category(character)
         if character in {_ZERO_WIDTH_JOINER, _VARIATION}:
             # They join parts of an emoji, and belong to letters of some scripts.
             if at and unicodedata.category(text[at - 1]) in {"So", "Sk", "Mn", "Lo"}:
-                kept.append(character)
+                characters.append(character)
         elif category in {"Cc", "Zl", "Zp"}:
-            kept.append(" ")
+            characters.append(" ")
         elif category[0] != "C":
-            kept.append(character)
-    return " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
+            characters.append(character)
+    return " ".join(unicodedata.normalize("NFC", "".join(characters)).split())
 
 
 def _check_length(text: str, what: str, limit: int, points: int) -> None:

@@ -53,7 +53,7 @@ def update_profile(*, user: User, change: ProfileChange) -> Profile:
             profile.save(update_fields=[*values, "updated_at"])
     except IntegrityError:
         # Another person took the name after the check.
-        raise _taken() from None
+        raise _name_taken() from None
     return profile
 
 
@@ -111,10 +111,10 @@ def picture_url(user_id: int, version: str) -> str:
 
 def people_named(prefix: str) -> Q:
     """Return the condition that a person's username or display name starts with a prefix."""
-    found = Q(username__istartswith=prefix)
+    condition = Q(username__istartswith=prefix)
     if key := key_of(prefix):
-        found |= Q(profile__name_key__startswith=key)
-    return found
+        condition |= Q(profile__name_key__startswith=key)
+    return condition
 
 
 def _locked(user_id: int) -> Profile:
@@ -135,7 +135,7 @@ def _checked(change: ProfileChange, user: User) -> dict[str, Any]:
         values["display_name"] = name = _clean("display_name", clean_name, change.display_name)
         values["name_key"] = key_of(name) or None
         if name and is_taken(name, user):
-            raise _taken()
+            raise _name_taken()
     if change.status_text is not None:
         values["status_text"] = _clean("status_text", clean_status, change.status_text)
     if (emoji := change.avatar_emoji) is not None:
@@ -166,14 +166,14 @@ def is_taken(name: str, user: User) -> bool:
     if is_name_elsewhere(name):
         return True
     spellings = {name, key_of(name)}
-    if any(agents.get_agent(one, viewer=user) is not None for one in spellings):
+    if any(agents.get_agent(spelling, viewer=user) is not None for spelling in spellings):
         return True
-    usernames = Q(*(("username__iexact", one) for one in spellings), _connector=Q.OR)
+    usernames = Q(*(("username__iexact", spelling) for spelling in spellings), _connector=Q.OR)
     return (
         User.objects.filter(usernames).exclude(pk=user.pk).exists()
         or Profile.objects.filter(name_key=key_of(name)).exclude(pk=user.pk).exists()
     )
 
 
-def _taken() -> InvalidProfile:
+def _name_taken() -> InvalidProfile:
     return InvalidProfile("display_name", "Another person or an agent has this name.")

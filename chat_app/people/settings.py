@@ -66,8 +66,8 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings_of(user_id: int) -> PersonSettings:
     """Return a person's settings; the defaults if they never changed any."""
-    found = PersonSettings.objects.filter(pk=user_id).first()
-    return found or PersonSettings(user_id=user_id)
+    row = PersonSettings.objects.filter(pk=user_id).first()
+    return row or PersonSettings(user_id=user_id)
 
 
 def settings_of_people(user_ids: Collection[int]) -> dict[int, PersonSettings]:

@@ -82,10 +82,10 @@ def unnotified(now: datetime | Now) -> QuerySet[PushDelivery]:
 def take_due(now: datetime) -> list[int]:
     """Return due deliveries that no worker has recently been notified of."""
     due = unnotified(now)
-    found = list(due.order_by("due_at").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
+    ids = list(due.order_by("due_at").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
     # The condition is repeated so that only one of the processes that found the row notifies.
-    return [pk for pk in found if due.filter(pk=pk).update(notify_at=again)]
+    return [pk for pk in ids if due.filter(pk=pk).update(notify_at=again)]
 
 
 def claim(pk: int) -> PushClaim | None:
@@ -111,8 +111,8 @@ def claim(pk: int) -> PushClaim | None:
         due.update(finished_at=now)
         return None
     lease = now + timedelta(seconds=LEASE_SECONDS)
-    taken = due.filter(attempts=row.attempts)
-    if not taken.update(attempts=F("attempts") + 1, due_at=lease, notify_at=lease):
+    rows = due.filter(attempts=row.attempts)
+    if not rows.update(attempts=F("attempts") + 1, due_at=lease, notify_at=lease):
         return None
     subscription, message = row.subscription, row.message
     text = payload_of(row, settings, is_direct=is_direct)

@@ -62,12 +62,12 @@ def encrypt(
     receiver = public_key(p256dh)
     sender = sender or generate_private_key(SECP256R1())
     salt = salt or os.urandom(16)
-    own = public_bytes(sender.public_key())
-    info = b"WebPush: info\0" + p256dh + own
+    own_key = public_bytes(sender.public_key())
+    info = b"WebPush: info\0" + p256dh + own_key
     secret = _derived(sender.exchange(ECDH(), receiver), salt=auth, info=info, length=32)
     key = _derived(secret, salt=salt, info=b"Content-Encoding: aes128gcm\0", length=16)
     nonce = _derived(secret, salt=salt, info=b"Content-Encoding: nonce\0", length=12)
-    head = salt + struct.pack("!IB", _RECORD_BYTES, len(own)) + own
+    head = salt + struct.pack("!IB", _RECORD_BYTES, len(own_key)) + own_key
     return head + AESGCM(key).encrypt(nonce, text + _LAST_RECORD, None)
 
 

@@ -47,9 +47,9 @@ def queue_news(now: datetime) -> int:
     messages = _messages(members, since)
     if not messages:
         return 0
-    found = _deliveries(messages, members, now)
-    PushDelivery.objects.bulk_create(found, ignore_conflicts=True)
-    return len(found)
+    deliveries = _deliveries(messages, members, now)
+    PushDelivery.objects.bulk_create(deliveries, ignore_conflicts=True)
+    return len(deliveries)
 
 
 def notified(now: datetime | Now) -> QuerySet[Participant]:
@@ -99,12 +99,12 @@ def _deliveries(
     devices: dict[int, list[PushSubscription]] = defaultdict(list)
     for row in PushSubscription.objects.filter(user__in=people).only("user", "created_at"):
         devices[row.user_id].append(row)
-    known = set(
+    existing = set(
         PushDelivery.objects.filter(message__in=pks).values_list("subscription_id", "message_id")
     )
     counts = _recent_counts(now)
     online = online_user_ids(people)
-    found = []
+    deliveries = []
     for message in reversed(messages):
         for member in members[message.chat_id]:
             user_id = member.user_id
@@ -123,11 +123,11 @@ def _deliveries(
             wait = timedelta(seconds=WAIT_SECONDS if user_id in online else 0)
             for device in devices[user_id]:
                 is_older = message.created_at < device.created_at
-                is_known = (device.pk, message.pk) in known
+                is_known = (device.pk, message.pk) in existing
                 if is_older or is_known or counts[device.pk] >= PER_MINUTE:
                     continue
                 counts[device.pk] += 1
-                found.append(
+                deliveries.append(
                     PushDelivery(
                         subscription_id=device.pk,
                         message=message,
@@ -138,7 +138,7 @@ def _deliveries(
                         created_at=now,
                     )
                 )
-    return found
+    return deliveries
 
 
 def direct_chats(chat_ids: set[str]) -> set[str]:

@@ -133,10 +133,10 @@ def is_signed_in(row: PushSubscription) -> bool:
     session = Session.objects.filter(pk=row.session_id, expire_date__gt=timezone.now()).first()
     if session is None or not row.user.is_active:
         return False
-    kept = session.get_decoded()
+    data = session.get_decoded()
     expected = row.user.get_session_auth_hash()
-    return str(kept.get(SESSION_KEY)) == str(row.user_id) and secrets.compare_digest(
-        str(kept.get(HASH_SESSION_KEY, "")), expected
+    return str(data.get(SESSION_KEY)) == str(row.user_id) and secrets.compare_digest(
+        str(data.get(HASH_SESSION_KEY, "")), expected
     )
 
 
@@ -149,5 +149,5 @@ def device_name(user_agent: str) -> str:
 
 
 def _drop_oldest(user: User) -> None:
-    kept = subscriptions_of(user).values_list("pk", flat=True)[:DEVICES_MAX]
-    PushSubscription.objects.filter(user=user).exclude(pk__in=list(kept)).delete()
+    ids = subscriptions_of(user).values_list("pk", flat=True)[:DEVICES_MAX]
+    PushSubscription.objects.filter(user=user).exclude(pk__in=list(ids)).delete()

@@ -130,15 +130,15 @@ class RestView(JsonView):
 
 def check_match(request: Request, current: HttpResponseBase) -> None:
     """Raise Problem precondition_failed if `If-Match` lacks the ETag of the GET response."""
-    wanted = request.headers["If-Match"].strip()
-    if wanted != "*" and not parse_etags(wanted):
+    if_match = request.headers["If-Match"].strip()
+    if if_match != "*" and not parse_etags(if_match):
         message = 'Send an `ETag` of this path, with its quotation marks: "…".'
         raise Problem("invalid", message, errors=[{"header": "If-Match", "detail": message}])
     if not isinstance(current, Response):
         return
     body = JSONRenderer().render(current.data, JSONRenderer.media_type, {})
     etag = quote_etag(md5(body, usedforsecurity=False).hexdigest())
-    if wanted != "*" and etag not in parse_etags(wanted):
+    if if_match != "*" and etag not in parse_etags(if_match):
         raise Problem("precondition_failed", "It has changed since you read it. Read it again.")
 
 

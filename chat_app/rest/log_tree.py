@@ -49,7 +49,7 @@ def consistency(request: HttpRequest) -> HttpResponse:
         path = None
     if path is None:
         raise Http404
-    hashes = [base64.b64encode(one).decode() for one in path]
+    hashes = [base64.b64encode(node).decode() for node in path]
     body = msgspec.json.encode({"from": first, "to": second, "hashes": hashes})
     return _public(body.decode(), media_type="application/json")
 
@@ -68,9 +68,9 @@ def proof(request: HttpRequest) -> HttpResponse:
 def tile(request: HttpRequest, level: str, place: str) -> HttpResponse:
     """Return a tile of the tree, whole or the first hashes of it (C2SP tlog-tiles)."""
     del request
-    known = read_tile(level, place)
+    tile_place = read_tile(level, place)
     try:
-        hashes = None if known is None else tile_hashes(known)
+        hashes = None if tile_place is None else tile_hashes(tile_place)
     except TreeChanged:
         hashes = None
     answer = _public(hashes, media_type=HASHES)
@@ -84,8 +84,8 @@ def verifier_keys(request: HttpRequest) -> HttpResponse:
     """Return the keys of the tree as verifier keys, a line each, the newest first."""
     del request
     public = (public_key_of(key, owner=TREE) for key in keys_of(TREE)["keys"])
-    own = [verifier_key(tree_name(), key) for key in public if key is not None]
-    return _public("".join(f"{line}\n" for line in own))
+    lines = [verifier_key(tree_name(), key) for key in public if key is not None]
+    return _public("".join(f"{line}\n" for line in lines))
 
 
 @csrf_exempt

@@ -163,7 +163,7 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
             "agent_hops": settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops,
             "budget": chat.budget,
             "budget_period": chat.budget_period,
-            **_own(chat, members.get(chat.pk, []), user_id),
+            **_member_facts(chat, members.get(chat.pk, []), user_id),
             "created_at": chat.created_at,
             "latest_at": chat.latest_at,
             "last_seq": news[chat.pk].last_seq,
@@ -181,20 +181,20 @@ def chats_data(chats: Sequence[Chat], user_id: int) -> list[dict[str, Any]]:
     ]
 
 
-def _own(chat: Chat, members: Sequence[Participant], user_id: int) -> dict[str, Any]:
+def _member_facts(chat: Chat, members: Sequence[Participant], user_id: int) -> dict[str, Any]:
     """Return a person's role, rights, notification settings and place of a chat in their list."""
-    own = next((row for row in members if row.user_id == user_id), None)
+    membership = next((row for row in members if row.user_id == user_id), None)
     return {
-        "role": own.role if own else "",
+        "role": membership.role if membership else "",
         # Members of a mirror have no rights in it (`members.rights`).
-        "rights": sorted(RIGHTS[own.role]) if own and chat.home is None else [],
-        "muted": own is not None and own.muted_at is not None,
-        "pinned": own is not None and own.pinned_at is not None,
-        "archived": own is not None
-        and own.archived_at is not None
-        and chat.latest_at <= own.archived_at,
-        "marked_unread": own is not None and own.marked_unread,
-        "notifications": (own.notifications if own else None) or "",
+        "rights": sorted(RIGHTS[membership.role]) if membership and chat.home is None else [],
+        "muted": membership is not None and membership.muted_at is not None,
+        "pinned": membership is not None and membership.pinned_at is not None,
+        "archived": membership is not None
+        and membership.archived_at is not None
+        and chat.latest_at <= membership.archived_at,
+        "marked_unread": membership is not None and membership.marked_unread,
+        "notifications": (membership.notifications if membership else None) or "",
     }
 
 

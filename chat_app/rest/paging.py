@@ -129,8 +129,8 @@ def seq_page(rows: QuerySet[Any], request: Request, query: dict[str, Any]) -> Pa
         rows = rows.filter(seq__lt=place) if falling else rows.filter(seq__gt=place)
     elif (around := query.get("around")) is not None:
         return _page_around(rows, request, query, around)
-    found = list(rows.order_by("-seq" if falling else "seq")[: query["limit"] + 1])
-    return cut(found, request, query["limit"], lambda row: str(row.seq))
+    page_rows = list(rows.order_by("-seq" if falling else "seq")[: query["limit"] + 1])
+    return cut(page_rows, request, query["limit"], lambda row: str(row.seq))
 
 
 def window_page(
@@ -152,12 +152,12 @@ def window_page(
         if falling
         else (below, min(above, below + WINDOW + 1))
     )
-    found = list(
+    page_rows = list(
         rows.filter(seq__gt=first, seq__lt=end).order_by("-seq" if falling else "seq")[
             : query["limit"] + 1
         ]
     )
-    page = cut(found, request, query["limit"], lambda row: str(row.seq))
+    page = cut(page_rows, request, query["limit"], lambda row: str(row.seq))
     if page.next_cursor is None and (first > below if falling else end < above):
         place = first + 1 if falling else end - 1
         return Page(rows=page.rows, next_cursor=make_cursor(request, str(place)))
@@ -178,8 +178,8 @@ def search_page(
         bounds &= Q(seq__gt=query["after"])
     if cursor := query.get("cursor"):
         bounds &= Q(seq__lt=_integer(_read_cursor(request, cursor)))
-    found = find(bounds, query["limit"] + 1)
-    return cut(found, request, query["limit"], lambda row: str(row.seq))
+    page_rows = find(bounds, query["limit"] + 1)
+    return cut(page_rows, request, query["limit"], lambda row: str(row.seq))
 
 
 def _page_around(
@@ -194,11 +194,11 @@ def _page_around(
     kept_older = older[:share]
     kept_newer = newer[: limit - len(kept_older)]
     if query["order"] == "desc":
-        found, more = kept_newer[::-1] + kept_older, len(older) > len(kept_older)
+        window, more = kept_newer[::-1] + kept_older, len(older) > len(kept_older)
     else:
-        found, more = kept_older[::-1] + kept_newer, len(newer) > len(kept_newer)
-    cursor = make_cursor(request, str(found[-1].seq)) if more and found else None
-    return Page(rows=found, next_cursor=cursor)
+        window, more = kept_older[::-1] + kept_newer, len(newer) > len(kept_newer)
+    cursor = make_cursor(request, str(window[-1].seq)) if more and window else None
+    return Page(rows=window, next_cursor=cursor)
 
 
 def time_page(
@@ -215,9 +215,12 @@ def time_page(
         except ValueError as error:
             raise _wrong_cursor() from error
         rows = rows.filter(Q(**{f"{field}__lt": time}) | Q(**{field: time, "pk__lt": pk}))
-    found = list(rows.order_by(f"-{field}", "-pk")[: query["limit"] + 1])
+    page_rows = list(rows.order_by(f"-{field}", "-pk")[: query["limit"] + 1])
     return cut(
-        found, request, query["limit"], lambda row: f"{getattr(row, field).isoformat()}|{row.pk}"
+        page_rows,
+        request,
+        query["limit"],
+        lambda row: f"{getattr(row, field).isoformat()}|{row.pk}",
     )
 
 
@@ -236,15 +239,15 @@ def id_page(
     if cursor := query.get("cursor"):
         place = _integer(_read_cursor(request, cursor))
         rows = rows.filter(**{f"{field}__{'lt' if falling else 'gt'}": place})
-    found = list(rows.order_by(f"{'-' if falling else ''}{field}")[: query["limit"] + 1])
-    return cut(found, request, query["limit"], lambda row: str(getattr(row, field)))
+    page_rows = list(rows.order_by(f"{'-' if falling else ''}{field}")[: query["limit"] + 1])
+    return cut(page_rows, request, query["limit"], lambda row: str(getattr(row, field)))
 
 
-def cut(found: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:
+def cut(rows: list[Row], request: Request, limit: int, place: Callable[[Row], str]) -> Page[Row]:
     """Return the first `limit` rows; one more row indicates that there is a next page."""
-    if len(found) <= limit:
-        return Page(rows=found)
-    return Page(rows=found[:limit], next_cursor=make_cursor(request, place(found[limit - 1])))
+    if len(rows) <= limit:
+        return Page(rows=rows)
+    return Page(rows=rows[:limit], next_cursor=make_cursor(request, place(rows[limit - 1])))
 
 
 def list_response(

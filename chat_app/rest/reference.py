@@ -104,5 +104,5 @@ def _with_code(text: str) -> str:
     """Return a text as HTML, with text between backticks as code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
-        "", "{}", ((format_html("<code>{}</code>", one) if n % 2 else one,) for n, one in parts)
+        "", "{}", ((format_html("<code>{}</code>", part) if n % 2 else part,) for n, part in parts)
     )

@@ -120,12 +120,12 @@ def _digest(request: Request) -> str:
     # The order of members does not matter.
     for name, value in sorted(members.items()):
         digest.update(f"\n{name}=".encode())
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, UploadedFile):
-                digest.update(f"{one.name} {one.content_type}\n".encode())
-                for chunk in one.chunks():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, UploadedFile):
+                digest.update(f"{item.name} {item.content_type}\n".encode())
+                for chunk in item.chunks():
                     digest.update(chunk)
-                one.seek(0)
+                item.seek(0)
             else:
-                digest.update(json.dumps(one, sort_keys=True).encode())
+                digest.update(json.dumps(item, sort_keys=True).encode())
     return digest.hexdigest()

@@ -35,15 +35,15 @@ def find_messages(text: str, *, limit: int) -> list[Message]:
         return []
     rows = Message.objects.select_related("chat").filter(deleted_at__isnull=True)
     if connection.vendor == "postgresql":
-        found = list(rows.filter(pk__in=_of_postgresql(words)))
+        candidates = list(rows.filter(pk__in=_of_postgresql(words)))
     else:
-        found = [
+        candidates = [
             message
             for chat_id, seqs in _of_sqlite(grams).items()
             for message in rows.filter(chat_id=chat_id, seq__in=seqs)
         ]
-    wanted = [folded(word) for word in words]
-    hits = [message for message in found if has_words(message, wanted)]
+    folded_words = [folded(word) for word in words]
+    hits = [message for message in candidates if has_words(message, folded_words)]
     return sorted(hits, key=lambda message: message.created_at, reverse=True)[:limit]
 
 
@@ -74,9 +74,9 @@ def _of_sqlite(grams: list[str]) -> dict[str, list[int]]:
             list(numbers),
         )
         chats = dict(cursor.fetchall())
-    found: dict[str, list[int]] = {}
+    by_chat: dict[str, list[int]] = {}
     for rowid in rows:
         chat_id = chats.get(rowid >> index.SEQ_BITS)
         if chat_id is not None:
-            found.setdefault(chat_id, []).append(rowid & ((1 << index.SEQ_BITS) - 1))
-    return found
+            by_chat.setdefault(chat_id, []).append(rowid & ((1 << index.SEQ_BITS) - 1))
+    return by_chat

@@ -44,7 +44,7 @@ class SearchTerms(msgspec.Struct, frozen=True, kw_only=True):
 def parse_search(text: str) -> SearchTerms:
     """Return the terms of a search; raises InvalidSearch."""
     words: list[str] = []
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     at = 0
     text = text.replace("\0", " ")
     while at < len(text):
@@ -60,24 +60,24 @@ def parse_search(text: str) -> SearchTerms:
             words += [value] if value else []
         elif not value:
             raise InvalidSearch(f"{name}: has no value. Write {name}:value, without a space.")
-        elif name in given:
+        elif name in values:
             raise InvalidSearch(f"{name}: is given twice.")
         else:
-            given[name] = value
+            values[name] = value
     if len(words) > WORDS_MAX:
         raise InvalidSearch(f"Search for at most {WORDS_MAX} words at once.")
-    if not words and not given:
+    if not words and not values:
         raise InvalidSearch("Enter words to search for, or a filter.")
-    if given.get("has", "file") not in _HAS:
+    if values.get("has", "file") not in _HAS:
         raise InvalidSearch("has: takes the value file.")
     return SearchTerms(
         words=tuple(words),
-        person=given.get("from"),
-        agent=given.get("agent"),
-        chat=given.get("in"),
-        has_file="has" in given,
-        before=_start_of_day("before", given),
-        after=_start_of_day("after", given),
+        person=values.get("from"),
+        agent=values.get("agent"),
+        chat=values.get("in"),
+        has_file="has" in values,
+        before=_start_of_day("before", values),
+        after=_start_of_day("after", values),
         unknown=_unknown(text),
     )
 
@@ -88,11 +88,11 @@ def _unknown(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name not in _NAMES))
 
 
-def _start_of_day(name: str, given: dict[str, str]) -> datetime | None:
-    if name not in given:
+def _start_of_day(name: str, values: dict[str, str]) -> datetime | None:
+    if name not in values:
         return None
     try:
-        day = date.fromisoformat(given[name])
+        day = date.fromisoformat(values[name])
     except ValueError:
         raise InvalidSearch(f"{name}: takes a day, such as {name}:2026-01-31.") from None
     return datetime.combine(day, time.min, tzinfo=UTC)

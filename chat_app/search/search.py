@@ -53,17 +53,17 @@ def search_messages(
     nothing.
     """
     words = searched_words(words)
-    wanted = [folded(word) for word in words]
-    found: list[Message] = []
-    if not wanted:
-        return found
+    folded_words = [folded(word) for word in words]
+    hits: list[Message] = []
+    if not folded_words:
+        return hits
     rows = Message.objects.filter(filters or Q(), chat_id=chat_id, replaced_by__isnull=True)
     for message in _candidates(rows, chat_id, words, limit=limit + 1):
-        if message.pk != without and has_words(message, wanted):
-            found.append(message)
-            if len(found) == limit:
+        if message.pk != without and has_words(message, folded_words):
+            hits.append(message)
+            if len(hits) == limit:
                 break
-    return _whole(found)
+    return _whole(hits)
 
 
 def searched_words(words: Iterable[str]) -> list[str]:
@@ -114,12 +114,12 @@ def _newest(
     yield from newest.only("content").iterator(chunk_size=BATCH)
 
 
-def _whole(found: list[Message]) -> list[Message]:
+def _whole(hits: list[Message]) -> list[Message]:
     """Return found messages with all columns, leaving out any deleted in the meantime."""
-    if not any(message.get_deferred_fields() for message in found):
-        return found
-    rows = Message.objects.in_bulk([message.pk for message in found])
-    return [rows[message.pk] for message in found if message.pk in rows]
+    if not any(message.get_deferred_fields() for message in hits):
+        return hits
+    rows = Message.objects.in_bulk([message.pk for message in hits])
+    return [rows[message.pk] for message in hits if message.pk in rows]
 
 
 def _matching(messages: QuerySet[Message], words: Sequence[str], *, limit: int) -> list[str]:
@@ -144,8 +144,8 @@ def _of_postgresql(
     if len(recent) == limit:
         return
     ids = _matching(messages.order_by(), words, limit=limit)
-    known = {message.pk for message in recent}
-    yield from Message.objects.filter(pk__in=set(ids) - known).order_by("-seq")
+    recent_ids = {message.pk for message in recent}
+    yield from Message.objects.filter(pk__in=set(ids) - recent_ids).order_by("-seq")
 
 
 def _of_sqlite(

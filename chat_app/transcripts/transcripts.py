@@ -34,10 +34,10 @@ def transcript_of(content: Content, ask: Callable[[str], None]) -> Transcript:
 
     If several people view it at once, it is sent only once.
     """
-    known = Transcript.objects.filter(pk=content.pk).first()
+    transcript = Transcript.objects.filter(pk=content.pk).first()
     now = timezone.now()
-    if known is not None and not _is_due(known, now):
-        return known
+    if transcript is not None and not _is_due(transcript, now):
+        return transcript
     with transaction.atomic():
         Transcript.objects.get_or_create(
             pk=content.pk, defaults={"state": TranscriptState.NONE, "created_at": _LONG_AGO}
@@ -60,8 +60,8 @@ def keep(content_id: str, text: str) -> None:
 
 def known_transcript(content: Content) -> Transcript:
     """Return the transcript of a recording as far as known, without having it sent."""
-    found = Transcript.objects.filter(pk=content.pk).first()
-    return found or Transcript(content=content, state=TranscriptState.NONE)
+    transcript = Transcript.objects.filter(pk=content.pk).first()
+    return transcript or Transcript(content=content, state=TranscriptState.NONE)
 
 
 def keep_words(message_id: str, texts: Sequence[str]) -> None:

@@ -146,7 +146,7 @@ class Exchange:
         defaults.follows_closed = bool(turn.thread)
         asked = (create.agent or defaults.agent or "", create.chat or defaults.chat or "")
         connection.principal, opening, events = await event_repeats.under_key(
-            self._request, connection.principal, create, given, asked=asked
+            self._request, connection.principal, create, given, names=asked
         )
         if turn.follows and connection.principal.is_visitor:
             known = await find_session(turn.follows, connection.principal)

@@ -123,7 +123,7 @@ class ForeignDialect(SocketDialect, ABC):
         """Open or resume a session and return its id; raises RemoteProtocolError."""
         known = set(self.connection.sessions)
         await self.send(create)
-        return opened_session(self.connection, known=known).session.wire_id
+        return opened_session(self.connection, known_ids=known).session.wire_id
 
     def leave_session(self, session_id: str) -> None:
         """Detach a session, whose responses continue without this client."""

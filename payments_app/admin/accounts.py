@@ -185,15 +185,15 @@ class AccountAdmin(LedgerAdmin):
         needs_second = adjustments.needs_second(amount, by)
         return f"{text} A second operator has to approve it." if needs_second else text
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Change the balance, or ask a second operator to."""
         done = adjustments.adjust(
-            key=wanted["key"],
+            key=data["key"],
             scope=SCOPE,
             account=row.pk,
-            amount=signed_amount(wanted, row.asset),
+            amount=signed_amount(data, row.asset),
             by=by,
-            reason=wanted["reason"],
+            reason=data["reason"],
         )
         if done.transfer is not None:
             text = f"{done.transfer.amount} {row.asset} in transfer {done.transfer.transfer_id}"
@@ -282,12 +282,12 @@ class AdjustmentRequestAdmin(LedgerAdmin):
             f" {row.reason}"
         )
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Make or refuse it."""
-        if wanted["decision"] == "refuse":
-            adjustments.refuse(row.pk, by=by, reason=wanted["reason"])
+        if data["decision"] == "refuse":
+            adjustments.refuse(row.pk, by=by, reason=data["reason"])
             return Done(f"{row} declined")
-        done = adjustments.approve(row.pk, by=by, reason=wanted["reason"])
+        done = adjustments.approve(row.pk, by=by, reason=data["reason"])
         return Done(f"{done.amount} {row.asset} in transfer {done.transfer_id}")
 
 
@@ -308,7 +308,7 @@ class LedgerStateAdmin(LedgerAdmin):
     operation = ("unfreeze_ledger", "Allow payouts again")
     audit_action = AuditAction.LEDGER_UNFROZEN
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:  # noqa: ARG002 the log says who
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:  # noqa: ARG002 the log says who
         """End the freeze."""
         return Done(
             "payouts are allowed again" if services.unfreeze() else "payouts were not frozen"

@@ -150,10 +150,10 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the list, with a note above it whether the ledger adds up."""
-        shown: HttpResponse = super().changelist_view(
+        response: HttpResponse = super().changelist_view(
             request, {"health": selectors.ledger_health(), **(extra_context or {})}
         )
-        return shown
+        return response
 
     def change_view(
         self,
@@ -269,23 +269,23 @@ class LedgerAdmin(ColumnSearch, RecordAdmin):
         return ""
 
     @transaction.atomic
-    def _done_and_recorded(self, request: HttpRequest, row: Any, wanted: dict[str, Any]) -> str:
+    def _done_and_recorded(self, request: HttpRequest, row: Any, data: dict[str, Any]) -> str:
         """Perform the operation and record it, both or neither.
 
         A form that is sent again gets the first answer, and is recorded once. The service says
         whether it is: the form's key alone says nothing, since a browser may send any.
         """
-        done = self.operate(row, wanted, int(request.user.pk or 0))
+        done = self.operate(row, data, int(request.user.pk or 0))
         if not done.replayed:
             label = self.operation[1] if self.operation else ""
             text = f"{label}: {done.text}"
-            self.log_act(request, row, self.audit_action, text, wanted["reason"])
+            self.log_act(request, row, self.audit_action, text, data["reason"])
         return done.text
 
     def facts(self, row: Any) -> str:
         """Return the facts to know before deciding."""
         return str(row)
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Perform the operation; return what happened, for the record."""
         raise NotImplementedError

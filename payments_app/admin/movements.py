@@ -169,16 +169,16 @@ class TransferAdmin(LedgerAdmin):
         """Return the payment in words."""
         return f"{row.kind} of {self.sum(row)}: {row.memo}"
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Return money to the payer."""
-        text = wanted["amount"]
+        text = data["amount"]
         done = services.refund(
-            key=wanted["key"],
+            key=data["key"],
             scope=SCOPE,
             transfer_id=row.pk,
             amount=Money.parse(text, row.asset) if text else None,
             by=by,
-            reason=wanted["reason"],
+            reason=data["reason"],
         )
         return Done(f"{done.amount} {row.asset} in transfer {done.transfer_id}", done.replayed)
 
@@ -236,9 +236,9 @@ class HoldAdmin(LedgerAdmin):
         """Return the state of the hold in words."""
         return f"{self.sum(row)} of {row.account}, captured {self.taken(row)}, {row.state}."
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Release what is left."""
-        done = services.void(key=wanted["key"], scope=SCOPE, hold_id=row.pk, by=by)
+        done = services.void(key=data["key"], scope=SCOPE, hold_id=row.pk, by=by)
         return Done(f"{done.released} {done.released.asset} released", done.replayed)
 
 
@@ -281,16 +281,16 @@ class ReceiptAdmin(LedgerAdmin):
             f" provider's own statement shows the payment: {row.external_id}"
         )
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Credit it once: a later report of the provider finds it done."""
         done = services.top_up(
-            key=wanted["key"],
+            key=data["key"],
             scope=SCOPE,
             account=row.account_id,
             amount=Money(row.amount, row.asset),
             provider=row.provider,
             external_id=row.external_id,
-            memo=wanted["reason"],
+            memo=data["reason"],
             by=by,
         )
         return Done(f"{done.amount} {row.asset} in transfer {done.transfer_id}", done.replayed)

@@ -75,10 +75,10 @@ class TopUpRequestAdmin(LedgerAdmin):
         state = row.get_state_display().lower()
         return f"{row.user} asks for {self.sum(row)} via {row.provider}. The request is {state}."
 
-    def operate(self, row: Any, wanted: dict[str, Any], by: int) -> Done:
+    def operate(self, row: Any, data: dict[str, Any], by: int) -> Done:
         """Credit or refuse it."""
-        decide = top_ups.grant if wanted["decision"] == "grant" else top_ups.refuse
-        decided = decide(row.pk, by=by, reason=wanted["reason"])
+        decide = top_ups.grant if data["decision"] == "grant" else top_ups.refuse
+        decided = decide(row.pk, by=by, reason=data["reason"])
         return Done(decided.get_state_display().lower())
 
 

@@ -47,8 +47,8 @@ def audit() -> AuditReport:
 
 def audit_recent() -> AuditReport:
     """Check all balances and the rows since the last clean audit; otherwise like `audit`."""
-    found = sql.rows("SELECT verified_key FROM payments_app_ledgerstate WHERE id = 1")
-    last_key = found[0][0] if found else 0
+    rows = sql.rows("SELECT verified_key FROM payments_app_ledgerstate WHERE id = 1")
+    last_key = rows[0][0] if rows else 0
     return _noted(_findings(recent_statement(), [last_key - KEYS_BEHIND]), whole=False)
 
 
@@ -111,24 +111,26 @@ def _patiently() -> Iterator[None]:
 
 def _noted(findings: Findings, *, whole: bool) -> AuditReport:
     """Record the findings of an audit and, if clean, where the next one continues."""
-    found = findings.mismatches
+    mismatches = findings.mismatches
     with transaction.atomic():
-        checked_at = _note(found, whole=whole)
-        newly = bool(found) and freeze(f"{found[0].check}: {found[0].subject}")
-        if not found:
+        checked_at = _note(mismatches, whole=whole)
+        newly = bool(mismatches) and freeze(f"{mismatches[0].check}: {mismatches[0].subject}")
+        if not mismatches:
             _go_on_from(findings)
     if newly:
         logger.error("the ledger does not add up, payouts are frozen")
-    for mismatch in found[:5]:
+    for mismatch in mismatches[:5]:
         logger.error(
             "ledger mismatch: %s: %s by %d", mismatch.check, mismatch.subject, mismatch.off_by
         )
-    return AuditReport(checked_at=checked_at, mismatches=found)
+    return AuditReport(checked_at=checked_at, mismatches=mismatches)
 
 
-def _note(found: Sequence[Mismatch], *, whole: bool) -> datetime:
+def _note(mismatches: Sequence[Mismatch], *, whole: bool) -> datetime:
     """Record the time and findings of the audit; a whole one overrides recent findings."""
-    report = json.dumps([[one.check, one.subject, one.off_by] for one in found])
+    report = json.dumps(
+        [[mismatch.check, mismatch.subject, mismatch.off_by] for mismatch in mismatches]
+    )
     now = sql.now_sql()
     names, values = "checked_at, report", f"{now}, %s"
     params: list[Any] = [report]
@@ -157,5 +159,5 @@ def _go_on_from(findings: Findings) -> None:
             + ", ".join(["(%s, %s, %s)"] * len(part))
             + " ON CONFLICT (account_id) DO UPDATE SET entry_id = excluded.entry_id,"
             " posted = excluded.posted",
-            [value for one in part for value in (one.account_id, one.entry_id, one.posted)],
+            [value for point in part for value in (point.account_id, point.entry_id, point.posted)],
         )

@@ -55,13 +55,13 @@ def statement(checks: Mapping[str, str], verified: str, first: str = "") -> str:
 
     `first` is a WITH clause that both may refer to.
     """
-    found = " UNION ALL ".join(
+    union = " UNION ALL ".join(
         f"SELECT '{name}' AS what, CAST(subject AS text) AS subject,"  # noqa: S608 constants
         f" CAST(off_by AS numeric) AS number, 0 AS place FROM ({query}) AS found"
         for name, query in checks.items()
     )
     return (
-        f"{first} SELECT * FROM (SELECT * FROM ({found}) AS every LIMIT {SHOWN}) AS mismatches"  # noqa: S608 constants
+        f"{first} SELECT * FROM (SELECT * FROM ({union}) AS every LIMIT {SHOWN}) AS mismatches"  # noqa: S608 constants
         f" UNION ALL SELECT '{_VERIFIED}', CAST(account_id AS text), CAST(amount AS numeric),"
         f" entry_id FROM ({verified}) AS verified"
         f" UNION ALL SELECT '{_LAST_KEY}', '', 0, coalesce(MAX(id), 0)"

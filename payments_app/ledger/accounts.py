@@ -30,8 +30,8 @@ def ensure_account(
 
     Raises InvalidAmount for an unknown asset, ValueError for an unknown kind.
     """
-    found = find_account(code)
-    if found is None:
+    account = find_account(code)
+    if account is None:
         sql.run(
             "INSERT INTO payments_app_account (code, kind, asset, owner_id, agent_id, overdraft)"
             " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (code) DO NOTHING",
@@ -44,20 +44,20 @@ def ensure_account(
                 overdraft,
             ],
         )
-        found = find_account(code)
-    if found is None:
+        account = find_account(code)
+    if account is None:
         raise LookupError(f"The account {code} was not made.")
-    return found
+    return account
 
 
 def find_account(code: str) -> AccountRef | None:
     """Return the account of a code, or None."""
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT id, code, kind, asset FROM payments_app_account WHERE code = %s", [code]
     )
-    if not found:
+    if not rows:
         return None
-    pk, name, kind, asset = found[0]
+    pk, name, kind, asset = rows[0]
     return AccountRef(id=pk, code=name, kind=kind, asset=asset)
 
 

@@ -47,30 +47,30 @@ def lock_accounts(
 
     Raises UnknownAccount for a missing id. A code without an account is left out.
     """
-    found, by_code = lock_existing(ids, codes)
-    if missing := set(ids) - set(found):
+    accounts, by_code = lock_existing(ids, codes)
+    if missing := set(ids) - set(accounts):
         raise UnknownAccount(f"There is no account {min(missing)}.")
-    return found, by_code
+    return accounts, by_code
 
 
 def lock_existing(
     ids: Collection[int], codes: Collection[str] = ()
 ) -> tuple[dict[int, LockedAccount], dict[str, int]]:
     """Lock the accounts that exist; see lock_accounts."""
-    wanted = sorted(ids)
+    sorted_ids = sorted(ids)
     named = sorted(codes)
-    where = f"id IN ({', '.join(['%s'] * len(wanted)) or 'NULL'})"
+    where = f"id IN ({', '.join(['%s'] * len(sorted_ids)) or 'NULL'})"
     if named:
         where += f" OR code IN ({', '.join(['%s'] * len(named))})"
-    found = {
+    accounts = {
         row[0]: LockedAccount(row[0], row[1], row[2], row[3], row[4], bool(row[5]))
         for row in rows(
             "SELECT id, code, asset, posted, held, overdraft FROM payments_app_account"  # noqa: S608 placeholders only
             f" WHERE {where} ORDER BY id{row_lock()}",
-            [*wanted, *named],
+            [*sorted_ids, *named],
         )
     }
-    return found, {account.code: account.id for account in found.values()}
+    return accounts, {account.code: account.id for account in accounts.values()}
 
 
 def _leaves_range(before: int, leg: int) -> bool:

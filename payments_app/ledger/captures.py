@@ -64,7 +64,7 @@ def capture(
     HoldNotActive, OverCapture (with what is left), SplitMismatch, SameAccount, AssetMismatch,
     UnknownAccount, InvalidAmount, IdempotencyConflict.
     """
-    return _one(
+    return _outcome_of(
         Capture(
             key=key,
             hold_id=hold_id,
@@ -86,7 +86,7 @@ def void(*, key: str, hold_id: str, scope: str = "", by: int | None = None) -> C
     """
     if by is not None:
         _check_decides(hold_id, by)
-    return _one(Capture(key=key, hold_id=hold_id, kind="void", scope=scope, release=True))
+    return _outcome_of(Capture(key=key, hold_id=hold_id, kind="void", scope=scope, release=True))
 
 
 def _check_decides(hold_id: str, by: int) -> None:
@@ -101,9 +101,9 @@ def _check_decides(hold_id: str, by: int) -> None:
         raise AnswerRuns("The answer is still running. Cancel it to release the unused amount.")
 
 
-def _one(asked: Capture) -> CaptureOutcome:
+def _outcome_of(request: Capture) -> CaptureOutcome:
     with transaction.atomic():
-        answer = capture_many([asked])[0]
+        answer = capture_many([request])[0]
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -125,52 +125,54 @@ def lock(where: str, params: Sequence[str]) -> list[LockedHold]:
 # --- Many ---
 
 
-def capture_many(asked: Sequence[Capture]) -> list[CaptureOutcome | Refusal]:
+def capture_many(requests: Sequence[Capture]) -> list[CaptureOutcome | Refusal]:
     """Capture each in one transaction, batching the statements; answers keep the order of requests.
 
     A refusal is returned in its place and takes nothing, without affecting the others. Each must
     concern different holds: two for one hold or response are a ValueError.
     """
-    if len({one.group for one in asked}) < len(asked):
+    if len({request.group for request in requests}) < len(requests):
         raise ValueError("A hold or response is captured once in a list.")
     answers: dict[int, CaptureOutcome | Refusal] = {}
     mine: dict[int, idempotency.ClaimedKey] = {}
     with transaction.atomic():
-        for place, claimed in enumerate(idempotency.claim_many([_question(one) for one in asked])):
+        for place, claimed in enumerate(
+            idempotency.claim_many([_question(request) for request in requests])
+        ):
             if isinstance(claimed, IdempotencyConflict):
                 answers[place] = claimed
             elif claimed.stored_result is not None:
                 answers[place] = idempotency.replay(claimed.stored_result, CaptureOutcome)
             else:
                 mine[place] = claimed
-        done = _capture({place: asked[place] for place in mine})
-        kept = {mine[place].id: answer for place, answer in done.items()}
-        idempotency.record_many({pk: a for pk, a in kept.items() if isinstance(a, CaptureOutcome)})
+        done = _capture({place: requests[place] for place in mine})
+        by_id = {mine[place].id: answer for place, answer in done.items()}
+        idempotency.record_many({pk: a for pk, a in by_id.items() if isinstance(a, CaptureOutcome)})
         # A refusal has written nothing but its key.
         idempotency.release_many(
-            [pk for pk, a in kept.items() if not isinstance(a, CaptureOutcome)]
+            [pk for pk, a in by_id.items() if not isinstance(a, CaptureOutcome)]
         )
     answers |= done
-    return [answers[place] for place in range(len(asked))]
+    return [answers[place] for place in range(len(requests))]
 
 
-def _question(one: Capture) -> idempotency.KeyedRequest:
-    parts = [(split.account_id, split.amount) for split in one.splits]
-    request = ("capture", one.group, one.amount, parts, one.kind, one.release)
-    return idempotency.KeyedRequest(scope=one.scope, key=one.key, request=request)
+def _question(request: Capture) -> idempotency.KeyedRequest:
+    parts = [(split.account_id, split.amount) for split in request.splits]
+    terms = ("capture", request.group, request.amount, parts, request.kind, request.release)
+    return idempotency.KeyedRequest(scope=request.scope, key=request.key, request=terms)
 
 
-def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal]:
-    """Plan each capture, then write them all together; the answers are keyed like `asked`."""
-    if not asked:
+def _capture(requests: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal]:
+    """Plan each capture, then write them all together; the answers are keyed like `requests`."""
+    if not requests:
         return {}
-    holds = _lock_groups([one.group for one in asked.values()])
-    accounts, by_code = _lock_accounts(asked.values(), holds)
+    holds = _lock_groups([request.group for request in requests.values()])
+    accounts, by_code = _lock_accounts(requests.values(), holds)
     answers: dict[int, CaptureOutcome | Refusal] = {}
     plans: dict[int, Plan] = {}
-    for place, one in asked.items():
+    for place, request in requests.items():
         try:
-            plans[place] = planned(one, holds[one.group], accounts, by_code)
+            plans[place] = planned(request, holds[request.group], accounts, by_code)
         except (LedgerError, InvalidAmount, AssetMismatch) as error:
             answers[place] = error
     legs = _legs(plans.values())
@@ -188,9 +190,9 @@ def _capture(asked: Mapping[int, Capture]) -> dict[int, CaptureOutcome | Refusal
 
 def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[LockedHold]]:
     """Lock the holds of each group, which act as one, the oldest first."""
-    found: dict[tuple[str, str], list[LockedHold]] = {group: [] for group in groups}
-    firsts = [name for kind, name in found if kind == "hold"]
-    responses = [name for kind, name in found if kind == "response"]
+    by_group: dict[tuple[str, str], list[LockedHold]] = {group: [] for group in groups}
+    firsts = [name for kind, name in by_group if kind == "hold"]
+    responses = [name for kind, name in by_group if kind == "response"]
     where = []
     if firsts:
         marks = ", ".join(["%s"] * len(firsts))
@@ -200,24 +202,24 @@ def _lock_groups(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], lis
         where.append(f"(response_id IN ({marks}) AND response_id <> '')")
     for hold in lock(" OR ".join(where), [*firsts, *firsts, *responses]):
         for group in {("hold", hold.id), ("hold", hold.extends_id), ("response", hold.response_id)}:
-            if group in found:
-                found[group].append(hold)
-    held = [hold.id for group in found.values() for hold in group]
+            if group in by_group:
+                by_group[group].append(hold)
+    held = [hold.id for group in by_group.values() for hold in group]
     if len(set(held)) < len(held):
         raise ValueError("A hold is captured once in a list.")
-    return found
+    return by_group
 
 
 def _lock_accounts(
-    asked: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[LockedHold]]
+    requests: Iterable[Capture], holds: Mapping[tuple[str, str], Sequence[LockedHold]]
 ) -> tuple[Mapping[int, balances.LockedAccount], Mapping[str, int]]:
     """Lock the paying and receiving accounts; return those found, and fee shards by code."""
     ids = {hold.account_id for group in holds.values() for hold in group}
     codes: dict[str, str] = {}
-    for one in asked:
-        ids |= {split.account_id for split in one.splits if split.account_id is not None}
-        if one.amount is not None and any(split.account_id is None for split in one.splits):
-            codes[fee_code(one.key, one.amount.asset)] = one.amount.asset
+    for request in requests:
+        ids |= {split.account_id for split in request.splits if split.account_id is not None}
+        if request.amount is not None and any(split.account_id is None for split in request.splits):
+            codes[fee_code(request.key, request.amount.asset)] = request.amount.asset
     return lock_with_fees(ids, codes)
 
 

@@ -38,8 +38,8 @@ def expire_holds(limit: int = BATCH) -> int:
             [hold_id for hold_id, _, _ in holds],
         )
         back: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        for _, account_id, left in holds:
-            back[account_id] = (0, back[account_id][1] - left)
+        for _, account_id, uncaptured in holds:
+            back[account_id] = (0, back[account_id][1] - uncaptured)
         accounts, _ = balances.lock_accounts(back.keys())
         balances.change(back, accounts)
     return len(holds)

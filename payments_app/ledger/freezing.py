@@ -12,11 +12,11 @@ from payments_app.ledger.outcomes import LedgerFrozen
 
 def refuse_when_frozen() -> None:
     """Raise LedgerFrozen if payouts are frozen."""
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT reason FROM payments_app_ledgerstate WHERE id = 1 AND frozen_at IS NOT NULL"
     )
-    if found:
-        raise LedgerFrozen(f"Payouts are frozen: {found[0][0]}")
+    if rows:
+        raise LedgerFrozen(f"Payouts are frozen: {rows[0][0]}")
 
 
 def freeze(reason: str) -> bool:

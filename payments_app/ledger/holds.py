@@ -36,18 +36,18 @@ RENEWED_BELOW: Final = 0.9
 class Guard(Protocol):
     """A check that must allow a hold in addition to the balance; `authorizations` has one."""
 
-    def accounts(self, asked: Collection[Authorization]) -> Collection[int]:
+    def accounts(self, requests: Collection[Authorization]) -> Collection[int]:
         """Return the accounts it also needs locked, created if necessary. Called first."""
 
-    def allow(self, asked: Authorization) -> None:
+    def allow(self, request: Authorization) -> None:
         """Raise a LedgerError to refuse a request. Called while the accounts are locked."""
 
-    def took(self, asked: Authorization) -> None:
+    def took(self, request: Authorization) -> None:
         """Count a reservation of this list, before the next request is checked."""
 
 
 def authorize_many(
-    asked: Sequence[Authorization], guard: Guard | None = None
+    requests: Sequence[Authorization], guard: Guard | None = None
 ) -> list[HoldOutcome | Refusal]:
     """Make many reservations in one transaction; answers keep the order of requests.
 
@@ -56,10 +56,10 @@ def authorize_many(
     affecting the others. The same key twice in one list is one hold. Another hold with the same
     `response_id` adds to it, which is how the reservation of an answer grows.
     """
-    if not asked:
+    if not requests:
         return []
-    for one in asked:
-        _lasting(one)
+    for request in requests:
+        _lasting(request)
     answers: dict[int, HoldOutcome | Refusal] = {}
     mine: dict[int, idempotency.ClaimedKey] = {}
     again: dict[int, int] = {}
@@ -67,8 +67,10 @@ def authorize_many(
     with transaction.atomic():
         claims = idempotency.claim_many(
             [
-                idempotency.KeyedRequest(scope=one.scope, key=one.key, request=_asked(one))
-                for one in asked
+                idempotency.KeyedRequest(
+                    scope=request.scope, key=request.key, request=_terms(request)
+                )
+                for request in requests
             ]
         )
         for place, claimed in enumerate(claims):
@@ -80,21 +82,21 @@ def authorize_many(
                 again[place] = first[claimed.id]
             else:
                 mine[place] = claimed
-        answers |= _reserve_many({place: asked[place] for place in mine}, guard)
-        kept = {mine[place].id: answers[place] for place in mine}
+        answers |= _reserve_many({place: requests[place] for place in mine}, guard)
+        by_id = {mine[place].id: answers[place] for place in mine}
         idempotency.record_many(
-            {pk: made for pk, made in kept.items() if isinstance(made, HoldOutcome)}
+            {pk: made for pk, made in by_id.items() if isinstance(made, HoldOutcome)}
         )
         # A refused reservation has written nothing but its key.
         idempotency.release_many(
-            [pk for pk, answer in kept.items() if not isinstance(answer, HoldOutcome)]
+            [pk for pk, answer in by_id.items() if not isinstance(answer, HoldOutcome)]
         )
     for place, other in again.items():
         answer = answers[other]
         answers[place] = (
             replace(answer, replayed=True) if isinstance(answer, HoldOutcome) else answer
         )
-    return [answers[place] for place in range(len(asked))]
+    return [answers[place] for place in range(len(requests))]
 
 
 def extend(
@@ -124,7 +126,7 @@ def extend(
         ((chat_id, credential, asker_id),) = sql.rows(
             "SELECT chat_id, credential, asker_id FROM payments_app_hold WHERE id = %s", [hold_id]
         )
-        asked = Authorization(
+        request = Authorization(
             key=key,
             account_id=first[0].account_id,
             amount=amount,
@@ -139,8 +141,8 @@ def extend(
             asker_id=asker_id,
         )
         extends = first[0].extends_id or hold_id
-        _lasting(asked)
-        answer = _reserve_many({0: asked}, guard, extends=extends)[0]
+        _lasting(request)
+        answer = _reserve_many({0: request}, guard, extends=extends)[0]
         if isinstance(answer, Exception):
             raise answer
         return idempotency.record(claimed, answer)
@@ -170,43 +172,45 @@ def renew(response_ids: Sequence[str], *, seconds: float) -> int:
     )
 
 
-def _asked(one: Authorization) -> tuple[object, ...]:
+def _terms(request: Authorization) -> tuple[object, ...]:
     # The duration is not part of the request: retries may recompute it.
-    return ("authorize", one.account_id, one.amount, one.purpose, one.response_id)
+    return ("authorize", request.account_id, request.amount, request.purpose, request.response_id)
 
 
 def _reserve_many(
-    asked: Mapping[int, Authorization], guard: Guard | None, *, extends: str | None = None
+    requests: Mapping[int, Authorization], guard: Guard | None, *, extends: str | None = None
 ) -> dict[int, HoldOutcome | Refusal]:
     """Reserve for each in turn, as if alone, in three statements; answers keep their keys."""
-    if not asked:
+    if not requests:
         return {}
-    guarded = guard.accounts(asked.values()) if guard else ()
-    accounts, _ = balances.lock_existing({one.account_id for one in asked.values()} | set(guarded))
-    left = {pk: account.posted - account.held for pk, account in accounts.items()}
+    guarded = guard.accounts(requests.values()) if guard else ()
+    accounts, _ = balances.lock_existing(
+        {request.account_id for request in requests.values()} | set(guarded)
+    )
+    remaining = {pk: account.posted - account.held for pk, account in accounts.items()}
     answers: dict[int, HoldOutcome | Refusal] = {}
     legs: dict[int, tuple[int, int]] = {}
     new: dict[int, tuple[Authorization, str | None, Money]] = {}
-    for place, one in asked.items():
+    for place, request in requests.items():
         try:
-            amount = balances.positive(one.amount)
-            account = accounts.get(one.account_id)
+            amount = balances.positive(request.amount)
+            account = accounts.get(request.account_id)
             if account is None:
-                raise _unknown(one.account_id)
+                raise _unknown(request.account_id)
             _same_asset(amount, account.asset)
             if guard:
-                guard.allow(one)
-            if amount.amount > left[account.id] and not account.overdraft:
-                available = Money(left[account.id], account.asset)
+                guard.allow(request)
+            if amount.amount > remaining[account.id] and not account.overdraft:
+                available = Money(remaining[account.id], account.asset)
                 raise InsufficientFunds(available, amount)
         except (LedgerError, InvalidAmount, AssetMismatch) as error:
             answers[place] = error
             continue
-        left[account.id] -= amount.amount
+        remaining[account.id] -= amount.amount
         legs[account.id] = (0, legs.get(account.id, (0, 0))[1] + amount.amount)
-        new[place] = (one, extends, Money(left[account.id], account.asset))
+        new[place] = (request, extends, Money(remaining[account.id], account.asset))
         if guard:
-            guard.took(one)
+            guard.took(request)
     if new:
         balances.change(legs, accounts)
         answers |= zip(new, _write(list(new.values())), strict=True)
@@ -225,11 +229,11 @@ def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldO
             " RETURNING id, expires_at",
             [
                 value
-                for pk, (one, extends, _) in zip(ids, new, strict=True)
+                for pk, (request, extends, _) in zip(ids, new, strict=True)
                 for value in (
-                    pk, one.account_id, one.amount.amount, one.purpose, one.response_id,
-                    one.agent_id, one.chat_id or None, one.credential or None, one.asker_id,
-                    extends, one.expires_in,
+                    pk, request.account_id, request.amount.amount, request.purpose,
+                    request.response_id, request.agent_id, request.chat_id or None,
+                    request.credential or None, request.asker_id, extends, request.expires_in,
                 )
             ],
         )
@@ -237,17 +241,17 @@ def _write(new: Sequence[tuple[Authorization, str | None, Money]]) -> list[HoldO
     return [
         HoldOutcome(
             hold_id=pk,
-            account_id=one.account_id,
-            amount=one.amount,
+            account_id=request.account_id,
+            amount=request.amount,
             available=available,
             expires_at=sql.moment(times[pk]),
         )
-        for pk, (one, _, available) in zip(ids, new, strict=True)
+        for pk, (request, _, available) in zip(ids, new, strict=True)
     ]
 
 
-def _lasting(asked: Authorization) -> None:
-    if not asked.expires_in > 0:
+def _lasting(request: Authorization) -> None:
+    if not request.expires_in > 0:
         raise ValueError("The duration of a hold must be positive.")
 
 

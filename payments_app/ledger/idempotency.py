@@ -58,17 +58,17 @@ def claim(scope: str, key: str, request: Sequence[Any]) -> ClaimedKey:
     )
     if new:
         return ClaimedKey(new[0][0], None)
-    return _known(scope, key, sha256)
+    return _existing_key(scope, key, sha256)
 
 
-def _known(scope: str, key: str, sha256: str) -> ClaimedKey:
-    known_id, known, kept = rows(
+def _existing_key(scope: str, key: str, sha256: str) -> ClaimedKey:
+    known_id, stored_sha256, stored_result = rows(
         "SELECT id, sha256, outcome FROM payments_app_idempotency WHERE scope = %s AND key = %s",
         [scope, key],
     )[0]
-    if known != sha256:
+    if stored_sha256 != sha256:
         raise IdempotencyConflict(f"The key {key!r} was used for another request.")
-    return ClaimedKey(known_id, kept)
+    return ClaimedKey(known_id, stored_result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,32 +80,32 @@ class KeyedRequest:
     request: Sequence[Any]
 
 
-def claim_many(asked: Sequence[KeyedRequest]) -> list[ClaimedKey | IdempotencyConflict]:
+def claim_many(requests: Sequence[KeyedRequest]) -> list[ClaimedKey | IdempotencyConflict]:
     """Claim keys in one sorted statement, so that two lists cannot deadlock.
 
     The answers are in the order of the requests; the same request twice is one claim.
     """
-    if not all(0 < len(one.key) <= KEY_LENGTH for one in asked):
+    if not all(0 < len(request.key) <= KEY_LENGTH for request in requests):
         raise ValueError(f"A key has 1 to {KEY_LENGTH} characters.")
-    prints = [fingerprint(one.request) for one in asked]
-    wanted: dict[tuple[str, str], str] = {}
-    for one, sha256 in zip(asked, prints, strict=True):
-        wanted.setdefault((one.scope, one.key), sha256)
+    prints = [fingerprint(request.request) for request in requests]
+    digests: dict[tuple[str, str], str] = {}
+    for request, sha256 in zip(requests, prints, strict=True):
+        digests.setdefault((request.scope, request.key), sha256)
     new = rows(
         "INSERT INTO payments_app_idempotency (scope, key, sha256) VALUES "  # noqa: S608 placeholders only
-        + ", ".join(["(%s, %s, %s)"] * len(wanted))
+        + ", ".join(["(%s, %s, %s)"] * len(digests))
         + " ON CONFLICT (scope, key) DO NOTHING RETURNING scope, key, id",
-        [value for name in sorted(wanted) for value in (*name, wanted[name])],
+        [value for name in sorted(digests) for value in (*name, digests[name])],
     )
     claimed = {(scope, key): ClaimedKey(pk, None) for scope, key, pk in new}
     answers: list[ClaimedKey | IdempotencyConflict] = []
-    for one, sha256 in zip(asked, prints, strict=True):
-        name = (one.scope, one.key)
-        if name in claimed and wanted[name] == sha256:
+    for request, sha256 in zip(requests, prints, strict=True):
+        name = (request.scope, request.key)
+        if name in claimed and digests[name] == sha256:
             answers.append(claimed[name])
             continue
         try:
-            answers.append(_known(one.scope, one.key, sha256))
+            answers.append(_existing_key(request.scope, request.key, sha256))
         except IdempotencyConflict as error:
             answers.append(error)
     return answers
@@ -145,6 +145,6 @@ def release_many(claimed: Collection[int]) -> None:
         run(f"DELETE FROM payments_app_idempotency WHERE id IN ({marks})", list(claimed))  # noqa: S608 placeholders only
 
 
-def replay(kept: str, kind: type[Outcome]) -> Outcome:
+def replay(stored_result: str, kind: type[Outcome]) -> Outcome:
     """Return a recorded outcome, marked as replayed."""
-    return replace(msgspec.json.decode(kept, type=kind), replayed=True)
+    return replace(msgspec.json.decode(stored_result, type=kind), replayed=True)

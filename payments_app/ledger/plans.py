@@ -90,48 +90,48 @@ class Plan:
 
 
 def planned(
-    one: Capture,
+    capture: Capture,
     group: Sequence[LockedHold],
     accounts: Mapping[int, LockedAccount],
     by_code: Mapping[str, int],
 ) -> Plan:
     """Check and plan a capture of locked holds; raises what capture raises."""
-    holds = _active(one, group)
-    if one.amount is not None:
-        _judge(one.amount, one.splits, release=one.release)
-    for split in one.splits:
+    holds = _active(capture, group)
+    if capture.amount is not None:
+        _judge(capture.amount, capture.splits, release=capture.release)
+    for split in capture.splits:
         if split.account_id is not None and split.account_id not in accounts:
             raise UnknownAccount(f"There is no account {split.account_id}.")
     asset = _one_asset(holds, accounts)
-    amount = one.amount if one.amount is not None else Money(0, asset)
-    left = sum(hold.uncaptured for hold in holds)
+    amount = capture.amount if capture.amount is not None else Money(0, asset)
+    uncaptured = sum(hold.uncaptured for hold in holds)
     if amount.asset != asset:
         raise AssetMismatch(f"The hold is in {asset}, the amount in {amount.asset}.")
-    if amount.amount > left:
-        raise OverCapture(Money(left, asset))
-    gets = _merged(one.splits, by_code.get(fee_code(one.key, asset), 0))
-    transfers = _transfers(holds, gets, one.kind, asset, one.about)
-    if transfers and one.transfer_id:
-        transfers[0] = replace(transfers[0], id=one.transfer_id)
+    if amount.amount > uncaptured:
+        raise OverCapture(Money(uncaptured, asset))
+    gets = _merged(capture.splits, by_code.get(fee_code(capture.key, asset), 0))
+    transfers = _transfers(holds, gets, capture.kind, asset, capture.about)
+    if transfers and capture.transfer_id:
+        transfers[0] = replace(transfers[0], id=capture.transfer_id)
     for transfer in transfers:
         check(transfer, accounts)
-    ends, legs = _ends(holds, transfers, release=one.release)
-    after = 0 if one.release else left - amount.amount
+    ends, legs = _ends(holds, transfers, release=capture.release)
+    after = 0 if capture.release else uncaptured - amount.amount
     outcome = CaptureOutcome(
         transfer_ids=(),
         captured=amount,
-        released=Money(left - amount.amount - after, asset),
+        released=Money(uncaptured - amount.amount - after, asset),
         left=Money(after, asset),
         available=Money(0, asset),
     )
     return Plan(transfers, ends, legs, holds[-1].account_id, outcome)
 
 
-def _active(one: Capture, group: Sequence[LockedHold]) -> list[LockedHold]:
+def _active(capture: Capture, group: Sequence[LockedHold]) -> list[LockedHold]:
     """Return the holds that can still be captured."""
     active = [hold for hold in group if hold.state == "active"]
     if not group:
-        raise UnknownHold(f"There is no hold of {one.group[1]!r}.")
+        raise UnknownHold(f"There is no hold of {capture.group[1]!r}.")
     if not active:
         raise HoldNotActive(group[0].state)
     return active
@@ -219,16 +219,16 @@ def _ends(
 ) -> tuple[dict[str, tuple[int, str]], dict[int, tuple[int, int]]]:
     """Return the new (captured, state) of holds, and account movements as (posted, held)."""
     legs: dict[int, tuple[int, int]] = {}
-    taken: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     for transfer in transfers:
         for account_id, amount in transfer.entries.items():
             posted, held = legs.get(account_id, (0, 0))
             legs[account_id] = (posted + amount, held)
             if amount < 0:
-                taken[str(transfer.hold_id)] = -amount
+                amounts[str(transfer.hold_id)] = -amount
     ends = {}
     for hold in holds:
-        part = taken.get(hold.id, 0)
+        part = amounts.get(hold.id, 0)
         if not part and not release:
             continue
         posted, held = legs.get(hold.account_id, (0, 0))

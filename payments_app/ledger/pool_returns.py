@@ -29,13 +29,13 @@ def return_pool(chat_id: str) -> None:
 
 
 def _return(pool: Account, chat_id: str) -> None:
-    left = pool.posted - pool.held
+    available = pool.posted - pool.held
     deposits = Transfer.objects.filter(
         kind="pool", chat_id=chat_id, asset=pool.asset, reverses__isnull=True
     )
     refunded = deposits.annotate(refunded=Total("reversals__amount", default=0))
     for deposit in refunded.order_by("-created_at", "-pk"):
-        amount = min(left, deposit.amount - deposit.refunded)
+        amount = min(available, deposit.amount - deposit.refunded)
         if amount <= 0:
             continue
         refund(
@@ -46,4 +46,4 @@ def _return(pool: Account, chat_id: str) -> None:
             reason=REASON,
             amount=Money(amount, pool.asset),
         )
-        left -= amount
+        available -= amount

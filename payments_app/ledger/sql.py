@@ -22,8 +22,8 @@ def rows(sql: str, params: Sequence[Any] = ()) -> list[Row]:
     """Run a statement and return its rows."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
-        found: list[Row] = cursor.fetchall()
-        return found
+        result: list[Row] = cursor.fetchall()
+        return result
 
 
 def run(sql: str, params: Sequence[Any] = ()) -> int:
@@ -54,7 +54,7 @@ def later_sql() -> str:
 
 def moment(value: Any) -> datetime:
     """Return a time from a statement's result, which SQLite returns as text."""
-    found = parse_datetime(value) if isinstance(value, str) else value
-    if not isinstance(found, datetime):
+    time = parse_datetime(value) if isinstance(value, str) else value
+    if not isinstance(time, datetime):
         raise TypeError(f"The database returned no time: {value!r}")
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -59,17 +59,17 @@ def transfer(
     amount: Money,
     kind: str = "transfer",
     scope: str = "",
-    asked: Sequence[object] = (),
+    parts: Sequence[object] = (),
     **about: Unpack[AboutFields],
 ) -> TransferOutcome:
     """Move an amount from the account `debit` to the account `credit`.
 
-    `asked` extends the request that the key stands for: a different value is a conflict. Raises
+    `parts` extends the request that the key stands for: a different value is a conflict. Raises
     InsufficientFunds, SameAccount, UnknownAccount, AssetMismatch, InvalidAmount,
     IdempotencyConflict, and LedgerFrozen for transfers to the outside.
     """
     with transaction.atomic():
-        claimed = idempotency.claim(scope, key, ("transfer", debit, credit, amount, kind, *asked))
+        claimed = idempotency.claim(scope, key, ("transfer", debit, credit, amount, kind, *parts))
         if claimed.stored_result is not None:
             return idempotency.replay(claimed.stored_result, TransferOutcome)
         balances.positive(amount)
@@ -139,8 +139,8 @@ def exceeds_solo_limit(amount: Money, by: int, solo_limit: Money) -> bool:
     Adjustments that a second operator approved do not count.
     """
     approved = AdjustmentRequest.objects.filter(transfer_id=OuterRef("pk"))
-    own = Transfer.objects.filter(kind="adjust", by=by, asset=amount.asset)
-    recent = own.filter(created_at__gt=Now() - ALONE_PERIOD).exclude(Exists(approved))
+    adjustments = Transfer.objects.filter(kind="adjust", by=by, asset=amount.asset)
+    recent = adjustments.filter(created_at__gt=Now() - ALONE_PERIOD).exclude(Exists(approved))
     before = recent.aggregate(sum=Total("amount"))["sum"] or 0
     return before + abs(amount.amount) > solo_limit.amount
 
@@ -315,15 +315,15 @@ def refund(
         refuse_own((pk for pk, moved in entries.items() if moved < 0), by)
         # Refunds of one transfer wait for each other here: they lock the same accounts.
         accounts, _ = balances.lock_accounts(entries.keys())
-        left = _unrefunded(transfer_id, entries)
-        total = sum(left.values())
-        wanted = amount if amount is not None else Money(total, asset)
-        if wanted.asset != asset:
-            raise AssetMismatch(f"The transfer is in {asset}, the amount in {wanted.asset}.")
-        if total == 0 or wanted.amount > total:
+        unrefunded = _unrefunded(transfer_id, entries)
+        total = sum(unrefunded.values())
+        to_refund = amount if amount is not None else Money(total, asset)
+        if to_refund.asset != asset:
+            raise AssetMismatch(f"The transfer is in {asset}, the amount in {to_refund.asset}.")
+        if total == 0 or to_refund.amount > total:
             raise NotRefundable(f"left: {Money(total, asset)}")
-        balances.positive(wanted)
-        back = _backwards(entries, left, wanted.amount)
+        balances.positive(to_refund)
+        back = _backwards(entries, unrefunded, to_refund.amount)
         new = NewTransfer(
             kind="refund",
             asset=asset,
@@ -332,7 +332,7 @@ def refund(
             hold_id=hold_id,
             reverses_id=transfer_id,
         )
-        done = TransferOutcome(transfer_id=_posted(new, accounts, wanted), amount=wanted)
+        done = TransferOutcome(transfer_id=_posted(new, accounts, to_refund), amount=to_refund)
         if about.response_id:
             given_back = AnswerRefund(
                 transfer_id=done.transfer_id, response_id=about.response_id, chat_id=about.chat_id
@@ -344,14 +344,14 @@ def refund(
 
 def _refundable(transfer_id: str, by: int | None, reason: str) -> tuple[str, str | None, About]:
     """Return the asset and hold of a transfer, and the purpose of its refund."""
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol"
         " FROM payments_app_transfer WHERE id = %s",
         [transfer_id],
     )
-    if not found:
+    if not rows:
         raise UnknownTransfer(f"There is no transfer {transfer_id!r}.")
-    asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol = found[0]
+    asset, hold_id, reverses_id, response_id, chat_id, agent_id, protocol = rows[0]
     if reverses_id is not None:
         raise NotRefundable("A refund cannot be refunded.")
     about = About(
@@ -382,17 +382,19 @@ def _unrefunded(transfer_id: str, entries: Mapping[int, int]) -> dict[int, int]:
     }
 
 
-def _backwards(entries: Mapping[int, int], left: Mapping[int, int], wanted: int) -> dict[int, int]:
-    """Spread `wanted` over the payees; cumulative shares are rounded down, so none overpays."""
-    total = sum(left.values())
+def _backwards(
+    entries: Mapping[int, int], unrefunded: Mapping[int, int], to_refund: int
+) -> dict[int, int]:
+    """Spread `to_refund` over the payees; cumulative shares are rounded down, so none overpays."""
+    total = sum(unrefunded.values())
     back: dict[int, int] = {}
-    before = given = 0
-    for account_id, amount in left.items():
+    before = parts_total = 0
+    for account_id, amount in unrefunded.items():
         before += amount
-        part = before * wanted // total - given
-        given += part
+        part = before * to_refund // total - parts_total
+        parts_total += part
         if part:
             back[account_id] = -part
     payer = next(account_id for account_id, amount in entries.items() if amount < 0)
-    back[payer] = wanted
+    back[payer] = to_refund
     return back

@@ -57,14 +57,14 @@ def charges(response_id: OuterRef, *, asset: str | None = None) -> QuerySet[Tran
 
 def costs_of(response_ids: Iterable[str]) -> dict[str, AnswerCost]:
     """Return the cost of each of these responses; free ones are left out."""
-    wanted = [response_id for response_id in response_ids if response_id]
-    found: dict[str, list[Entry]] = {}
+    ids = [response_id for response_id in response_ids if response_id]
+    by_response: dict[str, list[Entry]] = {}
     entries = Entry.objects.filter(
-        transfer__response_id__in=wanted, transfer__hold__isnull=False
+        transfer__response_id__in=ids, transfer__hold__isnull=False
     ).select_related("transfer__hold", "account")
     for entry in entries.order_by("pk"):
-        found.setdefault(entry.transfer.response_id, []).append(entry)
-    return {response_id: _cost(response_id, rows) for response_id, rows in found.items()}
+        by_response.setdefault(entry.transfer.response_id, []).append(entry)
+    return {response_id: _cost(response_id, rows) for response_id, rows in by_response.items()}
 
 
 def refund_of(transfer_id: str) -> DatedRefund | None:

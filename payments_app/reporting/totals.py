@@ -57,11 +57,11 @@ class Overview:
 def overview(asset: str = DEFAULT_ASSET) -> Overview:
     """Return the totals of the ledger, at most OVERVIEW_SECONDS old."""
     key = f"payments:overview:{asset}"
-    kept: Overview | None = cache.get(key)
-    if kept is None:
-        kept = _read(asset)
-        cache.set(key, kept, OVERVIEW_SECONDS)
-    return kept
+    cached: Overview | None = cache.get(key)
+    if cached is None:
+        cached = _read(asset)
+        cache.set(key, cached, OVERVIEW_SECONDS)
+    return cached
 
 
 def _read(asset: str) -> Overview:
@@ -90,17 +90,17 @@ def _read(asset: str) -> Overview:
         held=Money.capped(sum(total.held.amount for total in totals), asset),
         revenue_today=Money.capped(earned, asset),
         days=[(first + timedelta(days=number)).date() for number in range(DAYS)],
-        most=_most(asset, first),
+        most=_top_spent(asset, first),
     )
 
 
-def _most(asset: str, since: datetime) -> Mapping[Dimension, Sequence[Spent]]:
+def _top_spent(asset: str, since: datetime) -> Mapping[Dimension, Sequence[Spent]]:
     key = f"payments:most:{asset}"
-    kept: Mapping[Dimension, Sequence[Spent]] | None = cache.get(key)
-    if kept is None:
-        kept = {
+    cached: Mapping[Dimension, Sequence[Spent]] | None = cache.get(key)
+    if cached is None:
+        cached = {
             name: usage_by(name, since=since, asset=asset, limit=TOP_ROWS)
             for name in TOP_DIMENSIONS
         }
-        cache.set(key, kept, TOP_SECONDS)
-    return kept
+        cache.set(key, cached, TOP_SECONDS)
+    return cached

@@ -124,14 +124,14 @@ class BalanceView(PaymentView):
         """Return the available, held and posted amounts."""
         currency = queried(request, CurrencyQuery, strict=False)["currency"]
         account = services.account_of_user(caller(request).pk, currency)
-        found = selectors.balance(account.id)
+        balance = selectors.balance(account.id)
         return Response(
             {
-                "available": str(found.available),
-                "held": str(found.held),
-                "posted": str(found.posted),
-                "balance": str(found.available),
-                "balanceDollars": str(found.available),
+                "available": str(balance.available),
+                "held": str(balance.held),
+                "posted": str(balance.posted),
+                "balance": str(balance.available),
+                "balanceDollars": str(balance.available),
                 "currency": currency,
             }
         )

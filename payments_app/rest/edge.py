@@ -136,14 +136,14 @@ def problem_of(error: Exception) -> Exception:
     return answer
 
 
-def key_of(request: Request, given: str = "") -> str:
+def key_of(request: Request, body_key: str = "") -> str:
     """Return the idempotency key of a request, from its header or body, or a new one.
 
     A header and a body that disagree are refused.
     """
     header = request.headers.get("Idempotency-Key", "")
-    key = header or given
-    if header and given and header != given:
+    key = header or body_key
+    if header and body_key and header != body_key:
         raise ValidationError({"idempotencyKey": "The Idempotency-Key header has a different key."})
     if len(key) > KEY_CHARS:
         raise ValidationError({"idempotencyKey": f"A key may have at most {KEY_CHARS} characters."})

@@ -96,7 +96,7 @@ class LocksView(PaymentView):
             return self._of_own_money(request, values, key)
         payee = _payee(request)
         amount, agent_id = money(values), _recipient(payee, values)
-        asked = {
+        terms = {
             "amount": str(amount),
             "currency": amount.asset,
             "agent": agent_id,
@@ -105,7 +105,7 @@ class LocksView(PaymentView):
         answer, replayed = locks.once(
             f"rest:locks:{payee.user_id}",
             key,
-            {**asked, "token": values["token"]},
+            {**terms, "token": values["token"]},
             lambda: locks.lock(
                 payee,
                 key=key,
@@ -162,10 +162,10 @@ class LockView(PaymentView):
     def patch(self, request: Request, lock_id: str) -> Response:
         """Lock more, by `additionalAmount` or `amount`."""
         values = checked(request, wire.MoreLock)
-        given = [name for name in ("additionalAmount", "amount") if name in values]
-        if len(given) != 1:
+        names = [name for name in ("additionalAmount", "amount") if name in values]
+        if len(names) != 1:
             raise ValidationError({"additionalAmount": "Send either additionalAmount or amount."})
-        payee, amount = _payee(request), money(values, given[0])
+        payee, amount = _payee(request), money(values, names[0])
         key = key_of(request, values["idempotencyKey"])
         answer, replayed = locks.once(
             f"rest:extensions:{payee.user_id}",
@@ -209,7 +209,7 @@ class SettleView(PaymentView):
             chat_id=values["cid"],
             kind=values["chargeType"],
         )
-        asked = {
+        terms = {
             "lock": values["lockId"],
             "token": values["token"],
             "amount": str(amount),
@@ -226,7 +226,7 @@ class SettleView(PaymentView):
                 return locks.settle(payee, key=key, lock_id=values["lockId"], charge=charge)
             return locks.settle_token(payee, key=key, secret=values["token"], charge=charge)
 
-        answer, replayed = locks.once(f"rest:settles:{payee.user_id}", key, asked, work)
+        answer, replayed = locks.once(f"rest:settles:{payee.user_id}", key, terms, work)
         return _replayable(
             {
                 "success": True,

@@ -51,7 +51,7 @@ class OnwardBudgetView(PaymentView):
     def get(self, request: Request, agent: str) -> Response:
         """Return the budget and its use; nothing is left if the caller has set none."""
         agent_id = agent_id_of(request, agent)
-        return Response(_shown(agent_id, budget_of(agent_id, caller(request).pk)))
+        return Response(_body(agent_id, budget_of(agent_id, caller(request).pk)))
 
     @extend_schema(
         operation_id="set_onward_budget",
@@ -69,10 +69,10 @@ class OnwardBudgetView(PaymentView):
             raise PermissionDenied(text) from error
         except NotRemote as error:
             raise ValidationError({"agent": "This is not a remote agent."}) from error
-        return Response(_shown(agent_id, budget))
+        return Response(_body(agent_id, budget))
 
 
-def _shown(agent_id: str, budget: OnwardBudget) -> dict[str, str]:
+def _body(agent_id: str, budget: OnwardBudget) -> dict[str, str]:
     return {
         "agent": name_of(agent_id),
         "agent_id": agent_id,

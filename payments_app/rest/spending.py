@@ -113,29 +113,32 @@ class LimitsView(PaymentView):
     )
     def put(self, request: Request) -> Response:
         """Replace all existing limits with these."""
-        given = checked(request, LimitsSerializer)["limits"]
+        bodies = checked(request, LimitsSerializer)["limits"]
         user_id = caller(request).pk
-        mine = token_lookup.assets_of(user_id, {one["token"] for one in given if one["token"]})
-        asked = [_asked(request, one, mine) for one in given]
-        names = {(one.period, one.token_id or (one.agent_id, one.amount.asset)) for one in asked}
-        if len(names) < len(asked):
+        mine = token_lookup.assets_of(user_id, {body["token"] for body in bodies if body["token"]})
+        new_limits = [_limit_from(request, body, mine) for body in bodies]
+        names = {
+            (limit.period, limit.token_id or (limit.agent_id, limit.amount.asset))
+            for limit in new_limits
+        }
+        if len(names) < len(new_limits):
             raise ValidationError(
                 {"limits": "Send only one limit for each period, agent, token and currency."}
             )
-        limits.set_limits(user_id, asked)
+        limits.set_limits(user_id, new_limits)
         return _limits(request)
 
 
-def _asked(request: Request, one: dict[str, Any], mine: Mapping[str, str]) -> Limit:
+def _limit_from(request: Request, body: dict[str, Any], mine: Mapping[str, str]) -> Limit:
     """Return a requested limit; `mine` maps ids of the caller's tokens to their assets."""
-    amount, token_id = money(one), one["token"]
-    if token_id and one["agent"]:
+    amount, token_id = money(body), body["token"]
+    if token_id and body["agent"]:
         raise ValidationError({"limits": "A limit applies to an agent or to a token."})
     if token_id and mine.get(token_id) != amount.asset:
         raise ValidationError({"limits": f"You have no token {token_id} in {amount.asset}."})
     return Limit(
-        period=one["period"],
-        agent_id=agent_id_of(request, one["agent"]) if one["agent"] else "",
+        period=body["period"],
+        agent_id=agent_id_of(request, body["agent"]) if body["agent"] else "",
         amount=amount,
         token_id=token_id,
     )
@@ -151,8 +154,8 @@ class ApprovalsView(PaymentView):
     )
     def get(self, request: Request) -> Response:
         """Return all of them."""
-        found = approvals_of(caller(request).pk)
-        return Response({"approvals": [_approval(one) for one in found]})
+        approvals = approvals_of(caller(request).pk)
+        return Response({"approvals": [_approval(approval) for approval in approvals]})
 
 
 class ApprovalView(PaymentView):
@@ -170,29 +173,33 @@ class ApprovalView(PaymentView):
         up_to = money(checked(request, NewApprovalSerializer), "up_to")
         user_id, agent_id = caller(request).pk, agent_id_of(request, agent)
         approve(user_id, agent_id, up_to)
-        found = approvals_of(user_id)
-        return Response(_approval(next(one for one in found if one.agent_id == agent_id)))
+        approvals = approvals_of(user_id)
+        return Response(
+            _approval(next(approval for approval in approvals if approval.agent_id == agent_id))
+        )
 
     @extend_schema(operation_id="withdraw_approval", responses={204: None, **refusals(404)})
     def delete(self, request: Request, agent: str) -> Response:
         """Withdraw the approval; the agent may also be named by its id."""
         user_id = caller(request).pk
-        for one in approvals_of(user_id):
-            if agent in {one.agent_id, name_of(one.agent_id)}:
-                withdraw(user_id, one.agent_id)
+        for approval in approvals_of(user_id):
+            if agent in {approval.agent_id, name_of(approval.agent_id)}:
+                withdraw(user_id, approval.agent_id)
                 return Response(status=204)
         raise Http404
 
 
 def _limits(request: Request) -> Response:
-    found = limits.limits_of(caller(request).pk)
-    names = token_lookup.names_of({one.limit.token_id for one in found if one.limit.token_id})
-    return Response({"limits": [_limit(one, names) for one in found]})
+    states = limits.limits_of(caller(request).pk)
+    names = token_lookup.names_of(
+        {state.limit.token_id for state in states if state.limit.token_id}
+    )
+    return Response({"limits": [_limit(state, names) for state in states]})
 
 
 def _limit(state: LimitState, names: Mapping[str, str]) -> dict[str, Any]:
     asset = state.limit.amount.asset
-    left = max(state.limit.amount - state.spent - state.held, Money.zero(asset))
+    remaining = max(state.limit.amount - state.spent - state.held, Money.zero(asset))
     return {
         "period": state.limit.period,
         "agent": name_of(state.limit.agent_id),
@@ -203,16 +210,16 @@ def _limit(state: LimitState, names: Mapping[str, str]) -> dict[str, Any]:
         "currency": asset,
         "spent": str(state.spent),
         "held": str(state.held),
-        "left": str(left),
+        "left": str(remaining),
         "resets_at": state.resets_at,
     }
 
 
-def _approval(one: Approved) -> dict[str, Any]:
+def _approval(approval: Approved) -> dict[str, Any]:
     return {
-        "agent": name_of(one.agent_id),
-        "agent_id": one.agent_id,
-        "up_to": str(one.up_to),
-        "currency": one.up_to.asset,
-        "created_at": one.created_at,
+        "agent": name_of(approval.agent_id),
+        "agent_id": approval.agent_id,
+        "up_to": str(approval.up_to),
+        "currency": approval.up_to.asset,
+        "created_at": approval.created_at,
     }

@@ -39,7 +39,7 @@ class NewSponsorshipSerializer(StrictSerializer):
         """Require at least one budget, and at most one for each period."""
         if not value:
             raise ValidationError("Send at least one budget. To stop sponsoring, use DELETE.")
-        if len({one["period"] for one in value}) < len(value):
+        if len({budget["period"] for budget in value}) < len(value):
             raise ValidationError("Send only one budget for each period.")
         return value
 
@@ -80,7 +80,7 @@ class SponsorshipsView(PaymentView):
         """Return the agents, and how much of each budget is used."""
         user_id = caller(request).pk
         mine = sponsorships.sponsored_by(user_id)
-        return Response({"sponsorships": [_shown(agent.pk, user_id) for agent in mine]})
+        return Response({"sponsorships": [_body(agent.pk, user_id) for agent in mine]})
 
 
 class SponsorshipView(PaymentView):
@@ -96,15 +96,15 @@ class SponsorshipView(PaymentView):
     def put(self, request: Request, agent: str) -> Response:
         """Pay for the agent in chats whose payer is the sponsor, within these budgets."""
         budgets = {
-            one["period"]: _positive(one)
-            for one in checked(request, NewSponsorshipSerializer)["budgets"]
+            budget["period"]: _positive(budget)
+            for budget in checked(request, NewSponsorshipSerializer)["budgets"]
         }
         agent_id = agent_id_of(request, agent)
         try:
             sponsorships.sponsor(agent_id, caller(request), budgets)
         except sponsorships.NotTheOwner as error:
             raise PermissionDenied("Only the owner of an agent may sponsor it.") from error
-        return Response(_shown(agent_id, caller(request).pk))
+        return Response(_body(agent_id, caller(request).pk))
 
     @extend_schema(operation_id="end_sponsorship", responses={204: None, **refusals(400, 403, 404)})
     def delete(self, request: Request, agent: str) -> Response:
@@ -116,14 +116,14 @@ class SponsorshipView(PaymentView):
         raise Http404
 
 
-def _positive(one: dict[str, Any]) -> str:
-    amount = money(one)
+def _positive(budget: dict[str, Any]) -> str:
+    amount = money(budget)
     if not amount:
         raise ValidationError({"budgets": "A budget must be positive."})
     return str(amount)
 
 
-def _shown(agent_id: str, user_id: int) -> dict[str, Any]:
+def _body(agent_id: str, user_id: int) -> dict[str, Any]:
     states = budget_states(agent_id, user_id)
     return {
         "agent": name_of(agent_id),
@@ -131,13 +131,15 @@ def _shown(agent_id: str, user_id: int) -> dict[str, Any]:
         "currency": "USD",
         "budgets": [
             {
-                "period": one.period,
-                "amount": str(one.amount),
-                "spent": str(one.spent),
-                "held": str(one.held),
-                "left": str(max(one.amount - one.spent - one.held, Money.zero(one.amount.asset))),
-                "resets_at": one.resets_at,
+                "period": state.period,
+                "amount": str(state.amount),
+                "spent": str(state.spent),
+                "held": str(state.held),
+                "left": str(
+                    max(state.amount - state.spent - state.held, Money.zero(state.amount.asset))
+                ),
+                "resets_at": state.resets_at,
             }
-            for one in states
+            for state in states
         ],
     }

@@ -123,8 +123,8 @@ class TokensView(PaymentView):
     @extend_schema(operation_id="list_payment_tokens", responses={200: States, **refusals()})
     def get(self, request: Request) -> Response:
         """Return the newest 500, including delegated tokens."""
-        found = endings.tokens_of(caller(request).pk)
-        return Response({"object": "list", "items": [_state(one) for one in found]})
+        tokens = endings.tokens_of(caller(request).pk)
+        return Response({"object": "list", "items": [_state(token) for token in tokens]})
 
     @extend_schema(
         operation_id="create_payment_token",
@@ -136,8 +136,8 @@ class TokensView(PaymentView):
         values = checked(request, NewToken)
         user_id = caller(request).pk
         limits = {
-            one["period"]: money({"currency": values["currency"], **one})
-            for one in values["limits"]
+            limit["period"]: money({"currency": values["currency"], **limit})
+            for limit in values["limits"]
         }
         if len(limits) < len(values["limits"]):
             raise ValidationError({"limits": "Send only one limit for each period."})

@@ -84,12 +84,16 @@ class ProvidersView(PaymentView):
     @extend_schema(operation_id="list_top_up_providers", responses={200: Providers, **refusals()})
     def get(self, request: Request) -> Response:  # noqa: ARG002 required by the interface
         """Return the providers."""
-        found = top_ups.providers()
+        providers = top_ups.providers()
         return Response(
             {
                 "providers": [
-                    {"name": one.name, "label": one.label, "currencies": list(one.currencies)}
-                    for one in found
+                    {
+                        "name": provider.name,
+                        "label": provider.label,
+                        "currencies": list(provider.currencies),
+                    }
+                    for provider in providers
                 ]
             }
         )
@@ -105,7 +109,7 @@ class TopUpsView(PaymentView):
     def get(self, request: Request) -> Response:
         """Return the newest 100."""
         rows = top_ups.requests_of(caller(request).pk)
-        return Response({"object": "list", "items": [_shown(row) for row in rows]})
+        return Response({"object": "list", "items": [_body(row) for row in rows]})
 
     @extend_schema(
         operation_id="create_top_up",
@@ -127,7 +131,7 @@ class TopUpsView(PaymentView):
         except ProviderFailed as error:
             raise PaymentProblem("payment_failed", str(error)) from error
         headers = {"Idempotent-Replayed": "true"} if replayed else {}
-        return Response(_shown(row), status=201, headers=headers)
+        return Response(_body(row), status=201, headers=headers)
 
 
 class TopUpView(PaymentView):
@@ -139,7 +143,7 @@ class TopUpView(PaymentView):
     def get(self, request: Request, request_id: str) -> Response:
         """Return the request in its current state."""
         try:
-            return Response(_shown(top_ups.request_of(caller(request).pk, request_id)))
+            return Response(_body(top_ups.request_of(caller(request).pk, request_id)))
         except top_ups.UnknownRequest as error:
             raise Http404 from error
 
@@ -161,7 +165,7 @@ def hook(request: HttpRequest, provider: str) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-def _shown(row: TopUpRequest) -> dict[str, Any]:
+def _body(row: TopUpRequest) -> dict[str, Any]:
     return {
         "id": row.pk,
         "provider": row.provider,

@@ -119,13 +119,13 @@ def usage_data(
     rows: Sequence[Used], by: Sequence[Dimension], *, since: datetime, currency: str
 ) -> dict[str, Any]:
     """Return the body of an answer, of which `rows` may have one row too many."""
-    shown = rows[:ROWS_MAX]
+    visible = rows[:ROWS_MAX]
     names = {
-        "agent": _names(by, "agent", shown, agents=True),
-        "person": _names(by, "person", shown, agents=False),
+        "agent": _names(by, "agent", visible, agents=True),
+        "person": _names(by, "person", visible, agents=False),
     }
     data = []
-    for row in shown:
+    for row in visible:
         keys = dict(zip(by, row.ids, strict=True))
         named = {name: names[name].get(keys[name], "") for name in by if name in names}
         data.append(
@@ -143,7 +143,7 @@ def usage_data(
         "currency": currency,
         "by": ",".join(by),
         "since": since,
-        "has_more": len(rows) > len(shown),
+        "has_more": len(rows) > len(visible),
         "data": data,
     }
 

@@ -34,23 +34,23 @@ class Standing:
     has_limits: bool
 
 
-def standing(asked: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standing]:
+def standing(pairs: Collection[tuple[int, str]]) -> dict[tuple[int, str], Standing]:
     """Return people's standing consent to agents, for each (user_id, agent_id)."""
-    if not asked:
+    if not pairs:
         return {}
-    users = sorted({user_id for user_id, _ in asked})
-    agents = sorted({agent_id for _, agent_id in asked})
+    users = sorted({user_id for user_id, _ in pairs})
+    agents = sorted({agent_id for _, agent_id in pairs})
     of_users, of_agents = (", ".join(["%s"] * len(names)) for names in (users, agents))
-    found = sql.rows(
+    rows = sql.rows(
         "SELECT user_id, agent_id, up_to, asset FROM payments_app_approval"  # noqa: S608 placeholders only
         f" WHERE user_id IN ({of_users}) AND agent_id IN ({of_agents})"
         " UNION ALL SELECT DISTINCT user_id, '', 0, '' FROM payments_app_spendinglimit"
         f" WHERE user_id IN ({of_users})",
         [*users, *agents, *users],
     )
-    up_to = {(user, agent): Money(amount, asset) for user, agent, amount, asset in found if agent}
-    limited = {user for user, agent, _, _ in found if not agent}
-    return {one: Standing(up_to=up_to.get(one), has_limits=one[0] in limited) for one in asked}
+    up_to = {(user, agent): Money(amount, asset) for user, agent, amount, asset in rows if agent}
+    limited = {user for user, agent, _, _ in rows if not agent}
+    return {pair: Standing(up_to=up_to.get(pair), has_limits=pair[0] in limited) for pair in pairs}
 
 
 def approve(user_id: int, agent_id: str, up_to: Money) -> None:

@@ -28,12 +28,12 @@ class NotForAgent(LedgerError):
 
 def ids_of(names: Iterable[str]) -> dict[str, str]:
     """Return the ids of the agents that have these names now, by name; others are left out."""
-    wanted = {name: name.lower() for name in names}
-    if not wanted:
+    folded_names = {name: name.lower() for name in names}
+    if not folded_names:
         return {}
     rows = Agent.objects.annotate(folded_name=Lower("name"))
-    known = dict(rows.filter(folded_name__in=wanted.values()).values_list("folded_name", "pk"))
-    return {name: known[folded] for name, folded in wanted.items() if folded in known}
+    ids = dict(rows.filter(folded_name__in=folded_names.values()).values_list("folded_name", "pk"))
+    return {name: ids[folded] for name, folded in folded_names.items() if folded in ids}
 
 
 def is_for(
@@ -45,9 +45,9 @@ def is_for(
     return bool(_unbound(audience, bound, name))
 
 
-def not_bound(asked: Sequence[Authorization]) -> list[str]:
+def not_bound(requests: Sequence[Authorization]) -> list[str]:
     """Return the ids of paying tokens with an audience that is not known to mean the agent."""
-    paying = {(one.account_id, one.agent_id) for one in asked if one.agent_id}
+    paying = {(request.account_id, request.agent_id) for request in requests if request.agent_id}
     rows = PaymentToken.objects.filter(account_id__in={account for account, _ in paying})
     means = {row.pk: (row.account_id, row.audience_ids.values()) for row in rows if row.audience}
     return [
@@ -63,33 +63,33 @@ class Bindings:
     Their rows are locked before any account, as when a token is revoked.
     """
 
-    def __init__(self, asked: Sequence[Authorization], token_ids: Collection[str]) -> None:
+    def __init__(self, requests: Sequence[Authorization], token_ids: Collection[str]) -> None:
         rows = PaymentToken.objects.select_for_update(no_key=True).filter(pk__in=token_ids)
         self._tokens = {row.account_id: row for row in rows.order_by("pk")}
-        agents = Agent.objects.filter(pk__in={one.agent_id for one in asked})
+        agents = Agent.objects.filter(pk__in={request.agent_id for request in requests})
         self._names = dict(agents.values_list("pk", "name"))
 
-    def refusal(self, one: Authorization) -> NotForAgent | None:
+    def refusal(self, request: Authorization) -> NotForAgent | None:
         """Return the refusal of a reservation for another agent than the token means."""
-        row = self._tokens.get(one.account_id)
-        if row is None or not one.agent_id:
+        row = self._tokens.get(request.account_id)
+        if row is None or not request.agent_id:
             return None
-        name = self._names.get(one.agent_id, "")
-        if is_for(row.audience, row.audience_ids, agent_id=one.agent_id, name=name):
+        name = self._names.get(request.agent_id, "")
+        if is_for(row.audience, row.audience_ids, agent_id=request.agent_id, name=name):
             return None
         return NotForAgent("The payment token is for another agent.")
 
-    def bind(self, one: Authorization, answer: HoldOutcome | Refusal) -> None:
+    def bind(self, request: Authorization, answer: HoldOutcome | Refusal) -> None:
         """Bind the name of an agent for which money was reserved."""
-        row = self._tokens.get(one.account_id)
-        if row is None or not one.agent_id or not isinstance(answer, HoldOutcome):
+        row = self._tokens.get(request.account_id)
+        if row is None or not request.agent_id or not isinstance(answer, HoldOutcome):
             return
-        unbound = _unbound(row.audience, row.audience_ids, self._names.get(one.agent_id, ""))
-        if unbound and one.agent_id not in row.audience_ids.values():
-            row.audience_ids.update(dict.fromkeys(unbound, one.agent_id))
+        unbound = _unbound(row.audience, row.audience_ids, self._names.get(request.agent_id, ""))
+        if unbound and request.agent_id not in row.audience_ids.values():
+            row.audience_ids.update(dict.fromkeys(unbound, request.agent_id))
             row.save(update_fields=["audience_ids"])
 
 
 def _unbound(audience: Collection[str], bound: Mapping[str, str], name: str) -> list[str]:
     folded = name.lower()
-    return [one for one in audience if one.lower() == folded and one not in bound]
+    return [entry for entry in audience if entry.lower() == folded and entry not in bound]

@@ -29,37 +29,38 @@ if TYPE_CHECKING:
     from payments_app.ledger.captures import Refusal
 
 
-def authorize(asked: Authorization) -> HoldOutcome:
+def authorize(request: Authorization) -> HoldOutcome:
     """Make one reservation; raises LimitReached and the refusals of `authorize_many`."""
     with transaction.atomic():
-        answer = authorize_many([asked])[0]
+        answer = authorize_many([request])[0]
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
-def authorize_many(asked: Sequence[Authorization]) -> list[HoldOutcome | Refusal]:
+def authorize_many(requests: Sequence[Authorization]) -> list[HoldOutcome | Refusal]:
     """Make many reservations within the limits of `limits_of`; see `holds.authorize_many`.
 
     LimitReached is a refusal like the others, and so is NotForAgent for a token. A limit counts
     reservations earlier in the list. What is reserved of a token binds its name of the agent.
     """
     limited = any(
-        one.limits_of is not None or one.credential or one.purpose == SPONSOR for one in asked
+        request.limits_of is not None or request.credential or request.purpose == SPONSOR
+        for request in requests
     )
     guard = LimitGuard() if limited else None
-    token_ids = not_bound(asked)
+    token_ids = not_bound(requests)
     if not token_ids:
-        return holds.authorize_many(asked, guard)
+        return holds.authorize_many(requests, guard)
     with transaction.atomic():
-        bindings = Bindings(asked, token_ids)
-        refused = {place: bindings.refusal(one) for place, one in enumerate(asked)}
-        allowed = [one for place, one in enumerate(asked) if refused[place] is None]
+        bindings = Bindings(requests, token_ids)
+        refused = {place: bindings.refusal(request) for place, request in enumerate(requests)}
+        allowed = [request for place, request in enumerate(requests) if refused[place] is None]
         answers = iter(holds.authorize_many(allowed, guard))
-        found = [refused[place] or next(answers) for place in range(len(asked))]
-        for one, answer in zip(asked, found, strict=True):
-            bindings.bind(one, answer)
-    return found
+        outcomes = [refused[place] or next(answers) for place in range(len(requests))]
+        for request, answer in zip(requests, outcomes, strict=True):
+            bindings.bind(request, answer)
+    return outcomes
 
 
 def extend(
@@ -97,62 +98,62 @@ class LimitGuard:
         self._rows: list[SpendingLimit] = []
         # The token of an account, and the tokens it was derived from.
         self._tokens: dict[int, set[str]] = {}
-        self._left: dict[int, Money] = {}
+        self._remaining: dict[int, Money] = {}
         self._now: datetime | None = None
         self._budgets = BudgetGuard()
 
-    def accounts(self, asked: Collection[Authorization]) -> set[int]:
+    def accounts(self, requests: Collection[Authorization]) -> set[int]:
         """Return the accounts on which people's answers queue, whichever account pays."""
-        users = {one.limits_of for one in asked if one.limits_of is not None}
-        credentials = {one.credential for one in asked if one.credential}
+        users = {request.limits_of for request in requests if request.limits_of is not None}
+        credentials = {request.credential for request in requests if request.credential}
         rows = SpendingLimit.objects.filter(
             Q(user_id__in=users, credential="") | Q(credential__in=credentials)
         )
         self._rows = sorted(rows, key=lambda row: (PERIODS.index(row.period), row.agent_id))
         if any(row.token_id for row in self._rows):
-            self._tokens = _tokens_behind({one.account_id for one in asked})
-        concerned = {(row.user_id, row.asset) for one in asked for row in self._of(one)}
+            self._tokens = _tokens_behind({request.account_id for request in requests})
+        concerned = {(row.user_id, row.asset) for request in requests for row in self._of(request)}
         # Sorted, so that two lists that create the same accounts cannot deadlock.
-        return {account_of_user(*one).id for one in sorted(concerned)}
+        return {account_of_user(*pair).id for pair in sorted(concerned)}
 
-    def allow(self, asked: Authorization) -> None:
+    def allow(self, request: Authorization) -> None:
         """Raise LimitReached if a limit does not allow this."""
         if self._now is None:
             self._now = database_now()
-        self._budgets.allow(asked, self._now)
-        for row in self._of(asked):
-            if row.pk not in self._left:
+        self._budgets.allow(request, self._now)
+        for row in self._of(request):
+            if row.pk not in self._remaining:
                 state = state_of(row, self._now)
-                self._left[row.pk] = state.limit.amount - state.spent - state.held
-            left = self._left[row.pk]
-            if asked.amount > left:
+                self._remaining[row.pk] = state.limit.amount - state.spent - state.held
+            remaining = self._remaining[row.pk]
+            if request.amount > remaining:
                 _, resets_at = period_of(row.period, self._now)
                 error = CredentialBudgetReached if row.credential else LimitReached
-                raise error(row.period, max(left, Money.zero(row.asset)), resets_at)
+                raise error(row.period, max(remaining, Money.zero(row.asset)), resets_at)
 
-    def took(self, asked: Authorization) -> None:
+    def took(self, request: Authorization) -> None:
         """Count a reservation, whose row is written only after the last request is checked."""
-        self._budgets.took(asked)
-        for row in self._of(asked):
-            self._left[row.pk] -= asked.amount
+        self._budgets.took(request)
+        for row in self._of(request):
+            self._remaining[row.pk] -= request.amount
 
-    def _of(self, asked: Authorization) -> list[SpendingLimit]:
+    def _of(self, request: Authorization) -> list[SpendingLimit]:
         return [
             row
             for row in self._rows
-            if row.asset == asked.amount.asset
+            if row.asset == request.amount.asset
             and (
-                row.credential == asked.credential
+                row.credential == request.credential
                 if row.credential
-                else self._is_limit_of_payer(row, asked)
+                else self._is_limit_of_payer(row, request)
             )
         ]
 
-    def _is_limit_of_payer(self, row: SpendingLimit, asked: Authorization) -> bool:
+    def _is_limit_of_payer(self, row: SpendingLimit, request: Authorization) -> bool:
         return (
-            row.user_id == asked.limits_of
-            and row.agent_id in {"", asked.agent_id}
-            and (row.token_id is None or row.token_id in self._tokens.get(asked.account_id, ()))
+            row.user_id == request.limits_of
+            and row.agent_id in {"", request.agent_id}
+            and (row.token_id is None or row.token_id in self._tokens.get(request.account_id, ()))
         )
 
 
@@ -171,7 +172,7 @@ def check(
     reservations together with the paying accounts.
     """
     guard = LimitGuard()
-    asked = Authorization(
+    request = Authorization(
         key="",
         account_id=account_id,
         amount=amount,
@@ -180,8 +181,8 @@ def check(
         limits_of=user_id,
         credential=credential,
     )
-    balances.lock_accounts(guard.accounts([asked]))
-    guard.allow(asked)
+    balances.lock_accounts(guard.accounts([request]))
+    guard.allow(request)
 
 
 def _tokens_behind(account_ids: Collection[int]) -> dict[int, set[str]]:
@@ -191,8 +192,8 @@ def _tokens_behind(account_ids: Collection[int]) -> dict[int, set[str]]:
     # As deep as a token may be passed on.
     for row in rows.select_related("parent__parent__parent__parent__parent"):
         token: PaymentToken | None = row
-        behind[row.account_id] = found = set[str]()
+        behind[row.account_id] = token_ids = set[str]()
         while token is not None:
-            found.add(token.pk)
+            token_ids.add(token.pk)
             token = token.parent
     return behind

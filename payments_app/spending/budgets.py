@@ -34,34 +34,38 @@ class BudgetGuard:
     """
 
     def __init__(self) -> None:
-        self._left: dict[tuple[str, str], tuple[Money, datetime | None]] = {}
-        self._known: set[str] = set()
+        self._remaining: dict[tuple[str, str], tuple[Money, datetime | None]] = {}
+        self._read_agents: set[str] = set()
 
-    def allow(self, asked: Authorization, now: datetime) -> None:
+    def allow(self, request: Authorization, now: datetime) -> None:
         """Raise LimitReached if a budget does not allow this."""
-        if asked.purpose != SPONSOR:
+        if request.purpose != SPONSOR:
             return
-        if asked.agent_id not in self._known:
-            self._known.add(asked.agent_id)
+        if request.agent_id not in self._read_agents:
+            self._read_agents.add(request.agent_id)
             for state in states_of_account(
-                asked.agent_id, asked.account_id, asked.amount.asset, now
+                request.agent_id, request.account_id, request.amount.asset, now
             ):
-                left = state.amount - state.spent - state.held
-                self._left[asked.agent_id, state.period] = (left, state.resets_at)
-        found = {p: left for (agent, p), left in self._left.items() if agent == asked.agent_id}
-        if not found:
-            raise LimitReached(SPONSOR, Money.zero(asked.amount.asset), None)
-        for period, (left, resets_at) in found.items():
-            if asked.amount > left:
-                raise LimitReached(period, max(left, Money.zero(left.asset)), resets_at)
+                remaining = state.amount - state.spent - state.held
+                self._remaining[request.agent_id, state.period] = (remaining, state.resets_at)
+        budgets = {
+            p: remaining
+            for (agent, p), remaining in self._remaining.items()
+            if agent == request.agent_id
+        }
+        if not budgets:
+            raise LimitReached(SPONSOR, Money.zero(request.amount.asset), None)
+        for period, (remaining, resets_at) in budgets.items():
+            if request.amount > remaining:
+                raise LimitReached(period, max(remaining, Money.zero(remaining.asset)), resets_at)
 
-    def took(self, asked: Authorization) -> None:
+    def took(self, request: Authorization) -> None:
         """Count a reservation, for the requests after it in the list."""
-        if asked.purpose != SPONSOR:
+        if request.purpose != SPONSOR:
             return
-        for name, (left, resets_at) in self._left.items():
-            if name[0] == asked.agent_id:
-                self._left[name] = (left - asked.amount, resets_at)
+        for name, (remaining, resets_at) in self._remaining.items():
+            if name[0] == request.agent_id:
+                self._remaining[name] = (remaining - request.amount, resets_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

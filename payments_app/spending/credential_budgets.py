@@ -45,7 +45,7 @@ def set_budget(user_id: int, credential: str, *, period: str, amount: Money) -> 
 
 def limited(credentials: Collection[str]) -> set[str]:
     """Return those of the credentials that have a budget."""
-    names = [one for one in credentials if one]
+    names = [credential for credential in credentials if credential]
     rows = SpendingLimit.objects.filter(credential__in=names) if names else ()
     return {row.credential for row in rows}
 
@@ -53,5 +53,7 @@ def limited(credentials: Collection[str]) -> set[str]:
 def budgets_of(credentials: Collection[str]) -> dict[str, LimitState]:
     """Return the budgets of the credentials that have one, and how much of each is used."""
     now = database_now()
-    rows = SpendingLimit.objects.filter(credential__in=[one for one in credentials if one])
+    rows = SpendingLimit.objects.filter(
+        credential__in=[credential for credential in credentials if credential]
+    )
     return {row.credential: state_of(row, now) for row in rows}

@@ -137,7 +137,7 @@ def _accounts_of(token_id: str) -> list[int]:
     """Return the accounts of a token and all its descendants."""
     accounts: list[int] = []
     which = Q(pk=token_id)
-    while found := list(PaymentToken.objects.filter(which).values_list("pk", "account_id")):
-        accounts += [account_id for _, account_id in found]
-        which = Q(parent_id__in=[pk for pk, _ in found])
+    while rows := list(PaymentToken.objects.filter(which).values_list("pk", "account_id")):
+        accounts += [account_id for _, account_id in rows]
+        which = Q(parent_id__in=[pk for pk, _ in rows])
     return accounts

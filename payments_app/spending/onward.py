@@ -60,22 +60,22 @@ def onward_id(response_id: str) -> str:
 
 
 @transaction.atomic
-def set_budget(agent_id: str, by: User, left: Money) -> OnwardBudget:
+def set_budget(agent_id: str, by: User, amount: Money) -> OnwardBudget:
     """Set the amount that a person's remote agent may be paid from now on.
 
     Raises NotTheOwner and NotRemote, and InvalidAmount above MAX_BUDGET.
     """
-    limit = Money.parse(MAX_BUDGET, left.asset)
-    if left > limit:
+    limit = Money.parse(MAX_BUDGET, amount.asset)
+    if amount > limit:
         raise InvalidAmount(f"A budget is at most {limit} {limit.asset}.")
     agent = Agent.objects.select_for_update(no_key=True).filter(pk=agent_id, owner=by).first()
     if agent is None:
         raise NotTheOwner(agent_id)
     if agent.kind != AgentKind.REMOTE:
         raise NotRemote(agent_id)
-    account = _account(agent_id, by.pk, left.asset)
+    account = _account(agent_id, by.pk, amount.asset)
     mirror = _mirror(account.code, account.asset)
-    more = left - _state(account).left
+    more = amount - _state(account).left
     if more.amount > 0:
         _move(mirror, account, more)
     elif more.amount < 0:
@@ -97,21 +97,21 @@ class BudgetLedger:
         if owner_id is None:
             raise OverBudget("its agent has no owner who could set a budget")
         try:
-            wanted = Money.parse(amount, currency)
-            account = _account(agent_id, owner_id, wanted.asset)
+            money = Money.parse(amount, currency)
+            account = _account(agent_id, owner_id, money.asset)
         except InvalidAmount as error:
             raise OverBudget(str(error)) from error
-        asked = Authorization(
+        request = Authorization(
             key=f"{ONWARD}:{uuid.uuid4().hex}",
             account_id=account.id,
-            amount=wanted,
+            amount=money,
             purpose=ONWARD,
             response_id=onward_id(response_id),
             expires_in=HELD_SECONDS,
         )
-        answer = holds.authorize_many([asked])[0]
+        answer = holds.authorize_many([request])[0]
         if isinstance(answer, InsufficientFunds):
-            text = f"the budget has {answer.available}, and {wanted} {wanted.asset} is asked for"
+            text = f"the budget has {answer.available}, and {money} {money.asset} is asked for"
             raise OverBudget(text)
         if isinstance(answer, Exception):
             raise OverBudget(str(answer))
@@ -125,8 +125,8 @@ class BudgetLedger:
         )
         # The holds of a response are captured and released together, the oldest first.
         rows = list(open_holds.order_by("created_at", "pk"))
-        taken = Transfer.objects.filter(response_id=onward, kind=ONWARD, asset=CURRENCY)
-        paid = taken.aggregate(total=Total("amount", default=0))["total"]
+        payments = Transfer.objects.filter(response_id=onward, kind=ONWARD, asset=CURRENCY)
+        paid = payments.aggregate(total=Total("amount", default=0))["total"]
         return OnwardTotals(
             hold_id=rows[0].pk if rows else "",
             held=Decimal(str(Money(sum(row.amount for row in rows), CURRENCY))),
@@ -138,16 +138,16 @@ class BudgetLedger:
 
         `hold_id` is its first open hold, which makes the key of a repeat.
         """
-        taken = Money.parse(amount, currency)
+        money = Money.parse(amount, currency)
         code = Hold.objects.values_list("account__code", flat=True).get(pk=hold_id)
         answer = captures.capture_many(
             [
                 Capture(
                     key=f"{ONWARD}:{hold_id}",
                     response_id=onward_id(response_id),
-                    amount=taken if taken.amount else None,
-                    splits=[Split(_mirror(code, currency).id, taken)] if taken.amount else (),
-                    kind=ONWARD if taken.amount else "void",
+                    amount=money if money.amount else None,
+                    splits=[Split(_mirror(code, currency).id, money)] if money.amount else (),
+                    kind=ONWARD if money.amount else "void",
                     release=True,
                 )
             ]
@@ -177,8 +177,8 @@ def _move(debit: AccountRef, credit: AccountRef, amount: Money) -> None:
 
 def _state(account: AccountRef) -> OnwardBudget:
     row = Account.objects.get(pk=account.id)
-    taken = Entry.objects.filter(account=row, transfer__kind=ONWARD)
-    spent = taken.aggregate(total=Total("amount", default=0))["total"]
+    entries = Entry.objects.filter(account=row, transfer__kind=ONWARD)
+    spent = entries.aggregate(total=Total("amount", default=0))["total"]
     return OnwardBudget(
         left=Money(row.posted - row.held, account.asset),
         held=Money(row.held, account.asset),

@@ -66,15 +66,15 @@ def state_of(token_id: str, user_id: int) -> TokenState:
 def tree(token_id: str, user_id: int) -> TokenState:
     """Return a person's token with all its descendants; raises UnknownToken."""
     root = owned(token_id, user_id)
-    found = [root]
+    tokens = [root]
     level = [root.pk]
     while level:
         rows = list(with_accounts(Q(parent_id__in=level)).order_by("created_at", "pk"))
-        found += rows
+        tokens += rows
         level = [row.pk for row in rows]
     children: dict[str, list[TokenState]] = {}
     # Found from the root down, so in reverse every child comes before its parent.
-    for row in reversed(found):
+    for row in reversed(tokens):
         state = _state(row, reversed(children.get(row.pk, ())))
         children.setdefault(row.parent_id or "", []).append(state)
     return next(s for states in children.values() for s in states if s.id == token_id)
@@ -164,7 +164,7 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
     rows = [row for row in ended if row.pk in heirs]
     # Locked together in the order of ids, so that two calls cannot deadlock.
     accounts, _ = balances.lock_accounts({row.account_id for row in rows} | set(heirs.values()))
-    given = []
+    amounts = []
     for row in rows:
         account = accounts[row.account_id]
         available = account.posted - account.held
@@ -179,10 +179,10 @@ def _give_back(ended: Sequence[PaymentToken]) -> list[Money]:
                 kind="token_return",
                 memo=row.name,
             )
-            given.append(amount)
+            amounts.append(amount)
     done = [row.pk for row in rows if accounts[row.account_id].held == 0]
     PaymentToken.objects.filter(pk__in=done, closed_at__isnull=True).update(closed_at=Now())
-    return given
+    return amounts
 
 
 def _heirs(ended: Sequence[PaymentToken]) -> dict[str, int]:

@@ -80,7 +80,7 @@ def issue(
     """
     owner = account_of_user(user_id, amount.asset)
     return _make(
-        _Wanted(
+        _TokenRequest(
             key=key,
             scope=f"token:user:{user_id}",
             payer_id=owner.id,
@@ -123,10 +123,10 @@ def delegate(
     """
     names = _audience([delegate_to, *audience])
     with transaction.atomic():
-        shown = resolve(parent_secret) if parent_secret else by_id(parent_id)
+        token = resolve(parent_secret) if parent_secret else by_id(parent_id)
         # A revocation of the parent waits for this child, and then finds it.
-        row = PaymentToken.objects.select_for_update(no_key=True).get(pk=shown.id)
-        parent = by_id(shown.id)
+        row = PaymentToken.objects.select_for_update(no_key=True).get(pk=token.id)
+        parent = by_id(token.id)
         if parent.audience and not set(names) <= set(parent.audience):
             raise foreign()
         if parent.depth >= secret_forms.MAX_DEPTH:
@@ -142,7 +142,7 @@ def delegate(
             row.audience_ids.update(audiences.ids_of(unbound))
             row.save(update_fields=["audience_ids"])
         return _make(
-            _Wanted(
+            _TokenRequest(
                 key=key,
                 scope=f"token:parent:{parent.id}:{caller_id}",
                 payer_id=parent.account_id,
@@ -162,7 +162,7 @@ def delegate(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _TokenRequest:
     key: str
     scope: str
     payer_id: int
@@ -181,38 +181,38 @@ class _Wanted:
     bound: Mapping[str, str] = field(default_factory=dict)
 
 
-def _make(wanted: _Wanted) -> IssuedToken:
-    if wanted.form not in {"opaque", "jwt"}:
+def _make(request: _TokenRequest) -> IssuedToken:
+    if request.form not in {"opaque", "jwt"}:
         raise ImpossibleToken("The form of a token must be opaque or jwt.")
-    if len(wanted.name) > NAME_CHARS:
+    if len(request.name) > NAME_CHARS:
         raise ImpossibleToken(f"A name may have at most {NAME_CHARS} characters.")
     # Derived from the key, so that a retry means the same account and the ledger recognises it.
-    digest = hashlib.sha256(f"{wanted.scope}\0{wanted.key}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{request.scope}\0{request.key}".encode()).hexdigest()
     token_id = f"pt_{digest[:32]}"
     with transaction.atomic():
-        account = token_account(token_id, wanted.amount.asset, wanted.owner_id)
+        account = token_account(token_id, request.amount.asset, request.owner_id)
         moved = transfer(
-            key=wanted.key,
-            scope=wanted.scope,
-            debit=wanted.payer_id,
+            key=request.key,
+            scope=request.scope,
+            debit=request.payer_id,
             credit=account,
-            amount=wanted.amount,
+            amount=request.amount,
             kind="token",
-            asked=(
-                wanted.name,
-                wanted.audience,
-                wanted.form,
-                wanted.per_use,
-                wanted.expires_in,
-                wanted.limits,
+            parts=(
+                request.name,
+                request.audience,
+                request.form,
+                request.per_use,
+                request.expires_in,
+                request.limits,
             ),
-            memo=wanted.name,
-            by=wanted.owner_id,
+            memo=request.name,
+            by=request.owner_id,
         )
         if not moved.replayed:
-            if wanted.parent_id is not None:
-                _check_children(wanted.parent_id)
-            _insert(token_id, account, wanted)
+            if request.parent_id is not None:
+                _check_children(request.parent_id)
+            _insert(token_id, account, request)
         row = with_accounts(Q(pk=token_id)).get()
     return issued(row, moved.amount, replayed=moved.replayed)
 
@@ -261,36 +261,36 @@ def _create(token_id: str, account_id: int, *, form: str, **fields: Any) -> None
     )
 
 
-def _insert(token_id: str, account_id: int, wanted: _Wanted) -> None:
+def _insert(token_id: str, account_id: int, request: _TokenRequest) -> None:
     _create(
         token_id,
         account_id,
-        form=wanted.form,
-        owner_id=wanted.owner_id,
-        parent_id=wanted.parent_id,
-        depth=wanted.depth,
-        name=wanted.name,
-        audience=list(wanted.audience),
-        audience_ids=_bound(wanted),
-        per_use_limit=wanted.per_use.amount if wanted.per_use else None,
-        expires_at=wanted.expires_at,
+        form=request.form,
+        owner_id=request.owner_id,
+        parent_id=request.parent_id,
+        depth=request.depth,
+        name=request.name,
+        audience=list(request.audience),
+        audience_ids=_bound(request),
+        per_use_limit=request.per_use.amount if request.per_use else None,
+        expires_at=request.expires_at,
     )
-    if wanted.owner_id is not None:
+    if request.owner_id is not None:
         SpendingLimit.objects.bulk_create(
             SpendingLimit(
-                user_id=wanted.owner_id,
+                user_id=request.owner_id,
                 token_id=token_id,
                 period=period,
                 asset=limit.asset,
                 amount=limit.amount,
             )
-            for period, limit in wanted.limits
+            for period, limit in request.limits
         )
 
 
-def _bound(wanted: _Wanted) -> dict[str, str]:
-    known = {name: wanted.bound[name] for name in wanted.audience if name in wanted.bound}
-    return audiences.ids_of(set(wanted.audience).difference(known)) | known
+def _bound(request: _TokenRequest) -> dict[str, str]:
+    ids = {name: request.bound[name] for name in request.audience if name in request.bound}
+    return audiences.ids_of(set(request.audience).difference(ids)) | ids
 
 
 def issued(row: PaymentToken, amount: Money, *, replayed: bool) -> IssuedToken:

@@ -70,7 +70,7 @@ class Charge:
 
 
 def once(
-    scope: str, key: str, asked: Mapping[str, Any], work: Callable[[], dict[str, Any]]
+    scope: str, key: str, terms: Mapping[str, Any], work: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], bool]:
     """Do work once per key; return the answer and whether it is a stored one.
 
@@ -78,10 +78,10 @@ def once(
     stores nothing. Raises IdempotencyConflict for a different request with the same key.
     """
     with transaction.atomic():
-        claimed = idempotency.claim(scope, key, (json.dumps(asked, sort_keys=True),))
+        claimed = idempotency.claim(scope, key, (json.dumps(terms, sort_keys=True),))
         if claimed.stored_result is not None:
-            kept: dict[str, Any] = json.loads(claimed.stored_result)
-            return kept, True
+            stored: dict[str, Any] = json.loads(claimed.stored_result)
+            return stored, True
         answer = work()
         sql.run(
             "UPDATE payments_app_idempotency SET outcome = %s WHERE id = %s",
@@ -129,7 +129,7 @@ def lock(
         check_audience(payee, token, agent_id)
         agent_id = agent_id or agent_for(payee, token)
         _check(token, amount, amount)
-        asked = Authorization(
+        request = Authorization(
             key=f"{token.id}:{key}",
             scope=f"rest:lock:{payee.user_id}",
             account_id=token.account_id,
@@ -140,7 +140,7 @@ def lock(
             limits_of=token.owner_id,
         )
         try:
-            hold = authorizations.authorize(asked)
+            hold = authorizations.authorize(request)
         except NotForAgent as error:
             raise token_lookup.foreign() from error
     return {

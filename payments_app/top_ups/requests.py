@@ -64,16 +64,16 @@ def _loaded(paths: tuple[str, ...]) -> tuple[TopUpProvider, ...]:
 def providers() -> list[ProviderInfo]:
     """Return the configured providers, in the order of the setting."""
     return [
-        ProviderInfo(name=one.name, label=one.label, currencies=one.currencies())
-        for one in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS))
+        ProviderInfo(name=provider.name, label=provider.label, currencies=provider.currencies())
+        for provider in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS))
     ]
 
 
 def provider_named(name: str) -> TopUpProvider:
     """Return a provider; raises UnknownProvider."""
-    for one in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS)):
-        if one.name == name:
-            return one
+    for provider in _loaded(tuple(settings.UAMP_TOPUP_PROVIDERS)):
+        if provider.name == name:
+            return provider
     raise UnknownProvider(f"There is no provider {name[:40]!r}.")
 
 

@@ -68,8 +68,8 @@ def accept(
             return _token(offer, requirement)
         case "exact":
             try:
-                shown = secret or token_beside(headers)
-                sender = exact.Sender(user_id=user_id, visitor=visitor, secret=shown)
+                token = secret or token_beside(headers)
+                sender = exact.Sender(user_id=user_id, visitor=visitor, secret=token)
                 return _exact(offer, requirement, sender)
             except token_lookup.TokenRefused as error:
                 raise PaymentNotTaken(error.code, str(error)) from error

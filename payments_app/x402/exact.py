@@ -83,7 +83,7 @@ class _Payment:
     """The signed authorization, the requirements it must meet, and its sender."""
 
     payload: facilitator.Payload
-    wanted: facilitator.Requirements
+    requirements: facilitator.Requirements
     payer: str
     atomic: int
     external_id: str
@@ -206,12 +206,12 @@ def _read(offer: Offered, requirement: Mapping[str, Any], sender: Sender) -> _Pa
         raise PaymentNotTaken(
             "insufficient_balance", f"{demanded} {demanded.asset} are needed: the payment is less."
         )
-    wanted = _wanted(payload, {**ours, "amount": value}, requirement)
+    requirements = _requirements(payload, {**ours, "amount": value}, requirement)
     name = f"{ours['network']}:{ours['asset']}:{payer}:{nonce}".lower()
     token_id = f"pt_{hashlib.sha256(name.encode()).hexdigest()[:32]}"
     return _Payment(
         payload=payload,
-        wanted=wanted,
+        requirements=requirements,
         payer=payer,
         atomic=atomic,
         external_id=name,
@@ -231,7 +231,7 @@ def _visitor(sender: Sender, offer: Offered) -> str:
     return salted_hmac(__name__, whole, algorithm="sha256").hexdigest()
 
 
-def _wanted(
+def _requirements(
     payload: facilitator.Payload, ours: Mapping[str, Any], requirement: Mapping[str, Any]
 ) -> facilitator.Requirements:
     """Return our requirements for the payment, never what the client says it accepted."""
@@ -279,7 +279,7 @@ def _note(payment: _Payment) -> None:
 
 def _verify(payment: _Payment) -> None:
     try:
-        answer = facilitator.verify(payment.payload, payment.wanted)
+        answer = facilitator.verify(payment.payload, payment.requirements)
     except facilitator.NoAnswer as error:
         raise _later() from error
     if not answer.is_valid:
@@ -292,7 +292,7 @@ def _verify(payment: _Payment) -> None:
 
 def _settle(payment: _Payment) -> SettleResponse:
     try:
-        answer = facilitator.settle(payment.payload, payment.wanted)
+        answer = facilitator.settle(payment.payload, payment.requirements)
     except facilitator.NoAnswer as error:
         raise _later() from error
     if not answer.success:

@@ -31,17 +31,17 @@ class NoAnswer(Exception):
     """The facilitator returned no outcome of the payment."""
 
 
-def verify(payload: Payload, wanted: Requirements) -> VerifyResponse:
+def verify(payload: Payload, requirements: Requirements) -> VerifyResponse:
     """Ask whether a payment is valid; raises NoAnswer."""
-    return _asked(lambda client: client.verify(payload, wanted))
+    return _answer_of(lambda client: client.verify(payload, requirements))
 
 
-def settle(payload: Payload, wanted: Requirements) -> SettleResponse:
+def settle(payload: Payload, requirements: Requirements) -> SettleResponse:
     """Have a payment carried out; raises NoAnswer if the outcome is unknown."""
-    return _asked(lambda client: client.settle(payload, wanted))
+    return _answer_of(lambda client: client.settle(payload, requirements))
 
 
-def _asked(ask: Callable[[HTTPFacilitatorClientSync], Answer]) -> Answer:
+def _answer_of(ask: Callable[[HTTPFacilitatorClientSync], Answer]) -> Answer:
     # A redirect would send the payment to a server that the operator did not choose.
     with httpx.Client(timeout=settings.UAMP_X402_SECONDS, follow_redirects=False) as http:
         config = FacilitatorConfig(url=settings.UAMP_X402_FACILITATOR, http_client=http)

@@ -77,9 +77,9 @@ def requirements(
 
 def required_headers(body: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of the 402 with this body; version 2 reads nothing else."""
-    known = {name: body[name] for name in ("x402Version", "error", "resource", "accepts")}
+    fields = {name: body[name] for name in ("x402Version", "error", "resource", "accepts")}
     return {
-        "PAYMENT-REQUIRED": encode(known),
+        "PAYMENT-REQUIRED": encode(fields),
         "Cache-Control": "no-store",
         "Access-Control-Expose-Headers": EXPOSED,
     }

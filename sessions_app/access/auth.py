@@ -111,9 +111,9 @@ class Handshake:
         }
         return cls.of(scope)
 
-    def principal(self, found: Principal) -> Principal:
+    def principal(self, caller: Principal) -> Principal:
         """Return the principal with the client's address and number of forwarding servers."""
-        principal = replace(found, address=self.address, servers=self.servers)
+        principal = replace(caller, address=self.address, servers=self.servers)
         access_log.note(principal=principal.counted_as)
         return principal
 
@@ -153,7 +153,9 @@ class Handshake:
     @property
     def dialects(self) -> tuple[str, ...]:
         """The offered subprotocols from which the server may select, without any that is a key."""
-        return tuple(one for one in self.subprotocols if not one.startswith(SUBPROTOCOL_KEY))
+        return tuple(
+            protocol for protocol in self.subprotocols if not protocol.startswith(SUBPROTOCOL_KEY)
+        )
 
     @property
     def ticket(self) -> str:
@@ -363,27 +365,27 @@ def unwelcome(principals: Iterable[Principal]) -> list[Principal]:
 def _secrets_in_force(key_ids: Collection[int]) -> set[tuple[int, int]]:
     """Return the valid (key, version) pairs of these keys' secrets."""
     rows = ApiKey.objects.filter(pk__in=key_ids, revoked_at__isnull=True)
-    now, found = timezone.now(), set()
+    now, pairs = timezone.now(), set()
     for pk, version, previous_until in rows.values_list("pk", "version", "previous_until"):
-        found.add((pk, version))
+        pairs.add((pk, version))
         if previous_until is not None and previous_until > now:
-            found.add((pk, version - 1))
-    return found
+            pairs.add((pk, version - 1))
+    return pairs
 
 
 def _signed_in(web_sessions: Collection[str], users: Mapping[int, User]) -> dict[str, int]:
     """Return the person signed in to each of these Django sessions that is still valid."""
     if not web_sessions:
         return {}
-    found: dict[str, int] = {}
+    by_session: dict[str, int] = {}
     hashes = {str(pk): (pk, user.get_session_auth_hash()) for pk, user in users.items()}
     rows = WebSession.objects.filter(session_key__in=web_sessions, expire_date__gt=timezone.now())
     for row in rows:
-        kept = row.get_decoded()
-        pk, expected = hashes.get(str(kept.get(SESSION_KEY)), (0, ""))
-        if pk and secrets.compare_digest(str(kept.get(HASH_SESSION_KEY, "")), expected):
-            found[row.session_key] = pk
-    return found
+        data = row.get_decoded()
+        pk, expected = hashes.get(str(data.get(SESSION_KEY)), (0, ""))
+        if pk and secrets.compare_digest(str(data.get(HASH_SESSION_KEY, "")), expected):
+            by_session[row.session_key] = pk
+    return by_session
 
 
 def create_api_key(user: User, *, name: str) -> str:

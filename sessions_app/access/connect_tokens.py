@@ -38,8 +38,8 @@ def issue(
     """
     agent = connections.claim(name, owner_id=user_id, rights=by)
     rights = Rights(scopes=_SCOPES, agents=frozenset({agent.id}), protocols=frozenset({"uamp"}))
-    wanted = keys.KeyRequest(name=f"connects {agent.name}", rights=rights, expires_at=expires_at)
-    return agent, keys.make_key(user_id, wanted, by=by, until=until, address=address)
+    request = keys.KeyRequest(name=f"connects {agent.name}", rights=rights, expires_at=expires_at)
+    return agent, keys.make_key(user_id, request, by=by, until=until, address=address)
 
 
 def tokens_of(user_id: int) -> list[ApiKey]:

@@ -102,7 +102,7 @@ def budgets_of(keys: Collection[ApiKey]) -> dict[int, LimitState]:
 
 def make_key(
     user_id: int,
-    wanted: KeyRequest,
+    request: KeyRequest,
     *,
     by: Rights = ALL,
     until: datetime | None = None,
@@ -113,30 +113,30 @@ def make_key(
     If that credential expires (`until`), a key without an expiry gets the same one. Raises
     TooManyKeys, ImpossibleKey, and MissingRight if the key would exceed or outlast the credential.
     """
-    if wanted.expires_at is None:
-        wanted = replace(wanted, expires_at=until)
-    if wanted.budget is not None:
-        wanted = replace(wanted, rights=replace(wanted.rights, has_budget=True))
-    check_within(wanted.rights, by=by)
-    check_lasts(wanted.expires_at, until=until)
-    _check(user_id, wanted)
+    if request.expires_at is None:
+        request = replace(request, expires_at=until)
+    if request.budget is not None:
+        request = replace(request, rights=replace(request.rights, has_budget=True))
+    check_within(request.rights, by=by)
+    check_lasts(request.expires_at, until=until)
+    _check(user_id, request)
     with transaction.atomic():
         # Of two concurrent requests, the second must count the first one's key.
         user = User.objects.select_for_update(no_key=True).get(pk=user_id)
         if _in_force(user_id).count() >= settings.UAMP_KEYS_PER_USER:
             raise TooManyKeys
-        return _write(user, wanted, by=user, address=address)
+        return _write(user, request, by=user, address=address)
 
 
-def make_key_for(person: User, wanted: KeyRequest, *, by: User, address: str = "") -> NewSecret:
+def make_key_for(person: User, request: KeyRequest, *, by: User, address: str = "") -> NewSecret:
     """Create a key of a person as the operator `by`, beyond UAMP_KEYS_PER_USER if need be.
 
     Raises MayNotActAs, ImpossibleKey.
     """
     _check_may_act_as(by, person)
-    _check(person.pk, wanted)
+    _check(person.pk, request)
     with transaction.atomic():
-        return _write(person, wanted, by=by, address=address)
+        return _write(person, request, by=by, address=address)
 
 
 def _check_may_act_as(by: AbstractBaseUser | AnonymousUser | None, person: User) -> None:
@@ -147,29 +147,29 @@ def _check_may_act_as(by: AbstractBaseUser | AnonymousUser | None, person: User)
         )
 
 
-def _write(user: User, wanted: KeyRequest, *, by: User, address: str) -> NewSecret:
+def _write(user: User, request: KeyRequest, *, by: User, address: str) -> NewSecret:
     """Write a key with its budget, and record it."""
     secret = ApiKey.make_secret()
     prefix, sha256 = ApiKey.split_secret(secret)
-    rights = wanted.rights
+    rights = request.rights
     key = ApiKey.objects.create(
         user=user,
-        name=wanted.name,
+        name=request.name,
         prefix=prefix,
         sha256=sha256,
         scopes=sorted(rights.scopes),
         chats=_listed(rights.chats),
         agents=_listed(rights.agents),
         protocols=_listed(rights.protocols),
-        has_budget=wanted.budget is not None,
-        expires_at=wanted.expires_at,
+        has_budget=request.budget is not None,
+        expires_at=request.expires_at,
     )
-    if wanted.budget is not None:
+    if request.budget is not None:
         credential_budgets.set_budget(
             user.pk,
             key.credential,
-            period=wanted.budget.period,
-            amount=wanted.budget.amount,
+            period=request.budget.period,
+            amount=request.budget.amount,
         )
     record(by, AuditAction.KEY_MADE, key, detail=_facts(key), address=address)
     return NewSecret(key=key, secret=secret)
@@ -219,8 +219,8 @@ def rotate_key(
         row.save(update_fields=["sha256", "previous_sha256", "previous_until", "version"])
         if not keep:
             Ticket.objects.filter(api_key=row).delete()
-        kept = f"The previous one is valid until {row.previous_until}." if keep else ""
-        record(by, AuditAction.KEY_ROTATED, row, reason=reason, address=address, detail=kept)
+        detail = f"The previous one is valid until {row.previous_until}." if keep else ""
+        record(by, AuditAction.KEY_ROTATED, row, reason=reason, address=address, detail=detail)
     return NewSecret(key=row, secret=secret)
 
 
@@ -239,17 +239,17 @@ def also_ended(prefix: str, find: Callable[[set[str]], set[str]]) -> None:
 
 def ended(credentials: Iterable[str]) -> set[str]:
     """Return the given credentials (`Principal.credential`) that are no longer valid."""
-    asked = set(credentials)
-    found: set[str] = set()
+    names = set(credentials)
+    invalid: set[str] = set()
     for prefix, find in _checks.items():
-        if mine := {one for one in asked if one.startswith(prefix)}:
-            found |= find(mine)
-    return found
+        if mine := {name for name in names if name.startswith(prefix)}:
+            invalid |= find(mine)
+    return invalid
 
 
 def _ended_keys(keys: set[str]) -> set[str]:
     rows = _all_in_force().exclude(expires_at__lte=timezone.now())
-    good = rows.filter(pk__in=[one.removeprefix(KEY_CREDENTIAL) for one in keys])
+    good = rows.filter(pk__in=[name.removeprefix(KEY_CREDENTIAL) for name in keys])
     return keys - {f"{KEY_CREDENTIAL}{pk}" for pk in good.values_list("pk", flat=True)}
 
 
@@ -275,12 +275,12 @@ def revoke_key(
     return bool(ended)
 
 
-def _check(user_id: int, wanted: KeyRequest) -> None:
+def _check(user_id: int, request: KeyRequest) -> None:
     """Raise ImpossibleKey if the person cannot have such a key."""
-    for field, is_wrong, message in _problems(wanted):
+    for field, is_wrong, message in _problems(request):
         if is_wrong:
             raise ImpossibleKey(field, message)
-    rights = wanted.rights
+    rights = request.rights
     for chat_id in rights.chats or ():
         if not membership.is_member(chat_id, user_id):
             raise ImpossibleKey("chats", _("You are not in that chat."))
@@ -290,9 +290,9 @@ def _check(user_id: int, wanted: KeyRequest) -> None:
             raise ImpossibleKey("agents", _("That agent does not exist, or you may not use it."))
 
 
-def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
+def _problems(request: KeyRequest) -> Iterator[tuple[str, bool, str]]:
     """Yield possible problems that need no queries, as (field, whether it applies, message)."""
-    rights, budget = wanted.rights, wanted.budget
+    rights, budget = request.rights, request.budget
     yield "scopes", not rights.scopes, _("Choose what the key may do.")
     is_other = budget is not None and budget.amount.asset != DEFAULT_ASSET
     yield (
@@ -303,12 +303,12 @@ def _problems(wanted: KeyRequest) -> Iterator[tuple[str, bool, str]]:
     unknown = unknown_scopes(rights.scopes)
     name = unknown[0][:40] if unknown else ""
     yield "scopes", bool(unknown), _("There is no scope %(name)s.") % {"name": name}
-    known = rights.protocols is None or set() < rights.protocols <= set(PROTOCOLS)
-    yield "protocols", not known, _("Choose only supported protocols.")
+    is_supported = rights.protocols is None or set() < rights.protocols <= set(PROTOCOLS)
+    yield "protocols", not is_supported, _("Choose only supported protocols.")
     for field, ids in (("chats", rights.chats), ("agents", rights.agents)):
         few = ids is None or 0 < len(ids) <= RESTRICTED_TO
         yield field, not few, _("Choose between 1 and 100.")
-    past = wanted.expires_at is not None and wanted.expires_at <= timezone.now()
+    past = request.expires_at is not None and request.expires_at <= timezone.now()
     yield "expires_at", past, _("The expiry date is in the past.")
     bad_period = budget is not None and budget.period not in PERIODS
     yield "budget", bad_period, _("A budget must be for a day, a week or a month.")

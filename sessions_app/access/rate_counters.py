@@ -72,8 +72,8 @@ class CounterStorage(Storage, SlidingWindowCounterSupport):
         now = self._now()
         with self._lock:
             _, current, previous = self._window(key, expiry, now)
-        left = (1 - now / expiry % 1) * expiry
-        return previous, left, current, left + expiry
+        remaining = (1 - now / expiry % 1) * expiry
+        return previous, remaining, current, remaining + expiry
 
     def _now(self) -> float:
         return time.monotonic() - self._began
@@ -127,26 +127,28 @@ class SharedCounters(RedisStorage):
     trips for each request: one to count it, one to read what is left.
     """
 
-    def acquire_all(self, asked: Sequence[tuple[str, int, int, int]]) -> list[tuple[bool, Window]]:
+    def acquire_all(
+        self, requests: Sequence[tuple[str, int, int, int]]
+    ) -> list[tuple[bool, Window]]:
         """Count each key with its limit, seconds and amount, in order.
 
         Returns for each whether it passed, and how its window is then.
         """
         try:
-            replies = self._ask(asked)
+            replies = self._ask(requests)
         except NoScriptError:
             # A Redis that restarted has lost the scripts, and has counted nothing.
             for script in (self.lua_acquire_sliding_window, self.lua_sliding_window):
                 self.storage.script_load(script.script)
-            replies = self._ask(asked)
+            replies = self._ask(requests)
         return [
             (bool(acquired), _read(*window))
             for acquired, window in zip(replies[::2], replies[1::2], strict=True)
         ]
 
-    def _ask(self, asked: Sequence[tuple[str, int, int, int]]) -> list[Any]:
+    def _ask(self, requests: Sequence[tuple[str, int, int, int]]) -> list[Any]:
         pipeline = self.storage.pipeline(transaction=False)
-        for key, limit, seconds, amount in asked:
+        for key, limit, seconds, amount in requests:
             names = (self._previous_window_key(key), self._current_window_key(key))
             keys = [self.prefixed_key(name) for name in names]
             acquire, read = self.lua_acquire_sliding_window.sha, self.lua_sliding_window.sha

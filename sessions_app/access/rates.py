@@ -145,12 +145,12 @@ class Quota:
         Those of draft-ietf-httpapi-ratelimit-headers-06, with a reset in seconds, and the older X-
         names, with a reset in Unix time.
         """
-        left = str(max(0, math.ceil(self.reset_at - time.time())))
+        seconds = str(max(0, math.ceil(self.reset_at - time.time())))
         return [
             ("RateLimit-Policy", f"{self.limit};w={KINDS[self.kind].seconds}"),
             ("RateLimit-Limit", str(self.limit)),
             ("RateLimit-Remaining", str(self.remaining)),
-            ("RateLimit-Reset", left),
+            ("RateLimit-Reset", seconds),
             ("X-RateLimit-Limit", str(self.limit)),
             ("X-RateLimit-Remaining", str(self.remaining)),
             ("X-RateLimit-Reset", str(math.ceil(self.reset_at))),
@@ -181,8 +181,8 @@ def visitors(address: str) -> str:
 
 def note(scope: MutableMapping[str, Any], quota: Quota) -> None:
     """Set the quota for a scope's response headers; the one with the least left wins."""
-    known: Quota | None = scope.get(SCOPE_KEY)
-    if known is None or not quota.allowed or quota.remaining < known.remaining:
+    current: Quota | None = scope.get(SCOPE_KEY)
+    if current is None or not quota.allowed or quota.remaining < current.remaining:
         scope[SCOPE_KEY] = quota
 
 
@@ -253,7 +253,7 @@ class RateLimiter:
                 batch = waiting.requests[:MAX_BATCH]
                 del waiting.requests[:MAX_BATCH]
                 try:
-                    quotas = await asyncio.to_thread(self._count, [asked for asked, _ in batch])
+                    quotas = await asyncio.to_thread(self._count, [request for request, _ in batch])
                 except Exception as error:  # noqa: BLE001 it is raised for the callers
                     for _, counted in batch:
                         if not counted.done():
@@ -265,60 +265,60 @@ class RateLimiter:
         finally:
             waiting.counting = None
 
-    def _count(self, asked: Sequence[_CountedRequest]) -> list[Quota]:
+    def _count(self, requests: Sequence[_CountedRequest]) -> list[Quota]:
         """Count requests in order, in Redis if it responds."""
         if self._shared is not None and time.monotonic() >= self._alone_until:
             try:
-                return _hit_shared(self._shared, asked)
+                return _hit_shared(self._shared, requests)
             except redis.RedisError:
                 self._alone_until = time.monotonic() + LOCAL_COUNT_SECONDS
                 logger.warning(
                     "Redis is unavailable; counting rate limits in this process only", exc_info=True
                 )
-        return [_hit(self._alone, one) for one in asked]
+        return [_hit(self._alone, request) for request in requests]
 
 
-def _hit(limiter: SlidingWindowCounterRateLimiter, asked: _CountedRequest) -> Quota:
-    item = _item(_limit(asked), KINDS[asked.kind].unit)
-    allowed = limiter.hit(item, asked.kind, asked.name, cost=asked.cost)
-    return _quota(limiter, asked, item, allowed=allowed)
+def _hit(limiter: SlidingWindowCounterRateLimiter, request: _CountedRequest) -> Quota:
+    item = _item(_limit(request), KINDS[request.kind].unit)
+    allowed = limiter.hit(item, request.kind, request.name, cost=request.cost)
+    return _quota(limiter, request, item, allowed=allowed)
 
 
-def _hit_shared(counters: SharedCounters, asked: Sequence[_CountedRequest]) -> list[Quota]:
-    items = [_item(_limit(one), KINDS[one.kind].unit) for one in asked]
+def _hit_shared(counters: SharedCounters, requests: Sequence[_CountedRequest]) -> list[Quota]:
+    items = [_item(_limit(request), KINDS[request.kind].unit) for request in requests]
     answers = counters.acquire_all(
         [
-            (item.key_for(one.kind, one.name), item.amount, item.get_expiry(), one.cost)
-            for one, item in zip(asked, items, strict=True)
+            (item.key_for(request.kind, request.name), item.amount, item.get_expiry(), request.cost)
+            for request, item in zip(requests, items, strict=True)
         ]
     )
     read = ReadWindow()
     limiter = SlidingWindowCounterRateLimiter(read)
     quotas = []
-    for one, item, (allowed, window) in zip(asked, items, answers, strict=True):
+    for request, item, (allowed, window) in zip(requests, items, answers, strict=True):
         read.window = window
-        quotas.append(_quota(limiter, one, item, allowed=allowed))
+        quotas.append(_quota(limiter, request, item, allowed=allowed))
     return quotas
 
 
-def _limit(asked: _CountedRequest) -> int:
-    limits = KINDS[asked.kind]
-    is_visitors = asked.name.startswith(_VISITORS)
+def _limit(request: _CountedRequest) -> int:
+    limits = KINDS[request.kind]
+    is_visitors = request.name.startswith(_VISITORS)
     return int(getattr(settings, limits.visitors if is_visitors else limits.person))
 
 
 def _quota(
     limiter: SlidingWindowCounterRateLimiter,
-    asked: _CountedRequest,
+    request: _CountedRequest,
     item: _Item,
     *,
     allowed: bool,
 ) -> Quota:
-    reset_at, remaining = limiter.get_window_stats(item, asked.kind, asked.name)
+    reset_at, remaining = limiter.get_window_stats(item, request.kind, request.name)
     if item.amount == 0:
         reset_at = time.time() + item.get_expiry()
     return Quota(
-        kind=asked.kind,
+        kind=request.kind,
         limit=item.amount,
         remaining=remaining,
         reset_at=reset_at,

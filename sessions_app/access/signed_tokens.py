@@ -67,11 +67,13 @@ def _of_issuer(token: str, header: Header) -> Principal:
     if identity is None or not identity.user.is_active:
         raise TokenInvalid("its subject has no active account here")
     user = identity.user
-    found = verification.scopes_in(claims)
-    scopes = frozenset(issuer.default_scopes) if found is None else found
+    claimed_scopes = verification.scopes_in(claims)
+    scopes = frozenset(issuer.default_scopes) if claimed_scopes is None else claimed_scopes
     limit = Rights(scopes=frozenset(issuer.scopes))
-    known = scopes - set(unknown_scopes(scopes))
-    rights = Rights(scopes=frozenset(one for one in known if limit.includes(_only(one))))
+    supported_scopes = scopes - set(unknown_scopes(scopes))
+    rights = Rights(
+        scopes=frozenset(scope for scope in supported_scopes if limit.includes(_only(scope)))
+    )
     return Principal(
         key=PrincipalKind.PERSON.key(user.pk),
         user_id=user.pk,
@@ -99,7 +101,7 @@ def _of_grant(grant: access_tokens.AccessGrant) -> Principal:
         raise TokenInvalid("its subject no longer has an account here")
     # Derived from another issuer's token, it has the granted scopes and expires with that token.
     rights = Rights(scopes=grant.scopes) if key is None else key.rights
-    scopes = frozenset(one for one in grant.scopes if rights.includes(_same(rights, one)))
+    scopes = frozenset(scope for scope in grant.scopes if rights.includes(_same(rights, scope)))
     rights = replace(rights, scopes=scopes)
     if grant.agent:
         spec = agents.get_agent(grant.agent, viewer=grant.user_id)

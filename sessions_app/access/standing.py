@@ -50,50 +50,50 @@ class Loss(NamedTuple):
     """The person who caused it, if known: it is not by others if they asked or pay."""
 
 
-def revoked_answers(asked: Mapping[str, AnswerBasis]) -> dict[str, Loss]:
+def revoked_answers(bases: Mapping[str, AnswerBasis]) -> dict[str, Loss]:
     """Return the answers that must stop, with reasons.
 
     Takes three queries in total, two more if private agents answer others than their owners, and
     another one each if peers asked and if tokens were passed on; a loss takes up to two more.
     """
-    standing = agents.standing_of({one.agent_id for one in asked.values()})
-    uses = {(one.agent_id, one.user_id) for one in asked.values() if not one.is_delegated}
+    standing = agents.standing_of({basis.agent_id for basis in bases.values()})
+    uses = {(basis.agent_id, basis.user_id) for basis in bases.values() if not basis.is_delegated}
     barred = agents.barred(uses, standing)
     at_stake = {
-        (one.chat_id, one.agent_id)
-        for one in asked.values()
-        if one.user_id is not None and (one.agent_id, one.user_id) in barred
+        (basis.chat_id, basis.agent_id)
+        for basis in bases.values()
+        if basis.user_id is not None and (basis.agent_id, basis.user_id) in barred
     }
     lent = membership.lent(at_stake) if at_stake else set()
-    people = {one.user_id for one in asked.values() if one.user_id is not None}
-    chats = {one.chat_id for one in asked.values() if one.user_id is not None}
+    people = {basis.user_id for basis in bases.values() if basis.user_id is not None}
+    chats = {basis.chat_id for basis in bases.values() if basis.user_id is not None}
     members = membership.active_members(chats, people) if people else set()
-    ended = keys.ended({one.credential for one in asked.values()})
-    gone = ended_actors(actor for one in asked.values() for actor in one.actors)
+    ended = keys.ended({basis.credential for basis in bases.values()})
+    gone = ended_actors(actor for basis in bases.values() for actor in basis.actors)
     losses: dict[str, Loss] = {}
-    for response_id, one in asked.items():
-        agent = standing.get(one.agent_id)
+    for response_id, basis in bases.items():
+        agent = standing.get(basis.agent_id)
         if agent is None or not agent.is_enabled:
-            code, message = agent_disabled(one.agent)
+            code, message = agent_disabled(basis.agent)
             losses[response_id] = Loss(code, message, is_by_others=True)
         elif (
-            not one.is_delegated
-            and (one.agent_id, one.user_id) in barred
-            and (one.chat_id, one.agent_id) not in lent
+            not basis.is_delegated
+            and (basis.agent_id, basis.user_id) in barred
+            and (basis.chat_id, basis.agent_id) not in lent
         ):
-            message = is_private(one.agent)
+            message = is_private(basis.agent)
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, message, is_by_others=True)
-        elif one.credential in ended:
+        elif basis.credential in ended:
             # A peer's trust is for operators to end, a key for its owner.
-            is_peer = one.credential.startswith(PrincipalKind.PEER.prefix)
+            is_peer = basis.credential.startswith(PrincipalKind.PEER.prefix)
             losses[response_id] = Loss(
                 ErrorCode.UNAUTHORIZED, PEER_ENDED if is_peer else KEY_ENDED, is_by_others=is_peer
             )
-        elif not gone.isdisjoint(one.actors):
-            by = owner_of_key(next(actor for actor in one.actors if actor in gone))
+        elif not gone.isdisjoint(basis.actors):
+            by = owner_of_key(next(actor for actor in basis.actors if actor in gone))
             losses[response_id] = Loss(ErrorCode.UNAUTHORIZED, PASSED_ON, is_by_others=True, by=by)
-        elif one.user_id is not None and (one.chat_id, one.user_id) not in members:
-            by = membership.ended_by(one.chat_id, one.user_id)
+        elif basis.user_id is not None and (basis.chat_id, basis.user_id) not in members:
+            by = membership.ended_by(basis.chat_id, basis.user_id)
             losses[response_id] = Loss(
                 ErrorCode.UNAUTHORIZED, NOT_IN_CHAT, is_by_others=True, by=by
             )

@@ -68,16 +68,16 @@ def ended_actors(actors: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
     As in `Principal.actors`: keys that are revoked, expired or of a deactivated person, and secrets
     that were replaced.
     """
-    asked = set(actors)
-    if not asked:
-        return asked
+    pairs = set(actors)
+    if not pairs:
+        return pairs
     rows = ApiKey.objects.filter(revoked_at__isnull=True, user__is_active=True)
     keys = rows.exclude(expires_at__lte=timezone.now()).in_bulk(
-        [name.removeprefix(KEY_CREDENTIAL) for name, _ in asked]
+        [name.removeprefix(KEY_CREDENTIAL) for name, _ in pairs]
     )
     return {
         (name, version)
-        for name, version in asked
+        for name, version in pairs
         if (key := keys.get(int(name.removeprefix(KEY_CREDENTIAL)))) is None
         or not key.accepts(version)
     }

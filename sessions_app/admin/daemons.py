@@ -53,9 +53,9 @@ def _newest(agent: Agent) -> str:
     return str(max((row.pk for row in _open(agent)), default=""))
 
 
-def _disconnect_agent(agent: Agent, wanted: dict[str, Any], request: HttpRequest) -> str:
+def _disconnect_agent(agent: Agent, data: dict[str, Any], request: HttpRequest) -> str:
     del request
-    newest = int(wanted["seen"]) if wanted["seen"].isdecimal() else 0
+    newest = int(data["seen"]) if data["seen"].isdecimal() else 0
     count = disconnect([row.pk for row in _open(agent) if row.pk <= newest])
     return "" if not count else "1 daemon" if count == 1 else f"{count} daemons"
 
@@ -64,7 +64,7 @@ def _agent_facts(agent: Agent) -> SafeString | str:
     return _facts(agent, _open(agent))
 
 
-def _disconnect_daemon(row: AgentConnection, wanted: dict[str, Any], request: HttpRequest) -> str:
+def _disconnect_daemon(row: AgentConnection, data: dict[str, Any], request: HttpRequest) -> str:
     since = f"{row.connected_at:%Y-%m-%d %H:%M:%S} UTC"
     done = f"the daemon that was connected since {since} to {row.process_id}"
     with transaction.atomic():
@@ -75,7 +75,7 @@ def _disconnect_daemon(row: AgentConnection, wanted: dict[str, Any], request: Ht
             request,
             AuditAction.DAEMON_DISCONNECTED,
             row.agent,
-            reason=wanted["reason"],
+            reason=data["reason"],
             detail=f"Disconnect: {done}" + (f", from {row.address}" if row.address else ""),
         )
     return done
@@ -139,10 +139,10 @@ def _more(others: Sequence[ApiKey]) -> SafeString | str:
 
 def _keys_of(agent: Agent) -> list[ApiKey]:
     """Return the keys of an agent's owner with which a daemon can register it."""
-    found = keys.keys_of(agent.owner_id) if agent.owner_id is not None else []
+    owner_keys = keys.keys_of(agent.owner_id) if agent.owner_id is not None else []
     return [
         key
-        for key in found
+        for key in owner_keys
         if agent.pk in (key.agents or ()) and key.rights.has(connections.CONNECT)
     ]
 

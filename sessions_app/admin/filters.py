@@ -32,8 +32,10 @@ class ConditionFilter(admin.SimpleListFilter):
         if self.value() != "yes":
             return queryset
         # As values, since SQLite would otherwise read all rows in list order to find the few.
-        found = queryset.model.objects.filter(self.condition()).order_by()
-        return queryset.filter(pk__in=list(found.values_list("pk", flat=True)[: figures.MAX_COUNT]))
+        matches = queryset.model.objects.filter(self.condition()).order_by()
+        return queryset.filter(
+            pk__in=list(matches.values_list("pk", flat=True)[: figures.MAX_COUNT])
+        )
 
 
 class StuckCallFilter(ConditionFilter):

@@ -96,7 +96,7 @@ def _groups(request: HttpRequest, site: AdminSite, text: str) -> dict[str, list[
         lookups = getattr(page, "find_by", ())
         if not lookups or not page.has_view_permission(request):
             continue
-        found: dict[Any, FoundRow] = {}
+        by_pk: dict[Any, FoundRow] = {}
         for lookup in lookups:
             column = lookup.partition("__")[0]
             for row in _matching(model, lookup, text):
@@ -105,17 +105,17 @@ def _groups(request: HttpRequest, site: AdminSite, text: str) -> dict[str, list[
                 if is_name and isinstance(page, OperationsAdmin):
                     links = page.row_links(request, row)
                 is_id = not is_name and str(getattr(row, column)) == text
-                found.setdefault(row.pk, _found(row, is_id=is_id, links=links))
+                by_pk.setdefault(row.pk, _found_row(row, is_id=is_id, links=links))
         if words := getattr(page, "rows_with_words", None):
             for row, excerpt in words(text, limit=ROWS):
-                found.setdefault(row.pk, _found(row, excerpt=excerpt[:EXCERPT_CHARS]))
-        if found:
+                by_pk.setdefault(row.pk, _found_row(row, excerpt=excerpt[:EXCERPT_CHARS]))
+        if by_pk:
             name = str(model._meta.verbose_name_plural)  # noqa: SLF001 documented API of models
-            groups.setdefault(capfirst(name), []).extend(found.values())
+            groups.setdefault(capfirst(name), []).extend(by_pk.values())
     return groups
 
 
-def _found(row: Any, **facts: Any) -> FoundRow:
+def _found_row(row: Any, **facts: Any) -> FoundRow:
     options = row._meta  # noqa: SLF001 documented API of models
     name = f"admin:{options.app_label}_{options.model_name}_change"
     return FoundRow(label=str(row), url=reverse(name, args=[quote(row.pk)]), **facts)

@@ -141,11 +141,11 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
         budget, used = state.limit.amount, state.spent + state.held
         return f"{budget} {budget.asset} per {state.limit.period}, {used} spent or held"
 
-    def may_operate(self, request: HttpRequest, one: Operation, row: Any) -> bool:
+    def may_operate(self, request: HttpRequest, operation: Operation, row: Any) -> bool:
         """Show a new secret only to operators who may act as the owner."""
         operator: Any = request.user
-        may = super().may_operate(request, one, row)
-        return may and (one is not ROTATE_KEY or may_act_as(operator, row.user))
+        may = super().may_operate(request, operation, row)
+        return may and (operation is not ROTATE_KEY or may_act_as(operator, row.user))
 
     def get_form(
         self,
@@ -171,22 +171,20 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: Any) -> None:
         """Create the key through the service."""
         del change
-        wanted, operator = form.cleaned_data, request.user
+        data, operator = form.cleaned_data, request.user
         if not isinstance(operator, User):
             raise PermissionDenied
-        budget = wanted["budget"]
-        every = set(wanted["scopes"]) == set(SCOPES)
+        budget = data["budget"]
+        every = set(data["scopes"]) == set(SCOPES)
         new = keys.KeyRequest(
-            name=wanted["name"],
-            rights=Rights(scopes=frozenset({EVERYTHING} if every else wanted["scopes"])),
-            expires_at=wanted["expires_at"],
-            budget=None
-            if budget is None
-            else keys.KeyBudget(amount=budget, period=wanted["period"]),
+            name=data["name"],
+            rights=Rights(scopes=frozenset({EVERYTHING} if every else data["scopes"])),
+            expires_at=data["expires_at"],
+            budget=None if budget is None else keys.KeyBudget(amount=budget, period=data["period"]),
         )
         address = str(request.META.get("REMOTE_ADDR", ""))
         try:
-            made = keys.make_key_for(wanted["owner"], new, by=operator, address=address)
+            made = keys.make_key_for(data["owner"], new, by=operator, address=address)
         except keys.MayNotActAs as error:
             raise PermissionDenied from error
         obj.pk = made.key.pk
@@ -205,16 +203,16 @@ class ApiKeyAdmin(OperationsAdmin, HistoryAdmin):
     def finish_operation(
         self,
         request: HttpRequest,
-        one: Operation,
+        operation: Operation,
         row: Any,
-        wanted: dict[str, Any],
+        data: dict[str, Any],
         done: str,
     ) -> HttpResponseBase:
         """Display the new secret of a rotated key, once."""
-        if "secret" not in wanted:
-            return super().finish_operation(request, one, row, wanted, done)
-        self.conclude(request, one, row, wanted["reason"], done)
-        return self._secret_page(request, row, wanted["secret"], "The new secret")
+        if "secret" not in data:
+            return super().finish_operation(request, operation, row, data, done)
+        self.conclude(request, operation, row, data["reason"], done)
+        return self._secret_page(request, row, data["secret"], "The new secret")
 
     def _secret_page(
         self, request: HttpRequest, key: ApiKey, secret: str, title: str

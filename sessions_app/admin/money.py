@@ -216,15 +216,15 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
         form = DaysForm.of(request)
         if not form.is_valid():
             return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain")
-        found = form.charges()
+        charges = form.charges()
         record_request(
-            request, AuditAction.CHARGES_EXPORTED, None, detail=f"{found.first} to {found.last}"
+            request, AuditAction.CHARGES_EXPORTED, None, detail=f"{charges.first} to {charges.last}"
         )
         lines = [
             (str(row.day), row.agent_id, row.agent, row.amount, row.amount.asset)
-            for row in found.rows
+            for row in charges.rows
         ]
-        name = f"charges-{found.first}-{found.last}.csv"
+        name = f"charges-{charges.first}-{charges.last}.csv"
         return HttpResponse(
             csv_text(("day", "agent_id", "agent", "amount", "asset"), lines),
             content_type="text/csv; charset=utf-8",
@@ -235,7 +235,7 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
         """Show the ledger's totals; raises PermissionDenied without access to the ledger."""
         if not sees_money(request):
             raise PermissionDenied
-        found, figures = totals.overview(), server_figures()
+        overview, figures = totals.overview(), server_figures()
         form, charged, missing = DaysForm.of(request), figures.charged_by_agent, 0
         if not form.is_valid():
             charged = Series(places=(), names=(), values={})
@@ -252,15 +252,15 @@ class PaymentRequestAdmin(OperationsAdmin, HistoryAdmin):
                 **self.admin_site.each_context(request),
                 "opts": self.opts,
                 "title": "Money",
-                "overview": found,
-                "asset": found.held.asset,
+                "overview": overview,
+                "asset": overview.held.asset,
                 "waiting": waiting.count(),
                 "health": ledger_rows.ledger_health(),
                 "form": form,
                 "charged_today": Money(charged_on_last_day(figures.charged_by_agent)),
                 "missing_hours": missing,
                 "plot": plot_of(charged),
-                "most": [*top_charges(found), protocols_of(figures.charged_by_protocol)],
+                "most": [*top_charges(overview), protocols_of(figures.charged_by_protocol)],
             },
         )
 
@@ -270,22 +270,22 @@ def charged_on_last_day(charged: Series) -> int:
     return sum(charged.values.get((charged.places[-1], name), 0) for name in charged.names)
 
 
-def top_charges(found: totals.Overview) -> list[dict[str, Any]]:
+def top_charges(overview: totals.Overview) -> list[dict[str, Any]]:
     """Return tables of the largest charges: {title, rows: [{label, url, amount, charges}]}."""
-    named = [one for name in _PEOPLE for one in found.most.get(name, ()) if one.name]
-    people = User.objects.in_bulk({int(one.name) for one in named})
-    titles = chat_lists.titles_of([one.name for one in found.most["chat"] if one.name])
+    named = [row for name in _PEOPLE for row in overview.most.get(name, ()) if row.name]
+    people = User.objects.in_bulk({int(row.name) for row in named})
+    titles = chat_lists.titles_of([row.name for row in overview.most["chat"] if row.name])
     tables = []
-    for dimension, most in found.most.items():
+    for dimension, entries in overview.most.items():
         rows = []
-        for one in most:
-            label, url = one.name or "none", ""
-            if dimension in _PEOPLE and one.name and (person := people.get(int(one.name))):
+        for row in entries:
+            label, url = row.name or "none", ""
+            if dimension in _PEOPLE and row.name and (person := people.get(int(row.name))):
                 label = person.get_username()
-            if dimension == "chat" and one.name:
-                label = titles.get(one.name) or one.name
-                url = reverse("admin:chat_app_chat_change", args=[quote(one.name)])
-            rows.append({"label": label, "url": url, "amount": one.amount, "charges": one.charges})
+            if dimension == "chat" and row.name:
+                label = titles.get(row.name) or row.name
+                url = reverse("admin:chat_app_chat_change", args=[quote(row.name)])
+            rows.append({"label": label, "url": url, "amount": row.amount, "charges": row.charges})
         tables.append({"title": TITLES[dimension], "rows": rows})
     return tables
 

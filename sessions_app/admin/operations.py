@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 END_REASON: Final = "ended by an operator"
 
 
-def _end_session(session: Session, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _end_session(session: Session, data: dict[str, Any], request: HttpRequest) -> str:
+    del data, request
     return "ended" if session_states.close_session(session.pk, reason=END_REASON) else ""
 
 
@@ -57,8 +57,8 @@ END_SESSION: Final = Operation(
 )
 
 
-def _cancel_response(response: Response, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted
+def _cancel_response(response: Response, data: dict[str, Any], request: HttpRequest) -> str:
+    del data
     if response.finished_at is not None or response.cancel_requested_at is not None:
         return ""
     request_cancel(response.pk, request.user.pk)
@@ -84,20 +84,20 @@ CANCEL_RESPONSE: Final = Operation(
 )
 
 
-def _left(response: Response) -> Money | None:
+def _refundable(response: Response) -> Money | None:
     """Return what is left to refund of an answer; None if nothing was charged."""
     cost = answer_costs.costs_of([response.pk]).get(response.pk)
     return None if cost is None else cost.charged - cost.refunded
 
 
 def _refund_answer(response: Response, options: dict[str, Any], request: HttpRequest) -> str:
-    left = _left(response)
-    if left is None or not left or options["seen"] != str(left):
+    refundable = _refundable(response)
+    if refundable is None or not refundable or options["seen"] != str(refundable):
         return ""
     with transaction.atomic():
         try:
             done = ledger.refund_answer(
-                key=f"answer:{left}",
+                key=f"answer:{refundable}",
                 scope=f"admin:{response.pk}",
                 response_id=response.pk,
                 by=request.user.pk,
@@ -105,10 +105,10 @@ def _refund_answer(response: Response, options: dict[str, Any], request: HttpReq
             )
         except ledger.LedgerError as error:
             raise OperationRefused(str(error)) from error
-        if all(one.replayed for one in done):
+        if all(outcome.replayed for outcome in done):
             return ""
-        transfers = ", ".join(one.transfer_id for one in done)
-        text = f"{left} {left.asset} in transfer {transfers}"
+        transfers = ", ".join(outcome.transfer_id for outcome in done)
+        text = f"{refundable} {refundable.asset} in transfer {transfers}"
         record_request(
             request,
             AuditAction.ANSWER_REFUNDED,
@@ -137,14 +137,14 @@ def _record_movements(
 
 
 def _refund_facts(response: Response) -> str:
-    left = _left(response)
-    if left is None:
+    refundable = _refundable(response)
+    if refundable is None:
         return "Nothing was charged for this answer."
     count = len(answer_costs.costs_of([response.pk])[response.pk].transfer_ids)
     parts = "" if count == 1 else f" in {count} transfers"
     return (
-        f"Returns {left} {left.asset}{parts} to the payers of the answer {response.pk} by"
-        f" {response.agent.name}. Its agent and this server return what they earned."
+        f"Returns {refundable} {refundable.asset}{parts} to the payers of the answer {response.pk}"
+        f" by {response.agent.name}. Its agent and this server return what they earned."
     )
 
 
@@ -155,8 +155,8 @@ REFUND_ANSWER: Final = Operation(
     act=None,
     run=_refund_answer,
     facts=_refund_facts,
-    offered=lambda response: bool(_left(response)),
-    seen=lambda response: str(_left(response) or ""),
+    offered=lambda response: bool(_refundable(response)),
+    seen=lambda response: str(_refundable(response) or ""),
 )
 
 
@@ -166,9 +166,9 @@ def _seen(call: ToolCall) -> str:
     return f"{call.status} {call.attempts} {since}".strip()
 
 
-def _requeue(call: ToolCall, wanted: dict[str, Any], request: HttpRequest) -> str:
+def _requeue(call: ToolCall, data: dict[str, Any], request: HttpRequest) -> str:
     del request
-    if wanted["seen"] != _seen(call):
+    if data["seen"] != _seen(call):
         return ""
     if call.response.finished_at is not None:
         raise OperationRefused("Its answer has ended, so nothing would read the result.")
@@ -203,9 +203,9 @@ REQUEUE_TOOL: Final = Operation(
 )
 
 
-def _cancel_call(call: ToolCall, wanted: dict[str, Any], request: HttpRequest) -> str:
+def _cancel_call(call: ToolCall, data: dict[str, Any], request: HttpRequest) -> str:
     del request
-    if wanted["seen"] != _seen(call):
+    if data["seen"] != _seen(call):
         return ""
     return "cancelled" if cancel_call(call.pk, attempts=call.attempts) else ""
 
@@ -251,27 +251,27 @@ def _key_facts(key: ApiKey) -> str:
     )
 
 
-def _revoke_key(key: ApiKey, wanted: dict[str, Any], request: HttpRequest) -> str:
+def _revoke_key(key: ApiKey, data: dict[str, Any], request: HttpRequest) -> str:
     was_good = keys.revoke_key(
-        key, by=request.user, reason=wanted["reason"], address=_address(request)
+        key, by=request.user, reason=data["reason"], address=_address(request)
     )
     return "revoked" if was_good else ""
 
 
-def _rotate_key(key: ApiKey, wanted: dict[str, Any], request: HttpRequest) -> str:
-    if wanted["seen"] != str(key.version):
+def _rotate_key(key: ApiKey, data: dict[str, Any], request: HttpRequest) -> str:
+    if data["seen"] != str(key.version):
         return ""
     try:
         made = keys.rotate_key(
             key,
             by=request.user,
-            keep=timedelta(hours=int(wanted["keep"])),
-            reason=wanted["reason"],
+            keep=timedelta(hours=int(data["keep"])),
+            reason=data["reason"],
             address=_address(request),
         )
     except (LookupError, keys.MayNotActAs) as error:
         raise OperationRefused(str(error)) from error
-    wanted["secret"] = made.secret
+    data["secret"] = made.secret
     return "it has a new secret"
 
 

@@ -97,10 +97,10 @@ class OperatedPersonAdmin(OperationsAdmin, PersonAdmin):
 
     operations = (EXPORT_PERSON, ERASE_PERSON)
 
-    def may_operate(self, request: HttpRequest, one: Operation, row: Any) -> bool:
+    def may_operate(self, request: HttpRequest, operation: Operation, row: Any) -> bool:
         """Refuse to erase oneself, and people with more rights."""
-        may = super().may_operate(request, one, row)
-        return may and (one is not ERASE_PERSON or self.has_delete_permission(request, row))
+        may = super().may_operate(request, operation, row)
+        return may and (operation is not ERASE_PERSON or self.has_delete_permission(request, row))
 
     def row_links(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
         """Return links to their answers, sessions, chats, keys, account and files."""
@@ -118,13 +118,13 @@ class OperatedPersonAdmin(OperationsAdmin, PersonAdmin):
     def finish_operation(
         self,
         request: HttpRequest,
-        one: Operation,
+        operation: Operation,
         row: Any,
-        wanted: dict[str, Any],
+        data: dict[str, Any],
         done: str,
     ) -> HttpResponseBase:
         """Send the file of an export."""
-        if "export" not in wanted:
-            return super().finish_operation(request, one, row, wanted, done)
-        self.conclude(request, one, row, wanted["reason"], done)
-        return export_response(row, wanted["export"])
+        if "export" not in data:
+            return super().finish_operation(request, operation, row, data, done)
+        self.conclude(request, operation, row, data["reason"], done)
+        return export_response(row, data["export"])

@@ -216,11 +216,11 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         newest = Response.objects.order_by("-created_at", "-id").values_list("pk", flat=True)
         failed = newest.filter(status=ResponseState.FAILED)
         rows = Response.objects.select_related("agent").order_by("-created_at", "-id")
-        found: dict[str, Response] = {}
+        by_pk: dict[str, Response] = {}
         for keys, column in ((failed, "error_cause"), (newest, "inferences")):
             condition = {f"{column}__icontains": text, "pk__in": list(keys[:FILTERED_ROWS])}
-            found |= {row.pk: row for row in rows.filter(**condition)[:limit]}
-        return [(row, row.error_cause or "") for row in list(found.values())[:limit]]
+            by_pk |= {row.pk: row for row in rows.filter(**condition)[:limit]}
+        return [(row, row.error_cause or "") for row in list(by_pk.values())[:limit]]
 
     def row_links(self, request: HttpRequest, row: Response) -> list[dict[str, str]]:
         """Return a link to its timeline."""

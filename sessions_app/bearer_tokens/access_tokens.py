@@ -146,8 +146,8 @@ def _nested(actors: tuple[tuple[str, int], ...]) -> dict[str, Any]:
 
 
 def _actors(act: Mapping[str, Any] | None) -> list[str]:
-    found = []
+    actors = []
     while act is not None:
-        found.append(str(act["sub"]))
+        actors.append(str(act["sub"]))
         act = act.get("act")
-    return found
+    return actors

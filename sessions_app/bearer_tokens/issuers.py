@@ -31,13 +31,13 @@ class Issuer:
 
 def issuers() -> dict[str, Issuer]:
     """Return the issuers by name."""
-    return _read(tuple(_frozen(one) for one in settings.UAMP_JWT_ISSUERS))
+    return _read(tuple(_frozen(entry) for entry in settings.UAMP_JWT_ISSUERS))
 
 
 @lru_cache(maxsize=4)
 def _read(listed: tuple[tuple[tuple[str, object], ...], ...]) -> dict[str, Issuer]:
-    found = [Issuer(**dict(one)) for one in listed]  # type: ignore[arg-type]  # checked when the settings were read
-    return {one.issuer: one for one in found}
+    issuer_list = [Issuer(**dict(entry)) for entry in listed]  # type: ignore[arg-type]  # checked when the settings were read
+    return {issuer.issuer: issuer for issuer in issuer_list}
 
 
 def _frozen(values: dict[str, object]) -> tuple[tuple[str, object], ...]:

@@ -61,13 +61,13 @@ _sets_lock: Final = threading.Lock()
 def key_of(issuer: Issuer, kid: str) -> PublicKey | None:
     """Return an issuer's key by id; None if it has no such key or cannot be reached."""
     with _sets_lock:
-        found = _sets.setdefault(issuer.jwks_url, _KeySet())
+        key_set = _sets.setdefault(issuer.jwks_url, _KeySet())
     now = time.monotonic()
-    if kid not in found.keys or now - found.read_at > FRESH_SECONDS:
-        _refresh(issuer, found)
-    if time.monotonic() - found.read_at > KEPT_SECONDS:
+    if kid not in key_set.keys or now - key_set.read_at > FRESH_SECONDS:
+        _refresh(issuer, key_set)
+    if time.monotonic() - key_set.read_at > KEPT_SECONDS:
         return None
-    return found.keys.get(kid)
+    return key_set.keys.get(kid)
 
 
 def forget() -> None:
@@ -76,21 +76,23 @@ def forget() -> None:
         _sets.clear()
 
 
-def _refresh(issuer: Issuer, kept: _KeySet) -> None:
+def _refresh(issuer: Issuer, key_set: _KeySet) -> None:
     # With cached keys, one thread fetches while the others use the cache. Without any, they wait
     # for the first fetch.
-    if not kept.lock.acquire(blocking=not kept.keys, timeout=-1 if kept.keys else FETCH_SECONDS):
+    if not key_set.lock.acquire(
+        blocking=not key_set.keys, timeout=-1 if key_set.keys else FETCH_SECONDS
+    ):
         return
     try:
         now = time.monotonic()
-        if now - kept.asked_at < AGAIN_SECONDS:
+        if now - key_set.asked_at < AGAIN_SECONDS:
             return
-        kept.asked_at = now
+        key_set.asked_at = now
         keys = _read(issuer)
         if keys is not None:
-            kept.keys, kept.read_at = keys, time.monotonic()
+            key_set.keys, key_set.read_at = keys, time.monotonic()
     finally:
-        kept.lock.release()
+        key_set.lock.release()
 
 
 def _read(issuer: Issuer) -> dict[str, PublicKey] | None:
@@ -105,21 +107,21 @@ def _read(issuer: Issuer) -> dict[str, PublicKey] | None:
     if answer.status != 200 or not isinstance(listed, list):  # noqa: PLR2004 an HTTP status is clearer as a number
         logger.warning("%s returned status %s instead of a key set", issuer.jwks_url, answer.status)
         return None
-    found: dict[str, PublicKey] = {}
-    for one in listed[:MAX_KEYS]:
-        kid = one.get("kid") if isinstance(one, dict) else None
-        key = _public_key(one) if isinstance(kid, str) and kid else None
+    keys: dict[str, PublicKey] = {}
+    for jwk in listed[:MAX_KEYS]:
+        kid = jwk.get("kid") if isinstance(jwk, dict) else None
+        key = _public_key(jwk) if isinstance(kid, str) and kid else None
         if isinstance(kid, str) and key is not None:
-            found[kid] = key
-    return found
+            keys[kid] = key
+    return keys
 
 
-def _public_key(one: dict[str, Any]) -> PublicKey | None:
+def _public_key(jwk: dict[str, Any]) -> PublicKey | None:
     """Return a sufficiently strong signature key, or None."""
-    if one.get("use", "sig") != "sig" or "d" in one or one.get("kty") == "oct":
+    if jwk.get("use", "sig") != "sig" or "d" in jwk or jwk.get("kty") == "oct":
         return None
     try:
-        key = jwt.PyJWK(one, algorithm=_algorithm_of(one)).key
+        key = jwt.PyJWK(jwk, algorithm=_algorithm_of(jwk)).key
     except (jwt.PyJWTError, ValueError, TypeError, KeyError):
         return None
     match key:
@@ -131,10 +133,10 @@ def _public_key(one: dict[str, Any]) -> PublicKey | None:
             algorithm = "EdDSA"
         case _:
             return None
-    if one.get("alg", algorithm) != algorithm:
+    if jwk.get("alg", algorithm) != algorithm:
         return None
     return PublicKey(algorithm=algorithm, key=key)
 
 
-def _algorithm_of(one: dict[str, Any]) -> str:
-    return {"RSA": "RS256", "EC": "ES256", "OKP": "EdDSA"}[str(one.get("kty"))]
+def _algorithm_of(jwk: dict[str, Any]) -> str:
+    return {"RSA": "RS256", "EC": "ES256", "OKP": "EdDSA"}[str(jwk.get("kty"))]

@@ -32,10 +32,10 @@ def identity_of(issuer: str, subject: str) -> ExternalIdentity | None:
 
 def ended_identities(identity_ids: Iterable[int]) -> set[int]:
     """Return those of these identities that no longer belong to a person."""
-    asked = set(identity_ids)
-    if not asked:
-        return asked
-    return asked - set(ExternalIdentity.objects.filter(pk__in=asked).values_list("pk", flat=True))
+    ids = set(identity_ids)
+    if not ids:
+        return ids
+    return ids - set(ExternalIdentity.objects.filter(pk__in=ids).values_list("pk", flat=True))
 
 
 def person_of(issuer: str, subject: str) -> User | None:
@@ -50,8 +50,8 @@ def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_cl
     An existing account with the same name is never taken over. If a person or an agent has the
     name, the new account gets another. New accounts have no password.
     """
-    if (known := person_of(issuer, subject)) is not None:
-        return known
+    if (person := person_of(issuer, subject)) is not None:
+        return person
     for name in _names(claims, name_claim):
         try:
             with transaction.atomic():
@@ -63,16 +63,16 @@ def make_person(issuer: str, subject: str, claims: Mapping[str, Any], *, name_cl
                 record(None, AuditAction.PERSON_MADE, user, detail=f"{row.issuer} {row.subject}")
         except IntegrityError:
             # The name is taken, or another process created the same person.
-            if (known := person_of(issuer, subject)) is not None:
-                return known
+            if (person := person_of(issuer, subject)) is not None:
+                return person
         else:
             return user
     raise RuntimeError(f"no name was free for {subject!r} of {issuer!r}")
 
 
 def _names(claims: Mapping[str, Any], name_claim: str) -> Iterator[str]:
-    wanted = claims.get(name_claim)
-    name = _NAME.sub("-", wanted)[:NAME_CHARS].strip("-") if isinstance(wanted, str) else ""
+    claim = claims.get(name_claim)
+    name = _NAME.sub("-", claim)[:NAME_CHARS].strip("-") if isinstance(claim, str) else ""
     if mixes_scripts(name):
         # It may look like another person's.
         name = ""

@@ -129,7 +129,7 @@ def scopes_in(claims: dict[str, Any]) -> frozenset[str] | None:
             case str() as text:
                 return frozenset(text.split())
             case list() as listed:
-                return frozenset(one for one in listed if isinstance(one, str))
+                return frozenset(scope for scope in listed if isinstance(scope, str))
     return None
 
 

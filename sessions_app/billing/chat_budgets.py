@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class BudgetReached(Exception):
     """An answer would exceed the rest of its chat's budget; the message is for people."""
 
-    def __init__(self, budget: ChatBudget, left: Money) -> None:
+    def __init__(self, budget: ChatBudget, remaining: Money) -> None:
         whose = f"of {budget.agent} in this chat" if budget.agent_id else "of this chat"
         when = "for today" if budget.period == "day" else "in total"
-        amount = format_amount(str(Money.parse(budget.amount, left.asset)), left.asset)
-        has = format_amount(str(left), left.asset)
+        amount = format_amount(str(Money.parse(budget.amount, remaining.asset)), remaining.asset)
+        has = format_amount(str(remaining), remaining.asset)
         super().__init__(
             f"The budget {whose} is too low: {has} of {amount} {when} is left."
             " An owner of the chat can raise it."
@@ -71,7 +71,7 @@ class ChatBudgetGuard:
 
     def __init__(self, chat_ids: Iterable[str]) -> None:
         self._budgets = budgets_of({chat_id for chat_id in chat_ids if chat_id})
-        self._left: dict[tuple[ChatBudget, str], Money] = {}
+        self._remaining: dict[tuple[ChatBudget, str], Money] = {}
 
     def lock(self) -> None:
         """Lock the chats that have a budget; must run inside a transaction."""
@@ -82,19 +82,19 @@ class ChatBudgetGuard:
         """Raise BudgetReached if a budget has less than the amount left."""
         for budget in self._of(chat_id, agent_id):
             key = (budget, amount.asset)
-            if key not in self._left:
-                self._left[key] = state_of(budget, amount.asset).left
-            if amount > self._left[key]:
-                raise BudgetReached(budget, self._left[key])
+            if key not in self._remaining:
+                self._remaining[key] = state_of(budget, amount.asset).left
+            if amount > self._remaining[key]:
+                raise BudgetReached(budget, self._remaining[key])
 
     def took(self, chat_id: str, agent_id: str, amount: Money) -> None:
         """Count an amount that will be reserved, for later checks."""
         for budget in self._of(chat_id, agent_id):
-            self._left[budget, amount.asset] -= amount
+            self._remaining[budget, amount.asset] -= amount
 
     def _of(self, chat_id: str, agent_id: str) -> list[ChatBudget]:
         whose = {(chat_id, ""), (chat_id, agent_id)}
-        return [one for one in self._budgets if (one.chat_id, one.agent_id) in whose]
+        return [budget for budget in self._budgets if (budget.chat_id, budget.agent_id) in whose]
 
 
 def check(chat_id: str, agent_id: str, amount: Money) -> None:

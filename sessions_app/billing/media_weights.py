@@ -63,7 +63,7 @@ def ids_of(item: uamp.ContentItem) -> list[str]:
     ids = [getattr(item, "content_id", None)]
     if isinstance(medium, uamp.MediaUrl):
         ids.append(content_id_of(medium.url))
-    return [one for one in ids if one]
+    return [content_id for content_id in ids if content_id]
 
 
 def media_ids(history: Sequence[uamp.Message]) -> list[str]:
@@ -100,8 +100,8 @@ def check_measured(
     the model instead.
     """
     for item in items:
-        of_item = [one for name in ids_of(item) for one in extents.get(name, ())]
-        if all(one.is_bounded for one in of_item) or not _reads(spec, item):
+        of_item = [extent for name in ids_of(item) for extent in extents.get(name, ())]
+        if all(extent.is_bounded for extent in of_item) or not _reads(spec, item):
             continue
         raise RemoteProtocolError(
             ErrorCode.UNSUPPORTED_MODALITY,
@@ -124,8 +124,8 @@ def sound_tokens_read(
     """Return how many tokens a model counts for a sound."""
     if not _reads(spec, item):
         return MEDIUM_TOKENS
-    found = _bounded(item, extents)
-    ms = max((one.amount for one in found if one.kind == "sound"), default=0)
+    bounded = _bounded(item, extents)
+    ms = max((extent.amount for extent in bounded if extent.kind == "sound"), default=0)
     tokens = -(-ms * rates.second // 1000)
     return tokens if ms and rates is USUAL else max(tokens, MEDIUM_TOKENS)
 
@@ -134,9 +134,9 @@ def tokens_of_media(
     item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]], rates: Rates
 ) -> int | None:
     """Return how many tokens a model counts for a picture or PDF; None for other items."""
-    found = _bounded(item, extents)
-    pages = max((one.amount for one in found if one.kind == "pdf"), default=0)
-    tiles = max((one.amount for one in found if one.kind == "picture"), default=0)
+    bounded = _bounded(item, extents)
+    pages = max((extent.amount for extent in bounded if extent.kind == "pdf"), default=0)
+    tiles = max((extent.amount for extent in bounded if extent.kind == "picture"), default=0)
     if not pages and not tiles:
         return None
     of_picture = tiles * rates.tile
@@ -149,4 +149,6 @@ def tokens_of_media(
 
 def _bounded(item: uamp.ContentItem, extents: Mapping[str, Sequence[Extent]]) -> list[Extent]:
     """Return the extents of an item; files that could not be measured are withheld from models."""
-    return [one for name in ids_of(item) for one in extents.get(name, ()) if one.is_bounded]
+    return [
+        extent for name in ids_of(item) for extent in extents.get(name, ()) if extent.is_bounded
+    ]

@@ -39,7 +39,7 @@ class Meter:
     # Milliseconds of sound spoken by the current step.
     spoken_ms: int = 0
     # The whole answer's output so far, by weight.
-    _said: int = 0
+    _written: int = 0
     _is_sent: bool = False
     # The weight of the ids of calls and results that the next step reads: vendors need not count
     # them, so they are reserved and not charged.
@@ -56,7 +56,7 @@ class Meter:
         for item in output:
             match item:
                 case uamp.TextContent(text=text) | uamp.ThinkingContent(thinking=text):
-                    self._said += weight(text)
+                    self._written += weight(text)
                 case uamp.ToolCallContent(tool_call=call):
                     self._names[call.id] = call.name
                 case uamp.ToolResultContent(tool_result=result):
@@ -92,9 +92,9 @@ class Meter:
                 )
                 self._ended(result.call_id, is_error=result.is_error)
             case ev.ToolResult(
-                call_id=call_id, result=found, content_items=items, is_error=is_error
+                call_id=call_id, result=output, content_items=items, is_error=is_error
             ):
-                self._read(call_id, found, items, is_error=is_error)
+                self._read(call_id, output, items, is_error=is_error)
 
     def _counted(self, reported: uamp.UsageStats) -> uamp.UsageStats:
         """Return the usage of a step, with estimates where its provider's counts are missing."""
@@ -141,7 +141,7 @@ class Meter:
         """Count output of the model, including the text of its calls."""
         weighs = weight(text)
         self.written += weighs
-        self._said += weighs
+        self._written += weighs
 
     def _ended(self, call_id: str, *, is_error: bool) -> None:
         name = self._names.pop(call_id, None)
@@ -223,7 +223,7 @@ class Meter:
     def tokens_written(self) -> int:
         """Return the number of output tokens, estimated if the provider counted none."""
         used = self.used()
-        return token_count(used.output_tokens if used else None) or tokens_of(self._said)
+        return token_count(used.output_tokens if used else None) or tokens_of(self._written)
 
     def bill(
         self,

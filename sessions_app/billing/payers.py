@@ -121,42 +121,46 @@ def purchase_of(session: OpenSession, spec: AgentSpec, *, unprompted: bool) -> P
 
 def who_pays(purchases: Iterable[Purchase]) -> dict[Purchase, AnswerPayment]:
     """Return the sources that pay for answers without asking, and whom to ask otherwise."""
-    wanted = set(purchases)
+    unique = set(purchases)
     # Reread each time, since an owner may change the rule while a session is open.
-    chosen = chat_payers.payers_of({one.chat_id for one in wanted})
-    asked_of = {one.agent_id for one in wanted if chosen[one.chat_id].rule == "sponsor"}
+    chosen = chat_payers.payers_of({purchase.chat_id for purchase in unique})
+    asked_of = {
+        purchase.agent_id for purchase in unique if chosen[purchase.chat_id].rule == "sponsor"
+    }
     sponsors = agents.sponsors_of(asked_of) if asked_of else {}
-    payers = {one: _payer(one, chosen[one.chat_id], sponsors) for one in wanted}
-    said = approvals.standing(
-        {(user, one.agent_id) for one, (_, user) in payers.items() if user is not None}
+    payers = {purchase: _payer(purchase, chosen[purchase.chat_id], sponsors) for purchase in unique}
+    standings = approvals.standing(
+        {(user, purchase.agent_id) for purchase, (_, user) in payers.items() if user is not None}
     )
     owners: dict[Purchase, AccountOwner] = {}
-    for one, (rule, user) in payers.items():
+    for purchase, (rule, user) in payers.items():
         if rule == "pool":
-            owners[one] = ("pool", one.chat_id, one.asset)
-        elif user is not None and (rule != "asker" or _allows(said[user, one.agent_id], one, user)):
-            owners[one] = ("user", str(user), one.asset)
+            owners[purchase] = ("pool", purchase.chat_id, purchase.asset)
+        elif user is not None and (
+            rule != "asker" or _allows(standings[user, purchase.agent_id], purchase, user)
+        ):
+            owners[purchase] = ("user", str(user), purchase.asset)
     ids = account_ids(owners.values())
     payments = {}
-    for one, (rule, user) in payers.items():
+    for purchase, (rule, user) in payers.items():
         source = (
-            by_token(one.token_id, one.agent, one.agent_id)
-            if rule == "asker" and one.token_id and not one.unprompted
+            by_token(purchase.token_id, purchase.agent, purchase.agent_id)
+            if rule == "asker" and purchase.token_id and not purchase.unprompted
             else None
         )
-        if source is None and one in owners:
-            source = Source(account_id=ids[owners[one]], user_id=user)
+        if source is None and purchase in owners:
+            source = Source(account_id=ids[owners[purchase]], user_id=user)
             if user is not None:
-                known = said[user, one.agent_id]
-                up_to = known.up_to if rule == "asker" else None
-                source = replace(source, up_to=up_to, has_limits=known.has_limits)
+                standing = standings[user, purchase.agent_id]
+                up_to = standing.up_to if rule == "asker" else None
+                source = replace(source, up_to=up_to, has_limits=standing.has_limits)
         is_sponsored = rule == "sponsor" and source is not None
         if is_sponsored and source is not None:
             source = replace(source, purpose=budgets.SPONSOR)
-        payments[one] = AnswerPayment(
+        payments[purchase] = AnswerPayment(
             source=source,
-            payer_id=one.asker_id if is_sponsored else user,
-            purchase=one,
+            payer_id=purchase.asker_id if is_sponsored else user,
+            purchase=purchase,
             is_sponsored=is_sponsored,
         )
     return payments
@@ -188,7 +192,7 @@ def may_cost(session: OpenSession) -> bool:
 
 
 def _payer(
-    one: Purchase, chosen: chat_payers.ChatPayer, sponsors: Mapping[str, int]
+    purchase: Purchase, chosen: chat_payers.ChatPayer, sponsors: Mapping[str, int]
 ) -> tuple[str, int | None]:
     """Return the rule that applies and the person whose money it is; a pool has none.
 
@@ -197,21 +201,21 @@ def _payer(
     they allowed the agent.
     """
     match chosen.rule:
-        case "owner" if not is_agreed(chosen.agreed_prices, one.agent_id, one.pricing):
+        case "owner" if not is_agreed(chosen.agreed_prices, purchase.agent_id, purchase.pricing):
             return "asker", chosen.owner_id
         case "owner":
             return "owner", chosen.owner_id
-        case "pool" if is_agreed(chosen.agreed_prices, one.agent_id, one.pricing):
+        case "pool" if is_agreed(chosen.agreed_prices, purchase.agent_id, purchase.pricing):
             return "pool", None
-        case "sponsor" if one.agent_id in sponsors:
-            return "sponsor", sponsors[one.agent_id]
-    return "asker", one.asker_id
+        case "sponsor" if purchase.agent_id in sponsors:
+            return "sponsor", sponsors[purchase.agent_id]
+    return "asker", purchase.asker_id
 
 
-def _allows(said: approvals.Standing, one: Purchase, user_id: int) -> bool:
+def _allows(standing: approvals.Standing, purchase: Purchase, user_id: int) -> bool:
     """Return whether a person asked for an answer and has approved payments to its agent."""
-    is_asked = one.asker_id == user_id and not one.unprompted
-    return is_asked and said.up_to is not None and said.up_to.asset == one.asset
+    is_asked = purchase.asker_id == user_id and not purchase.unprompted
+    return is_asked and standing.up_to is not None and standing.up_to.asset == purchase.asset
 
 
 def by_token(token_id: str, agent: str, agent_id: str) -> Source | None:
@@ -241,13 +245,13 @@ def of_token(token: token_lookup.ResolvedToken) -> Source:
 def account_ids(owners: Iterable[AccountOwner]) -> dict[AccountOwner, int]:
     """Return the account ids of owners, creating missing accounts in a fixed order."""
     # With a fixed order, transactions that create the same accounts cannot deadlock.
-    wanted = sorted(set(owners))
-    found = {owner: _ids.get(owner) or _account(owner) for owner in wanted}
-    new = {owner: pk for owner, pk in found.items() if owner not in _ids}
+    sorted_owners = sorted(set(owners))
+    ids = {owner: _ids.get(owner) or _account(owner) for owner in sorted_owners}
+    new = {owner: pk for owner, pk in ids.items() if owner not in _ids}
     if new:
         # Only after the commit, since a rolled-back account has no id.
         transaction.on_commit(partial(_remember, new))
-    return found
+    return ids
 
 
 def _account(owner: AccountOwner) -> int:

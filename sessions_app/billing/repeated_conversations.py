@@ -40,10 +40,10 @@ class ReturnedCall(msgspec.Struct, frozen=True, kw_only=True):
         after = next((after for before, after in self.beginnings if before == digest), None)
         if not digest or after is None:
             return False
-        tools, given = msgspec.to_builtins(self.tools) or (), request.get("tools") or ()
+        tools, request_tools = msgspec.to_builtins(self.tools) or (), request.get("tools") or ()
         form = msgspec.to_builtins(self.response_format)
         return (
-            all(one in list(given) for one in tools)
+            all(tool in list(request_tools) for tool in tools)
             and form in (None, request.get("response_format"))
             and all(_is_part(message, output) for message in after)
         )
@@ -106,7 +106,7 @@ def _is_part(message: uamp.Message, output: Sequence[uamp.ContentItem]) -> bool:
         return True
     items = message.content_items or (uamp.TextContent(text=message.content or ""),)
     calls = [uamp.ToolCallContent(tool_call=call) for call in message.tool_calls or ()]
-    return all(any(_repeats(item, one) for one in (None, *output)) for item in (*items, *calls))
+    return all(any(_repeats(item, other) for other in (None, *output)) for item in (*items, *calls))
 
 
 def _repeats(item: uamp.ContentItem, stored: uamp.ContentItem | None) -> bool:

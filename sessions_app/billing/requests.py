@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 class OfferTooLow(Exception):
     """A payment offers less than requested; `available` is its account's balance."""
 
-    def __init__(self, offered: Money, wanted: Money, available: Money) -> None:
+    def __init__(self, offered: Money, due: Money, available: Money) -> None:
         super().__init__(
-            f"You offered {offered} {offered.asset}; {wanted} {wanted.asset} are due."
+            f"You offered {offered} {offered.asset}; {due} {due.asset} are due."
             " Submit at least that."
         )
         self.available = available
@@ -79,8 +79,8 @@ class PaymentRefused(Exception):
 
 def so_far(response_id: str, asset: str) -> tuple[Money, list[PaymentRequest]]:
     """Return the amount held for a response, and its payment requests in order."""
-    asked = PaymentRequest.objects.filter(response_id=response_id).order_by("number")
-    return held_for(response_id, asset), list(asked)
+    requests = PaymentRequest.objects.filter(response_id=response_id).order_by("number")
+    return held_for(response_id, asset), list(requests)
 
 
 def ask(
@@ -190,7 +190,9 @@ def paid_with_token(payment: AnswerPayment, row: PaymentRequest) -> AnswerPaymen
     """
     purchase = payment.purchase
     holds = ledger_rows.holds_of_response(row.response_id)
-    if any(one.hold_id == row.hold_id and one.credential != purchase.credential for one in holds):
+    if any(
+        hold.hold_id == row.hold_id and hold.credential != purchase.credential for hold in holds
+    ):
         return replace(payment, source=None)
     source = by_token(row.token_id, purchase.agent, purchase.agent_id)
     return replace(payment, source=source)
@@ -359,12 +361,10 @@ def expire() -> list[PaymentRequest]:
     """End overdue requests and return them; withdraw those whose response has ended."""
     now = timezone.now()
     waiting = _waiting()
-    found = list(
-        waiting.order_by("deadline").values_list("pk", "deadline", "response__finished_at")
-    )
-    ended = [pk for pk, _, finished_at in found if finished_at is not None]
+    rows = list(waiting.order_by("deadline").values_list("pk", "deadline", "response__finished_at"))
+    ended = [pk for pk, _, finished_at in rows if finished_at is not None]
     move(waiting.filter(pk__in=ended), PaymentTrigger.WITHDRAW, decided_at=now)
-    due = [pk for pk, deadline, finished_at in found if finished_at is None and deadline < now]
+    due = [pk for pk, deadline, finished_at in rows if finished_at is None and deadline < now]
     late = list(waiting.filter(pk__in=due))
     move(waiting.filter(pk__in=due), PaymentTrigger.EXPIRE, decided_at=now)
     return late

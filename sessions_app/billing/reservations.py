@@ -181,66 +181,74 @@ def held_for(response_id: str, asset: str) -> Money:
     return total
 
 
-def payment_now(wanted: Reservation) -> AnswerPayment:
+def payment_now(reservation: Reservation) -> AnswerPayment:
     """Return an answer's current payment, without a source if too little is approved.
 
     Nothing is reserved. For transports that cannot ask later.
     """
-    payment = who_pays([wanted.purchase])[wanted.purchase]
+    payment = who_pays([reservation.purchase])[reservation.purchase]
     source = payment.source
-    if source is None or _could_pay(source, wanted):
+    if source is None or _could_pay(source, reservation):
         return payment
     return replace(payment, source=None)
 
 
-def _could_pay(source: Source, wanted: Reservation) -> bool:
-    if not _Approvals().allow(wanted, source):
+def _could_pay(source: Source, reservation: Reservation) -> bool:
+    if not _Approvals().allow(reservation, source):
         return False
     limits_of = source.user_id if source.has_limits else None
     is_sponsor = source.purpose == budgets.SPONSOR
-    if limits_of is not None or is_sponsor or wanted.purchase.credential:
+    if limits_of is not None or is_sponsor or reservation.purchase.credential:
         try:
             with transaction.atomic():
                 authorizations.check(
                     limits_of,
-                    wanted.purchase.agent_id,
-                    wanted.amount,
+                    reservation.purchase.agent_id,
+                    reservation.amount,
                     account_id=source.account_id,
                     purpose=source.purpose,
-                    credential=wanted.purchase.credential,
+                    credential=reservation.purchase.credential,
                 )
         except ledger.LimitReached:
             return False
-    return ledger_rows.balance(source.account_id).available >= wanted.amount
+    return ledger_rows.balance(source.account_id).available >= reservation.amount
 
 
-def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
+def reserve_all(reservations: Sequence[Reservation]) -> dict[str, AnswerPayment]:
     """Reserve for the responses of many turns; return the payment of each response.
 
     If a payer is refused, nothing is reserved for the response, and the payer is asked later. The
     caller has locked the chats of the turns. Delegated work counts in the budget of another chat,
     so the chats with budgets are locked here, and then the accounts in a fixed order.
     """
-    guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
+    guard = chat_budgets.ChatBudgetGuard(
+        reservation.purchase.chat_id for reservation in reservations
+    )
     guard.lock()
-    found = who_pays(one.purchase for one in wanted if one.source is None)
+    current = who_pays(
+        reservation.purchase for reservation in reservations if reservation.source is None
+    )
     payments = {
-        one.response_id: found[one.purchase]
-        if one.source is None
-        else AnswerPayment(source=one.source, payer_id=one.purchase.asker_id, purchase=one.purchase)
-        for one in wanted
+        reservation.response_id: current[reservation.purchase]
+        if reservation.source is None
+        else AnswerPayment(
+            source=reservation.source,
+            payer_id=reservation.purchase.asker_id,
+            purchase=reservation.purchase,
+        )
+        for reservation in reservations
     }
     allowed = _Approvals().allow
-    asked = [
-        _first(one, source)
-        for one in wanted
-        if one.amount
-        and (source := payments[one.response_id].source) is not None
-        and allowed(one, source)
-        and _within(guard, one)
+    holds = [
+        _first(reservation, source)
+        for reservation in reservations
+        if reservation.amount
+        and (source := payments[reservation.response_id].source) is not None
+        and allowed(reservation, source)
+        and _within(guard, reservation)
     ]
     paid = {}
-    for question, answer in zip(asked, ledger.authorize_many(asked), strict=True):
+    for question, answer in zip(holds, ledger.authorize_many(holds), strict=True):
         if isinstance(answer, ledger.HoldOutcome):
             paid[question.response_id] = answer
         else:
@@ -251,13 +259,13 @@ def reserve_all(wanted: Sequence[Reservation]) -> dict[str, AnswerPayment]:
     }
 
 
-def _first(one: Reservation, source: Source) -> ledger.Authorization:
+def _first(reservation: Reservation, source: Source) -> ledger.Authorization:
     return _authorization(
         source,
-        one.purchase,
-        key=f"hold:{one.response_id}:0",
-        amount=one.amount,
-        response_id=one.response_id,
+        reservation.purchase,
+        key=f"hold:{reservation.response_id}:0",
+        amount=reservation.amount,
+        response_id=reservation.response_id,
     )
 
 
@@ -290,32 +298,33 @@ class _Approvals:
 
     def __init__(self) -> None:
         # By the question, and the agent.
-        self._taken: dict[tuple[str, str], Money] = {}
+        self._reserved: dict[tuple[str, str], Money] = {}
 
-    def allow(self, one: Reservation, source: Source) -> bool:
+    def allow(self, reservation: Reservation, source: Source) -> bool:
         """Return whether the payer's approval covers a reservation; if so, count it."""
         if source.up_to is None:
             return True
-        purchase, question = one.purchase, _question(source, one.purchase)
+        purchase, question = reservation.purchase, _question(source, reservation.purchase)
         where = (question, purchase.agent_id)
-        taken = self._taken.get(where, Money.zero(purchase.asset))
-        needed = one.amount + taken + taken_for_question(question, purchase, one.response_id)
+        reserved = self._reserved.get(where, Money.zero(purchase.asset))
+        earlier = taken_for_question(question, purchase, reservation.response_id)
+        needed = reservation.amount + reserved + earlier
         if needed <= source.up_to:
             if question:
-                self._taken[where] = taken + one.amount
+                self._reserved[where] = reserved + reservation.amount
             return True
         error = BeyondApproval(f"{needed} would be held, {source.up_to} allowed")
-        _refused(one.response_id, error)
+        _refused(reservation.response_id, error)
         return False
 
 
-def _within(guard: chat_budgets.ChatBudgetGuard, one: Reservation) -> bool:
+def _within(guard: chat_budgets.ChatBudgetGuard, reservation: Reservation) -> bool:
     """Return whether the chat's budgets allow a reservation; logs a refusal."""
-    where = (one.purchase.chat_id, one.purchase.agent_id, one.amount)
+    where = (reservation.purchase.chat_id, reservation.purchase.agent_id, reservation.amount)
     try:
         guard.allow(*where)
     except chat_budgets.BudgetReached as error:
-        _refused(one.response_id, error)
+        _refused(reservation.response_id, error)
         return False
     guard.took(*where)
     return True
@@ -334,10 +343,10 @@ def settle_all(charges: Sequence[AnswerCharge]) -> dict[str, Money]:
     Return each payer's remaining balance by response. Nothing beyond a reservation is charged,
     since answers stop before that.
     """
-    left = {}
-    earners = account_ids(("agent", one.agent_id, one.amount.asset) for one in charges)
-    asked = [_capture(one, one.amount, earners) for one in charges]
-    for charge, answer in zip(charges, ledger.capture_many(asked), strict=True):
+    available = {}
+    earners = account_ids(("agent", entry.agent_id, entry.amount.asset) for entry in charges)
+    captures = [_capture(entry, entry.amount, earners) for entry in charges]
+    for charge, answer in zip(charges, ledger.capture_many(captures), strict=True):
         outcome = answer
         if isinstance(outcome, ledger.OverCapture):
             with _ids_of(charge):
@@ -346,7 +355,7 @@ def settle_all(charges: Sequence[AnswerCharge]) -> dict[str, Money]:
                 )
             outcome = ledger.capture_many([_capture(charge, outcome.left, earners)])[0]
         if isinstance(outcome, ledger.CaptureOutcome):
-            left[charge.response_id] = outcome.available
+            available[charge.response_id] = outcome.available
         elif not isinstance(outcome, ledger.HoldNotActive | ledger.UnknownHold):
             raise outcome
         elif charge.amount:
@@ -354,7 +363,7 @@ def settle_all(charges: Sequence[AnswerCharge]) -> dict[str, Money]:
                 logger.error(
                     "%s of %s stays unpaid: %s", charge.amount, charge.response_id, outcome
                 )
-    return left
+    return available
 
 
 def _ids_of(charge: AnswerCharge) -> AbstractContextManager[None]:

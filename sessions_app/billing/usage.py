@@ -51,10 +51,10 @@ class Bill:
 
     def within(self, amount: Money) -> Bill:
         """Return the parts that an amount pays: answer, tools and input first, then output."""
-        left, paid = amount, {}
+        remaining, paid = amount, {}
         for name in ("answer", "tools", "input", "output"):
-            paid[name] = min(getattr(self, name), left)
-            left -= paid[name]
+            paid[name] = min(getattr(self, name), remaining)
+            remaining -= paid[name]
         return replace(self, **paid)
 
     def as_cost(self, total: Money) -> uamp.Cost:
@@ -210,19 +210,19 @@ def _units(price: str, asset: str) -> int:
     return Money.parse(price, asset).amount
 
 
-def added(one: uamp.UsageStats | None, other: uamp.UsageStats | None) -> uamp.UsageStats | None:
+def added(usage: uamp.UsageStats | None, other: uamp.UsageStats | None) -> uamp.UsageStats | None:
     """Return the sum of two usages."""
-    if one is None or other is None:
-        return one or other
+    if usage is None or other is None:
+        return usage or other
     return uamp.UsageStats(
-        input_tokens=_sum(one.input_tokens, other.input_tokens),
-        output_tokens=_sum(one.output_tokens, other.output_tokens),
-        total_tokens=_sum(one.total_tokens, other.total_tokens),
-        cached_tokens=_sum(one.cached_tokens, other.cached_tokens),
-        cache_write_tokens=_sum(one.cache_write_tokens, other.cache_write_tokens),
-        audio=added_audio(one.audio, other.audio),
+        input_tokens=_sum(usage.input_tokens, other.input_tokens),
+        output_tokens=_sum(usage.output_tokens, other.output_tokens),
+        total_tokens=_sum(usage.total_tokens, other.total_tokens),
+        cached_tokens=_sum(usage.cached_tokens, other.cached_tokens),
+        cache_write_tokens=_sum(usage.cache_write_tokens, other.cache_write_tokens),
+        audio=added_audio(usage.audio, other.audio),
     )
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None and other is None else (one or 0) + (other or 0)
+def _sum(count: int | None, other: int | None) -> int | None:
+    return None if count is None and other is None else (count or 0) + (other or 0)

@@ -172,11 +172,11 @@ class _MediaReading:
 
     def _resumed_weight(self, request: RunRequest) -> int:
         """Return the weight of the answer so far; a checkpoint may hold more of it."""
-        total, kept = sum(map(self._item_weight, request.resume)), request.checkpoint
-        if kept is None:
+        total, checkpoint = sum(map(self._item_weight, request.resume)), request.checkpoint
+        if checkpoint is None:
             return total
-        since = sum(map(self._item_weight, kept.output_since(request.resume)))
-        return max(total, sum(map(weight, checkpoint_texts(kept))) + since)
+        since = sum(map(self._item_weight, checkpoint.output_since(request.resume)))
+        return max(total, sum(map(weight, checkpoint_texts(checkpoint))) + since)
 
     def _message_weight(self, message: uamp.Message) -> int:
         # A message with media is sent as its items, any other as its content.
@@ -192,8 +192,8 @@ class _MediaReading:
                 return weight(text)
             case uamp.ToolCallContent(tool_call=call):
                 return _call_weight(call)
-            case uamp.ToolResultContent(tool_result=found):
-                return weight(found.call_id) + result_weight(found.result, found.content_items)
+            case uamp.ToolResultContent(tool_result=result):
+                return weight(result.call_id) + result_weight(result.result, result.content_items)
             case uamp.AudioContent():
                 tokens = sound_tokens_read(self.spec, item, self.extents, self.rates)
                 return _label_weight(item) + tokens * CHARS_PER_TOKEN
@@ -201,14 +201,14 @@ class _MediaReading:
 
     def _medium_weight(self, item: uamp.ContentItem) -> int:
         """Return the weight of a picture or document, according to its actual bytes."""
-        shown = tokens_of_media(item, self.extents, self.rates)
-        if shown is not None:
-            return shown * CHARS_PER_TOKEN
+        tokens = tokens_of_media(item, self.extents, self.rates)
+        if tokens is not None:
+            return tokens * CHARS_PER_TOKEN
         texts = [
-            max(math.ceil(one.size_bytes / 3), one.amount) * CHARS_PER_TOKEN
+            max(math.ceil(extent.size_bytes / 3), extent.amount) * CHARS_PER_TOKEN
             for name in ids_of(item)
-            for one in self.extents.get(name, ())
-            if one.kind == "other"
+            for extent in self.extents.get(name, ())
+            if extent.kind == "other"
         ]
         if isinstance(item, uamp.FileContent):
             texts.append(_document_weight(item))

@@ -48,7 +48,7 @@ class ConnectedAgents:
         return sum(len(daemons) for daemons in self._daemons.values())
 
     def __iter__(self) -> Iterator[RegisteredAgent]:
-        return iter([one for daemons in self._daemons.values() for one in daemons])
+        return iter([daemon for daemons in self._daemons.values() for daemon in daemons])
 
     # --- Registrations ---
 
@@ -107,14 +107,14 @@ class ConnectedAgents:
         listed = await database.run(connections.connections_of, spec.id)
         # Daemons may have come and gone in the meantime.
         here = self._least_busy(spec.id)
-        others = [one for one in listed if one.process != self.process]
-        elsewhere = [one for one in others if one.answers < settings.UAMP_DAEMON_ANSWERS]
+        others = [daemon for daemon in listed if daemon.process != self.process]
+        elsewhere = [daemon for daemon in others if daemon.answers < settings.UAMP_DAEMON_ANSWERS]
         is_best = here is not None and not (elsewhere and elsewhere[0].answers < len(here.answers))
         if here is not None and is_best:
             return here
         if elsewhere:
             raise DaemonElsewhere(elsewhere[0].process)
-        if others or any(not one.is_gone for one in self._daemons.get(spec.id, ())):
+        if others or any(not daemon.is_gone for daemon in self._daemons.get(spec.id, ())):
             raise AgentError(
                 f"{spec.name} is at capacity. Try again in a moment.",
                 code=ErrorCode.RATE_LIMIT_EXCEEDED,
@@ -124,8 +124,8 @@ class ConnectedAgents:
 
     def _least_busy(self, agent_id: str) -> RegisteredAgent | None:
         return min(
-            (one for one in self._daemons.get(agent_id, ()) if one.has_room),
-            key=lambda one: len(one.answers),
+            (daemon for daemon in self._daemons.get(agent_id, ()) if daemon.has_room),
+            key=lambda daemon: len(daemon.answers),
             default=None,
         )
 

@@ -41,11 +41,13 @@ def input_of(
     has the response, its chat, the tools of the client and the agent, and the requested model
     options.
     """
-    given = [text for text in (spec.instructions, request.instructions) if text]
-    system = [uamp.Message(role="system", content="\n\n".join(given))] if given else []
+    instructions = [text for text in (spec.instructions, request.instructions) if text]
+    system = (
+        [uamp.Message(role="system", content="\n\n".join(instructions))] if instructions else []
+    )
     reader = ContentReader(chat_id=chat_id)
-    shown = [_shown(message, base_url, reader) for message in recent(spec, request.history)]
-    asked = next((m for m in reversed(shown) if m.role == "user"), None)
+    messages = [_readable(message, base_url, reader) for message in recent(spec, request.history)]
+    question = next((m for m in reversed(messages) if m.role == "user"), None)
     context: dict[str, Any] = {"chat_id": chat_id, "response_id": request.response_id}
     if tools := offered(spec, request):
         context["tools"] = [
@@ -60,8 +62,8 @@ def input_of(
     if params := {key: value for key, value in request.params.items() if key != "extensions"}:
         context["params"] = params
     return ev.InputText(
-        text=_text_of(asked) or _NO_TEXT,
-        messages=(*system, *shown),
+        text=_text_of(question) or _NO_TEXT,
+        messages=(*system, *messages),
         agent=name,
         caller=caller,
         context=context,
@@ -77,7 +79,7 @@ def _text_of(message: uamp.Message | None) -> str:
     return "".join(item.text for item in items if isinstance(item, uamp.TextContent))
 
 
-def _shown(message: uamp.Message, base_url: str, reader: ContentReader) -> uamp.Message:
+def _readable(message: uamp.Message, base_url: str, reader: ContentReader) -> uamp.Message:
     if not message.content_items:
         return message
     items = _absolute(message.content_items, base_url, reader)
@@ -88,16 +90,16 @@ def _absolute(
     items: Sequence[uamp.ContentItem], base_url: str, reader: ContentReader
 ) -> tuple[uamp.ContentItem, ...]:
     """Return items whose media can be read by programs without a key."""
-    found: list[uamp.ContentItem] = []
+    absolute_items: list[uamp.ContentItem] = []
     for item in items:
         if isinstance(item, uamp.ToolResultContent) and item.tool_result.content_items:
             inner = _absolute(item.tool_result.content_items, base_url, reader)
             result = msgspec.structs.replace(item.tool_result, content_items=inner)
-            found.append(msgspec.structs.replace(item, tool_result=result))
+            absolute_items.append(msgspec.structs.replace(item, tool_result=result))
             continue
         url = references.absolute_url(item, base_url=base_url, reader=reader) if base_url else None
         if url is not None:
             medium = {str(type(item).__struct_config__.tag): uamp.MediaUrl(url=url)}
             item = msgspec.structs.replace(item, **medium)  # noqa: PLW2901 the same item with its address
-        found.append(item)
-    return tuple(found)
+        absolute_items.append(item)
+    return tuple(absolute_items)

@@ -102,11 +102,11 @@ def activity_of(message: dict[str, Any]) -> Activity | None:
         return Activity(frame(read), only=entry.user_id or "")
     if kind not in _CHANGES:
         return None
-    left = ""
+    leaver = ""
     if kind == "participant.left":
         member = _DECODER.decode(message["frame"]).participant
-        left = member.id if member is not None and member.kind == "user" else ""
-    return Activity(frame(ev.ChatActivity(chat_id=chat_id, kind=kind, at_seq=seq)), left=left)
+        leaver = member.id if member is not None and member.kind == "user" else ""
+    return Activity(frame(ev.ChatActivity(chat_id=chat_id, kind=kind, at_seq=seq)), left=leaver)
 
 
 def changed(chat_id: str, seq: int) -> str:

@@ -265,10 +265,11 @@ class ChatSubscription:
         log. A replay omits the text of ended responses.
         """
         page = await self._reader.events_after(self._chat_id, self.cursor)
-        left = any(
+        has_left = any(
             entry.type == "participant.left" and self._is_own(entry.payload) for entry in page
         )
-        if left and await self._reader.is_member(self._chat_id, self._session.principal.user_id):
+        user_id = self._session.principal.user_id
+        if has_left and await self._reader.is_member(self._chat_id, user_id):
             self._back_at = page[-1].seq
         has_more = len(page) == PAGE
         queued = self._queued.seqs()
@@ -349,9 +350,9 @@ class ChatSubscription:
             self._on_left()
 
     def _is_own(self, event: dict[str, Any]) -> bool:
-        left: dict[str, str] = event["participant"]
+        participant: dict[str, str] = event["participant"]
         user_id = str(self._session.principal.user_id)
-        return left["kind"] == "user" and left["id"] == user_id
+        return participant["kind"] == "user" and participant["id"] == user_id
 
     def _complete(self, response_id: str, text: str, *, replay: bool) -> None:
         """Send the text that is missing before the end, so that the deltas add up to the output.

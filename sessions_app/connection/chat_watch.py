@@ -49,9 +49,9 @@ class ChatWatch:
         self._outgoing = outgoing
         self._may_act = may_act
         # The watched chats, with the last received position of each log.
-        self._taken: dict[str, int] = {}
+        self._watched: dict[str, int] = {}
         # Chats left since the last comparison, whose query may have run before they were left.
-        self._left: set[str] = set()
+        self._left_chats: set[str] = set()
         self._more = False
         self._is_over = False
 
@@ -59,21 +59,21 @@ class ChatWatch:
         """Watch chats, given as (id, last log position); return the reply to the client."""
         await self._join([fanout.person_group(self.user_id)])
         self._set(latest)
-        await self._join(fanout.chat_group(chat_id) for chat_id in self._taken)
+        await self._join(fanout.chat_group(chat_id) for chat_id in self._watched)
         return self._announcement()
 
     async def compare(self, latest: Sequence[tuple[str, int]]) -> None:
         """Have the client reload the chats that differ from what was received."""
         if not self._may_act():
             return
-        before = dict(self._taken)
+        before = dict(self._watched)
         behind = [
             (chat_id, seq)
             for chat_id, seq in latest[: settings.UAMP_WATCHED_CHATS]
-            if chat_id not in self._left and seq > before.get(chat_id, -1)
+            if chat_id not in self._left_chats and seq > before.get(chat_id, -1)
         ]
         self._set(latest)
-        gone = [chat_id for chat_id in before if chat_id not in self._taken]
+        gone = [chat_id for chat_id in before if chat_id not in self._watched]
         await self._leave(gone)
         # Rejoin groups that may have been lost; joining twice does no harm.
         groups = [fanout.chat_group(chat_id) for chat_id, _seq in behind]
@@ -84,7 +84,7 @@ class ChatWatch:
     async def stop(self) -> None:
         """Stop receiving."""
         self._is_over = True
-        self._taken.clear()
+        self._watched.clear()
         await self._member.leave_all()
 
     def announce(self) -> None:
@@ -97,7 +97,7 @@ class ChatWatch:
             return
         if message["type"] == "person.event":
             self._take_own(message)
-        elif message["chat"] in self._taken:
+        elif message["chat"] in self._watched:
             if message["type"] == "chat.event":
                 self._take_entry(message)
             elif message["type"] == "chat.signal" and message.get("watched"):
@@ -105,7 +105,7 @@ class ChatWatch:
 
     def _take_entry(self, message: dict[str, Any]) -> None:
         chat_id, activity = message["chat"], message["activity"]
-        self._taken[chat_id] = max(self._taken[chat_id], message["seq"])
+        self._watched[chat_id] = max(self._watched[chat_id], message["seq"])
         text = None if activity is None else activity.frame_for(self.user_id)
         if activity is None or text is None:
             return
@@ -122,32 +122,32 @@ class ChatWatch:
         if message["removed"]:
             self._forget(message["removed"])
         if message["added"]:
-            self._left.discard(message["added"])
-            self._taken.setdefault(message["added"], 0)
+            self._left_chats.discard(message["added"])
+            self._watched.setdefault(message["added"], 0)
             # Join before the client loads the chat, so that nothing in between is missed.
             self._outgoing.put(partial(self._add, message["added"], message["frame"]))
         else:
             self._send(message["frame"])
 
     async def _add(self, chat_id: str, text: str) -> None:
-        if chat_id in self._taken:
+        if chat_id in self._watched:
             await self._join([fanout.chat_group(chat_id)])
             self._emit(text)
 
     def _forget(self, chat_id: str) -> None:
         """Stop receiving messages of a chat immediately."""
-        self._left.add(chat_id)
-        if self._taken.pop(chat_id, None) is not None:
+        self._left_chats.add(chat_id)
+        if self._watched.pop(chat_id, None) is not None:
             self._outgoing.put(partial(self._leave, [chat_id]))
 
     def _set(self, latest: Sequence[tuple[str, int]]) -> None:
         limit = settings.UAMP_WATCHED_CHATS
         self._more = len(latest) > limit
-        before, self._taken = self._taken, {}
+        before, self._watched = self._watched, {}
         for chat_id, seq in latest[:limit]:
-            if chat_id not in self._left:
-                self._taken[chat_id] = max(seq, before.get(chat_id, 0))
-        self._left.clear()
+            if chat_id not in self._left_chats:
+                self._watched[chat_id] = max(seq, before.get(chat_id, 0))
+        self._left_chats.clear()
 
     async def _join(self, groups: Iterable[str]) -> None:
         waiting = list(groups)
@@ -158,11 +158,11 @@ class ChatWatch:
 
     async def _leave(self, chat_ids: Sequence[str]) -> None:
         for chat_id in chat_ids:
-            if chat_id not in self._taken:
+            if chat_id not in self._watched:
                 await self._member.leave(fanout.chat_group(chat_id))
 
     def _announcement(self) -> ev.ChatsWatched:
-        return ev.ChatsWatched(chats=len(self._taken), more=self._more)
+        return ev.ChatsWatched(chats=len(self._watched), more=self._more)
 
     def _send(self, text: str) -> None:
         if self._outgoing.is_idle:

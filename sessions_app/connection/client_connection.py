@@ -237,11 +237,11 @@ class ClientConnection:
 
     def cursors(self) -> dict[str, int]:
         """Return the followed chats with the last log position sent."""
-        found: dict[str, int] = {}
+        cursors: dict[str, int] = {}
         for attached in self._received():
             chat_id, cursor = attached.session.chat_id, attached.subscription.cursor
-            found[chat_id] = min(cursor, found.get(chat_id, cursor))
-        return found
+            cursors[chat_id] = min(cursor, cursors.get(chat_id, cursor))
+        return cursors
 
     def read_again(self, chat_id: str) -> None:
         """Reread a chat's log after a message about it was lost."""

@@ -26,13 +26,15 @@ def attached_session(connection: ClientConnection, session_id: str) -> AttachedS
     return attached
 
 
-def opened_session(connection: ClientConnection, *, known: Container[str] = ()) -> AttachedSession:
+def opened_session(
+    connection: ClientConnection, *, known_ids: Container[str] = ()
+) -> AttachedSession:
     """Return the first session that is not known, which the connection has just opened.
 
     Raises RemoteProtocolError if it has ended since.
     """
     for session_id, attached in connection.sessions.items():
-        if session_id not in known:
+        if session_id not in known_ids:
             return attached
     raise _ended(connection)
 

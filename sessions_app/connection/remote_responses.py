@@ -50,8 +50,8 @@ class RemoteResponses:
 
     def is_new(self, text: str) -> bool:
         """Return whether a stored frame is new to the client, and remember it."""
-        kept = msgspec.json.decode(text, type=_StoredFrame)
-        key = (kept.type, kept.call_id or kept.payment_id or kept.response_id)
+        stored = msgspec.json.decode(text, type=_StoredFrame)
+        key = (stored.type, stored.call_id or stored.payment_id or stored.response_id)
         is_new = key not in self._received
         self._received.add(key)
         return is_new

@@ -30,17 +30,17 @@ class TokenWatch:
         A session is ended only a minute after its token expires. Until then it can receive a new
         token and is still warned, even if the check runs late.
         """
-        found = []
+        warnings = []
         present = {session.id for session in sessions}
         self._warned = {id_: at for id_, at in self._warned.items() if id_ in present}
         for session in sessions:
             expires_at = session.principal.expires_at
             if expires_at is None:
                 continue
-            left = expires_at.timestamp() - now
-            if left < -TOKEN_GRACE_SECONDS:
-                found.append((session.wire_id, ErrorCode.TOKEN_EXPIRED))
-            elif left < TOKEN_GRACE_SECONDS and self._warned.get(session.id) != expires_at:
+            seconds = expires_at.timestamp() - now
+            if seconds < -TOKEN_GRACE_SECONDS:
+                warnings.append((session.wire_id, ErrorCode.TOKEN_EXPIRED))
+            elif seconds < TOKEN_GRACE_SECONDS and self._warned.get(session.id) != expires_at:
                 self._warned[session.id] = expires_at
-                found.append((session.wire_id, ErrorCode.TOKEN_EXPIRING))
-        return found
+                warnings.append((session.wire_id, ErrorCode.TOKEN_EXPIRING))
+        return warnings

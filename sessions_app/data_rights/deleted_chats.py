@@ -55,20 +55,20 @@ def delete_rows(limit: int) -> int:
     may run this concurrently.
     """
     running = Response.objects.filter(chat=OuterRef("pk"), finished_at__isnull=True)
-    wanted = Q(pk__in=_followed(), deleted_at__gt=timezone.now() - DELETED_CHAT_RETENTION)
-    over = chats.deleted().exclude(Exists(running)).exclude(wanted)
+    followed = Q(pk__in=_followed(), deleted_at__gt=timezone.now() - DELETED_CHAT_RETENTION)
+    over = chats.deleted().exclude(Exists(running)).exclude(followed)
     return sum(_delete(pk) for pk in over.values_list("pk", flat=True)[: min(limit, CHATS)])
 
 
 def _delete(chat_id: str) -> int:
-    found = chats.deleted().filter(pk=chat_id)
+    rows = chats.deleted().filter(pk=chat_id)
     try:
         with transaction.atomic():
-            if not found.select_for_update(of=("self",), skip_locked=True).exists():
+            if not rows.select_for_update(of=("self",), skip_locked=True).exists():
                 return 0
             ledger.return_pool(chat_id)
             QueuedTurn.objects.filter(chat_id=chat_id).delete()
-            deleted = delete_private(found, keeps_pools=False)
+            deleted = delete_private(rows, keeps_pools=False)
             erasure.empty_what_is_left([chat_id])
             return deleted
     except ledger.LedgerFrozen:

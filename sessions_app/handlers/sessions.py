@@ -255,10 +255,10 @@ async def _catch_up(connection: ClientConnection, attached: AttachedSession) -> 
     session, subscription = attached.session, attached.subscription
     connection.outgoing.put(partial(subscription.catch_up, replay=True))
     connection.outgoing.put(subscription.catch_up_running)
-    for shown in await database.run(delegated_calls.work_under_way, session.chat_id):
-        subscription.send_signal(frame(shown))
-    for asked in await waiting_frames(session):
-        subscription.send_signal(asked)
+    for event in await database.run(delegated_calls.work_under_way, session.chat_id):
+        subscription.send_signal(frame(event))
+    for text in await waiting_frames(session):
+        subscription.send_signal(text)
     if session.is_shared:
         for row in await database.run(requests.waits_for_others, session):
             subscription.send_signal(frame(waiting_for(row)))

@@ -82,8 +82,8 @@ async def receive(connection: ClientConnection, raw: str | bytes) -> None:
     for event in events:
         if _is_of_turn(connection, event, len(raw)):
             continue
-        asked = event.event if isinstance(event, uamp.Repeated) else event
-        connection.asks_itself = connection.asks_itself or isinstance(asked, ev.ResponseCreate)
+        inner = event.event if isinstance(event, uamp.Repeated) else event
+        connection.asks_itself = connection.asks_itself or isinstance(inner, ev.ResponseCreate)
         await handle(connection, event)
 
 

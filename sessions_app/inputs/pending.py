@@ -111,8 +111,8 @@ class PendingInputs:
 
     def take(self) -> list[InputEvent]:
         """Remove and return all inputs."""
-        taken, self._inputs = self._inputs, []
+        inputs, self._inputs = self._inputs, []
         for name, size in self._counted:
             self._connection.give_back(name, size)
         self._counted = []
-        return taken
+        return inputs

@@ -32,9 +32,9 @@ def store_input(
     sha256 = _digest(payload)
     with transaction.atomic():
         session = Session.objects.select_for_update(no_key=True).filter(pk=session_id).first()
-        known = _known_digest(session_id, event_id)
-        if known is not None:
-            if known != sha256:
+        digest = _known_digest(session_id, event_id)
+        if digest is not None:
+            if digest != sha256:
                 raise RemoteProtocolError(
                     ErrorCode.EVENT_ID_CONFLICT, "This event_id was used for another event."
                 )
@@ -54,9 +54,9 @@ def store_input(
 
 def _known_digest(session_id: str, event_id: str) -> str | None:
     """Return the digest of a known event, whether it is pending or has been used."""
-    kept = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
-    if kept is not None:
-        return _digest(kept.payload)
+    row = PendingInput.objects.filter(session_id=session_id, event_id=event_id).first()
+    if row is not None:
+        return _digest(row.payload)
     effects = InboundEvent.objects.filter(session_id=session_id, event_id=event_id)
     return effects.values_list("sha256", flat=True).first()
 

@@ -60,13 +60,15 @@ def continuation_of(row: Response, *, was_handed_over: bool) -> RunContext | Non
     UnreadableCheckpointError and ValidationError for rows that this server cannot read.
     """
     is_unstarted = was_handed_over and row.fence == FIRST_HANDOVER_FENCE
-    kept = None if is_unstarted else checkpoints.load(row.pk)
-    if not _can_continue(row, kept, was_handed_over=was_handed_over):
+    checkpoint = None if is_unstarted else checkpoints.load(row.pk)
+    if not _can_continue(row, checkpoint, was_handed_over=was_handed_over):
         return None
-    return _continued(row, kept, is_unstarted=is_unstarted)
+    return _continued(row, checkpoint, is_unstarted=is_unstarted)
 
 
-def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_handed_over: bool) -> bool:
+def _can_continue(
+    row: Response, checkpoint: ResponseCheckpoint | None, *, was_handed_over: bool
+) -> bool:
     """Return whether an answer can be continued: from a wait, a step, or a tool that has run.
 
     An answer that crashes its process every time is not retried forever.
@@ -80,8 +82,8 @@ def _can_continue(row: Response, kept: ResponseCheckpoint | None, *, was_handed_
         return may_start and not (row.output or row.text)
     if row.status == ResponseState.WAITING:
         return True
-    if kept is not None:
-        return row.fence - kept.fence <= TAKEOVERS
+    if checkpoint is not None:
+        return row.fence - checkpoint.fence <= TAKEOVERS
     has_work = bool(calls.tool_calls_of(row.pk)) or tasks.load(row.pk) is not None
     return row.fence - 1 <= TAKEOVERS and has_work
 
@@ -103,9 +105,9 @@ def _readable_output(row: Response) -> tuple[uamp.ContentItem, ...]:
         return (uamp.TextContent(text=row.text),) if row.text else ()
 
 
-def _readable_usage(kept: object) -> uamp.UsageStats | None:
+def _readable_usage(stored: object) -> uamp.UsageStats | None:
     try:
-        return msgspec.convert(kept, uamp.UsageStats) if kept else None
+        return msgspec.convert(stored, uamp.UsageStats) if stored else None
     except msgspec.ValidationError:
         return None
 
@@ -136,7 +138,7 @@ def _context(
     request: RunRequest,
     *,
     usage: uamp.UsageStats | None,
-    asked: AnsweredMessage | None = None,
+    answered: AnsweredMessage | None = None,
     is_unstarted: bool = False,
 ) -> RunContext:
     spec = _spec_of(row)
@@ -150,7 +152,7 @@ def _context(
         payment=_payment(row, session, spec),
         usage_before=usage,
         inferences_before=tuple(read_inferences(row.inferences)),
-        asked=asked,
+        asked=answered,
         replaces=_readable_request(row).replaces,
         thread=_readable_request(row).thread,
         response_id=row.pk,
@@ -191,18 +193,20 @@ def _payment(row: Response, session: Session | None, spec: AgentSpec) -> AnswerP
     return payers.who_pays([purchase])[purchase]
 
 
-def _continued(row: Response, kept: ResponseCheckpoint | None, *, is_unstarted: bool) -> RunContext:
+def _continued(
+    row: Response, checkpoint: ResponseCheckpoint | None, *, is_unstarted: bool
+) -> RunContext:
     """Return the context of a continued response: same id, stored output, same tools."""
     session = _joined_sessions().get(pk=row.session_id)
     resume = () if is_unstarted else _with_results(row)
     handle = None if is_unstarted else tasks.load(row.pk)
     usage = _readable_usage(row.usage)
-    if row.status != ResponseState.WAITING and (kept is not None or handle is not None):
-        resume = _beyond(row, kept)
+    if row.status != ResponseState.WAITING and (checkpoint is not None or handle is not None):
+        resume = _beyond(row, checkpoint)
         if not resume:
             # What follows the checkpoint runs again, and its usage is counted then.
-            resume = () if kept is None else kept.output
-            usage = None if kept is None else kept.usage or usage
+            resume = () if checkpoint is None else checkpoint.output
+            usage = None if checkpoint is None else checkpoint.usage or usage
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
     messages = chat_history.history_until(
@@ -230,25 +234,27 @@ def _continued(row: Response, kept: ResponseCheckpoint | None, *, is_unstarted: 
         overrides,
         history,
         resume=resume,
-        checkpoint=kept,
+        checkpoint=checkpoint,
         remote_task=handle,
         written=(usage.output_tokens or 0) if usage else 0,
         asker=_counted_as(session),
         shared_state=read_state(row.chat_id),
     )
-    asked = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
-    return _context(row, session, request, usage=usage, asked=asked, is_unstarted=is_unstarted)
+    answered = AnsweredMessage.among((*in_thread, *reversed(messages)), row.message_id)
+    return _context(
+        row, session, request, usage=usage, answered=answered, is_unstarted=is_unstarted
+    )
 
 
-def _beyond(row: Response, kept: ResponseCheckpoint | None) -> tuple[uamp.ContentItem, ...]:
+def _beyond(row: Response, checkpoint: ResponseCheckpoint | None) -> tuple[uamp.ContentItem, ...]:
     """Return the stored output up to the last tool, if tools have run since the checkpoint.
 
     Their process died after the results and before the next checkpoint, and they must not run
     twice.
     """
-    output = () if kept is None else kept.output
-    known = {i.tool_call.id for i in output if isinstance(i, uamp.ToolCallContent)}
-    if known.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):
+    output = () if checkpoint is None else checkpoint.output
+    call_ids = {i.tool_call.id for i in output if isinstance(i, uamp.ToolCallContent)}
+    if call_ids.issuperset(call.call_id for call in calls.tool_calls_of(row.pk)):
         return ()
     items = _with_results(row)
     while not isinstance(items[-1], uamp.ToolCallContent | uamp.ToolResultContent):
@@ -267,15 +273,15 @@ def _with_results(row: Response) -> tuple[uamp.ContentItem, ...]:
     """Return the stored output plus calls and results missing from its last flush."""
     items = list(msgspec.convert(row.output, _ITEMS))
     rows = calls.tool_calls_of(row.pk)
-    shown = {i.tool_call.id for i in items if isinstance(i, uamp.ToolCallContent)}
+    call_ids = {i.tool_call.id for i in items if isinstance(i, uamp.ToolCallContent)}
     items += [
         uamp.ToolCallContent(
             tool_call=uamp.ToolCallData(id=call.call_id, name=call.name, arguments=call.arguments)
         )
         for call in rows
-        if call.call_id not in shown
+        if call.call_id not in call_ids
     ]
-    known = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
+    result_ids = {i.tool_result.call_id for i in items if isinstance(i, uamp.ToolResultContent)}
     items += [
         uamp.ToolResultContent(
             tool_result=uamp.ToolResultData(
@@ -286,6 +292,6 @@ def _with_results(row: Response) -> tuple[uamp.ContentItem, ...]:
             )
         )
         for call in rows
-        if call.call_id not in known and call.status not in ToolCall.OPEN
+        if call.call_id not in result_ids and call.status not in ToolCall.OPEN
     ]
     return tuple(items)

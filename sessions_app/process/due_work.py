@@ -41,8 +41,8 @@ class DueWork:
         """Return the names of the jobs that have work. Synchronous."""
         if self._statement is None:
             self._statement = self._built()
-        ((*found,),) = prepared.rows(connection, *self._statement)
-        return [job for job, is_due in zip(self._rows, found, strict=True) if is_due]
+        ((*flags,),) = prepared.rows(connection, *self._statement)
+        return [job for job, is_due in zip(self._rows, flags, strict=True) if is_due]
 
     def _built(self) -> _Statement:
         columns: list[str] = []

@@ -95,7 +95,7 @@ class Followers:
         for connection in self if links else ():
             link = connection.agent_socket
             if link in links:
-                connection.disconnect_agents([one for one in daemons if one.link is link])
+                connection.disconnect_agents([daemon for daemon in daemons if daemon.link is link])
 
     async def poll_logs(self) -> None:
         """Find followers that are behind their chat's log because the layer lost a message."""

@@ -68,8 +68,8 @@ class History:
 
     def remember(self, chat_id: str, seq: int, rows: Sequence[HistoryMessage]) -> None:
         """Cache the messages up to a log position, unless later ones are cached."""
-        known = self.seq_of(chat_id)
-        if known is None or known < seq:
+        last_seq = self.seq_of(chat_id)
+        if last_seq is None or last_seq < seq:
             self._forget(chat_id)
             self._keep(chat_id, seq, rows)
 

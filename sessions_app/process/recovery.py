@@ -68,7 +68,7 @@ async def sweep(process: Process) -> None:
 async def take_over_dead(process: Process) -> None:
     """Take over what dead processes left: responses, and the agents of their daemons."""
     dead = await database.run(connections.dead_processes)
-    dead = [one for one in dead if one != process.id]
+    dead = [dead_id for dead_id in dead if dead_id != process.id]
     if not dead:
         return
     logger.warning("taking over from dead processes: %s", ", ".join(dead))

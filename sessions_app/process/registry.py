@@ -82,7 +82,7 @@ class Process:
             give=self._give,
         )
         self.signals = ResponseSignals(
-            self.runs, process=self.id, given=self._given, disconnected=self._disconnected
+            self.runs, process=self.id, take_over=self._take_over, disconnected=self._disconnected
         )
         self.followers = Followers()
         # The channel layer groups that its connections have joined.
@@ -92,7 +92,7 @@ class Process:
         self.draining = False
         self._reads = SharedReads()
         self._ask_mentioned = ask_mentioned
-        self._take_given = take_handed_over
+        self._take_handed_over = take_handed_over
         # Starts messages that were queued while answers ran; called by one periodic task.
         self.start_queued = start_queued
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -120,8 +120,8 @@ class Process:
         if await database.run(leases.give_response, response_id, fence=fence, process=process):
             await self.signals.hand_over(response_id, process)
 
-    def _given(self, response_id: str) -> None:
-        self.spawn(self._take_given(self, [response_id]), name="take a response over")
+    def _take_over(self, response_id: str) -> None:
+        self.spawn(self._take_handed_over(self, [response_id]), name="take a response over")
 
     def _disconnected(self) -> None:
         self.spawn(self.disconnect_daemons(), name="disconnect daemons")
@@ -146,18 +146,18 @@ class Process:
 
     async def running(self, chat_id: str) -> Sequence[RunningText]:
         """Return a chat's running responses, from memory or else as last flushed."""
-        found = []
+        texts = []
         for row in await self._reads.read(selectors.running_responses, chat_id):
             run = self.runs.get(row.id)
             if run is None:
-                found.append(RunningText(row.id, row.agent, row.text, row.thinking, row.transport))
+                texts.append(RunningText(row.id, row.agent, row.text, row.thinking, row.transport))
                 await self.signals.watch(row.id)
             else:
                 run.watch()
                 answer = run.answer
-                said = (answer.text, answer.thinking)
-                found.append(RunningText(row.id, row.agent, *said, row.transport))
-        return found
+                words = (answer.text, answer.thinking)
+                texts.append(RunningText(row.id, row.agent, *words, row.transport))
+        return texts
 
     # --- Tasks ---
 

@@ -120,8 +120,8 @@ def _delete_visits(before: datetime) -> int:
         sessions.exclude(principal__startswith=PrincipalKind.VISITOR.prefix)
     )
     running = Exists(Response.objects.filter(chat=OuterRef("pk"), finished_at__isnull=True))
-    found = chats.visits(before).exclude(in_use).exclude(running)
-    return delete_private(found)
+    rows = chats.visits(before).exclude(in_use).exclude(running)
+    return delete_private(rows)
 
 
 def _delete_ephemeral(before: datetime) -> int:
@@ -131,7 +131,7 @@ def _delete_ephemeral(before: datetime) -> int:
     pool are kept.
     """
     sessions = Session.objects.filter(chat=OuterRef("pk"))
-    kept = sessions.filter(
+    in_use = sessions.filter(
         Q(ephemeral=False)
         | Q(status=SessionState.ACTIVE)
         | Q(seen_at__gte=before)
@@ -139,11 +139,11 @@ def _delete_ephemeral(before: datetime) -> int:
     )
     running = Response.objects.filter(chat=OuterRef("pk"), finished_at__isnull=True)
     old = Session.objects.filter(ephemeral=True, seen_at__lt=before).values("chat_id")
-    found = chats.unshared(before).filter(pk__in=old).exclude(Exists(kept) | Exists(running))
-    return delete_private(found)
+    rows = chats.unshared(before).filter(pk__in=old).exclude(Exists(in_use) | Exists(running))
+    return delete_private(rows)
 
 
-def delete_private(found: QuerySet[Any], *, keeps_pools: bool = True) -> int:
+def delete_private(rows: QuerySet[Any], *, keeps_pools: bool = True) -> int:
     """Delete a batch of chats with their sessions and answers; return how many.
 
     If something was paid in a chat, its row and those of the paid answers stay, with their usage
@@ -151,9 +151,9 @@ def delete_private(found: QuerySet[Any], *, keeps_pools: bool = True) -> int:
     `keeps_pools`, so does all else of it.
     """
     with transaction.atomic():
-        locked = list(found.select_for_update(of=("self",)).values_list("pk", flat=True)[:CHATS])
+        locked = list(rows.select_for_update(of=("self",)).values_list("pk", flat=True)[:CHATS])
         # From here on, writes by other processes before the lock are visible.
-        chosen = set(found.filter(pk__in=locked).values_list("pk", flat=True))
+        chosen = set(rows.filter(pk__in=locked).values_list("pk", flat=True))
         pools = ledger.with_pool(chosen)
         if keeps_pools:
             chosen -= pools

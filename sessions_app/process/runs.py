@@ -149,7 +149,7 @@ class Runs(Mapping[str, Run]):
         """
         if not self._runs:
             return
-        asked = {
+        bases = {
             response_id: standing.AnswerBasis(
                 agent_id=run.context.spec.id,
                 agent=run.context.spec.name,
@@ -162,7 +162,7 @@ class Runs(Mapping[str, Run]):
             for response_id, run in self._runs.items()
         }
         ending = []
-        for response_id, loss in (await database.run(standing.revoked_answers, asked)).items():
+        for response_id, loss in (await database.run(standing.revoked_answers, bases)).items():
             run = self._runs.get(response_id)
             if run is not None and (task := run.revoke(loss)) is not None:
                 logger.info("response %s is stopped: %s", response_id, loss.message)

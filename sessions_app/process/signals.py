@@ -43,11 +43,11 @@ class ResponseSignals:
         runs: Runs,
         *,
         process: str,
-        given: Callable[[str], None],
+        take_over: Callable[[str], None],
         disconnected: Callable[[], None],
     ) -> None:
         self._runs = runs
-        self._process, self._given, self._disconnected = process, given, disconnected
+        self._process, self._take_over, self._disconnected = process, take_over, disconnected
         self._channel: str | None = None
 
     # --- Sending ---
@@ -74,7 +74,7 @@ class ResponseSignals:
 
     async def hand_over(self, response_id: str, process: str) -> None:
         """Have a process take over a response that was handed to it."""
-        message = {"type": "run.given", "response": response_id, "process": process}
+        message = {"type": "run.take_over", "response": response_id, "process": process}
         await fanout.send(fanout.PROCESSES_GROUP, message)
 
     async def watch(self, response_id: str) -> None:
@@ -130,9 +130,9 @@ class ResponseSignals:
                 self._runs.watch_chat(message["chat"])
             case disconnecting.SIGNAL:
                 self._disconnected()
-            case "run.given":
+            case "run.take_over":
                 if message["process"] == self._process:
-                    self._given(message["response"])
+                    self._take_over(message["response"])
             case _:
                 await self._take_for_run(message)
 

@@ -29,12 +29,12 @@ def named_contents(inputs: Sequence[dict[str, Any]]) -> Iterator[tuple[str | Non
 
     The id is None for data in the message itself and for an address elsewhere.
     """
-    for given in inputs:
+    for input_event in inputs:
         for kind in _MEDIA:
-            medium = given.get(kind)
-            if medium is not None and given.get("type") == f"input.{kind}":
+            medium = input_event.get(kind)
+            if medium is not None and input_event.get("type") == f"input.{kind}":
                 url = medium.get("url", "") if isinstance(medium, dict) else ""
-                yield uamp.content_id_of(url), str(given.get("alt_text") or "")
+                yield uamp.content_id_of(url), str(input_event.get("alt_text") or "")
 
 
 def files_of(row: QueuedTurn) -> list[QueuedFile]:
@@ -42,12 +42,12 @@ def files_of(row: QueuedTurn) -> list[QueuedFile]:
     owner = ContentOwner(
         user_id=row.user_id, chats=None if row.chats is None else frozenset(row.chats)
     )
-    found = []
+    files = []
     for content_id, description in named_contents(row.inputs):
         if content_id is None:
             continue
         try:
-            found.append(QueuedFile(readable(content_id, owner=owner), description))
+            files.append(QueuedFile(readable(content_id, owner=owner), description))
         except ContentNotFound:
             continue
-    return found
+    return files

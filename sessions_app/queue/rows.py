@@ -134,9 +134,11 @@ def add(new: NewQueuedTurn) -> bool:
     """
     with transaction.atomic():
         lock_chats([new.chat_id])
-        known = QueuedTurn.objects.filter(session_id=new.session_id, event_id=new.event_id).first()
-        if known is not None:
-            if known.sha256 != new.sha256:
+        existing = QueuedTurn.objects.filter(
+            session_id=new.session_id, event_id=new.event_id
+        ).first()
+        if existing is not None:
+            if existing.sha256 != new.sha256:
                 raise EventIdReused
             return True
         rows = QueuedTurn.objects.filter(chat_id=new.chat_id)
@@ -306,11 +308,11 @@ def claim(chat_id: str, now: datetime) -> QueuedTurn | None:
             .select_related("session__chat", "session__agent", "user")
             .order_by("id")
         )
-        asked = rows.filter(waits=False, due_at__lte=now).first()
+        first_due = rows.filter(waits=False, due_at__lte=now).first()
         first = rows.first()
         if first is not None and (first.due_at > now or _answers(chat_id).exists()):
             first = None
-        row = asked or first
+        row = first_due or first
         if row is None:
             return None
         if (reason := _end_reason(row)) is not None:

@@ -109,11 +109,11 @@ class ServerFigures:
 
 def server_figures() -> ServerFigures:
     """Return the figures, at most FIGURES_SECONDS old."""
-    kept: ServerFigures | None = cache.get(KEY)
-    if kept is None:
-        kept = _read(timezone.now())
-        cache.set(KEY, kept, FIGURES_SECONDS)
-    return kept
+    cached: ServerFigures | None = cache.get(KEY)
+    if cached is None:
+        cached = _read(timezone.now())
+        cache.set(KEY, cached, FIGURES_SECONDS)
+    return cached
 
 
 def stuck_calls(now: datetime) -> Q:
@@ -220,12 +220,12 @@ def _failing(answers: Iterable[Any], names: Mapping[str, str]) -> list[FailingAg
     for row in answers:
         ended[row.agent_id] += row.answers
         failed[row.agent_id] += row.answers if row.status == "failed" else 0
-    found = [
+    failing = [
         FailingAgent(id=pk, name=names.get(pk, pk), failed=count, answers=ended[pk])
         for pk, count in failed.items()
         if count >= FAILING_ANSWERS and 2 * count >= ended[pk]
     ]
-    return sorted(found, key=lambda agent: -agent.failed)[:FAILING_AGENTS]
+    return sorted(failing, key=lambda agent: -agent.failed)[:FAILING_AGENTS]
 
 
 def _count(rows: QuerySet[Any]) -> int:
@@ -244,17 +244,17 @@ def _tokens(row: Any) -> int:
 
 def agent_names(agent_ids: Iterable[str]) -> dict[str, str]:
     """Return the names of agents by id, those of deleted agents too."""
-    found = agents.names_of([agent_id for agent_id in agent_ids if agent_id])
-    return {agent_id: found.get(agent_id, "a deleted agent") for agent_id in agent_ids}
+    names = agents.names_of([agent_id for agent_id in agent_ids if agent_id])
+    return {agent_id: names.get(agent_id, "a deleted agent") for agent_id in agent_ids}
 
 
 def series_of(places: Sequence[datetime], values: Iterable[tuple[datetime, str, int]]) -> Series:
     """Add up values by position and name; those at unknown positions are left out."""
-    known = set(places)
+    positions = set(places)
     sums: defaultdict[tuple[datetime, str], int] = defaultdict(int)
     of_names: defaultdict[str, int] = defaultdict(int)
     for place, name, value in values:
-        if place in known and value:
+        if place in positions and value:
             sums[place, name] += value
             of_names[name] += value
     names = sorted(of_names, key=lambda name: (-of_names[name], name))

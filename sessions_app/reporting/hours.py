@@ -1,7 +1,7 @@
 """Counts the past hours of recent days, and adds up the current ones (UTC).
 
 A count reads the answers requested in an hour, through the index of their list, and the hour's
-transfers. An hour is counted SETTLE_SECONDS after it ends, and again once any answers that were
+transfers. An hour is by_hour SETTLE_SECONDS after it ends, and again once any answers that were
 still running have ended. Every process may count, but only one writes each hour.
 """
 
@@ -28,7 +28,7 @@ SETTLE_SECONDS: Final = 120
 """A transaction that started within an hour may commit this much later."""
 HOURS_AT_ONCE: Final = 6
 LIVE_HOURS: Final = 1
-"""How many hours before the current one may still be uncounted on a running server."""
+"""How many hours before the current one may still be pending_hours on a running server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +43,14 @@ def count_hours(now: datetime, *, limit: int = HOURS_AT_ONCE) -> int:
     """Count up to `limit` hours of the last DAYS days, newest first; return how many."""
     last = hour_of(now - timedelta(seconds=SETTLE_SECONDS)) - HOUR
     first = _first_hour(now)
-    known = dict(CountedHour.objects.filter(hour__gte=first).values_list("hour", "is_complete"))
+    by_hour = dict(CountedHour.objects.filter(hour__gte=first).values_list("hour", "is_complete"))
     hours = int((last - first) / HOUR) + 1
-    wanted = [
-        hour for hour in (last - HOUR * number for number in range(hours)) if not known.get(hour)
+    pending_hours = [
+        hour for hour in (last - HOUR * number for number in range(hours)) if not by_hour.get(hour)
     ]
-    # Never counted hours come before hours whose answers are still running.
-    wanted.sort(key=lambda hour: hour in known)
-    return sum(_count(hour, is_known=hour in known) for hour in wanted[:limit])
+    # Never by_hour hours come before hours whose answers are still running.
+    pending_hours.sort(key=lambda hour: hour in by_hour)
+    return sum(_count(hour, is_known=hour in by_hour) for hour in pending_hours[:limit])
 
 
 def hour_of(moment: datetime) -> datetime:
@@ -68,17 +68,17 @@ def _first_hour(now: datetime) -> datetime:
     A new server has no earlier hours to count.
     """
     since = _first_day(now)
-    asked: datetime | None = Response.objects.filter(created_at__gte=since).aggregate(
+    first_answer: datetime | None = Response.objects.filter(created_at__gte=since).aggregate(
         first=Min("created_at")
     )["first"]
-    return hour_of(min(filter(None, (asked, first_transfer_at(since))), default=now))
+    return hour_of(min(filter(None, (first_answer, first_transfer_at(since))), default=now))
 
 
 def figures_of(start: datetime, end: datetime) -> HourFigures:
     """Return the totals of a time span, as rows of its first hour, from the original rows."""
-    asked = Response.objects.filter(created_at__gte=start, created_at__lt=end)
+    responses = Response.objects.filter(created_at__gte=start, created_at__lt=end)
     rows = (
-        asked.filter(finished_at__isnull=False)
+        responses.filter(finished_at__isnull=False)
         .values("agent_id", "session__transport", "status", code=KT("error__code"))
         .annotate(
             answers=Count("pk"),
@@ -92,12 +92,12 @@ def figures_of(start: datetime, end: datetime) -> HourFigures:
         charges=[
             ChargeHour(
                 hour=start,
-                agent_id=one.agent_id,
-                protocol=one.protocol,
-                asset=one.amount.asset,
-                amount=one.amount.amount,
+                agent_id=charge.agent_id,
+                protocol=charge.protocol,
+                asset=charge.amount.asset,
+                amount=charge.amount.amount,
             )
-            for one in charges_between(start, end)
+            for charge in charges_between(start, end)
         ],
     )
 
@@ -141,8 +141,8 @@ def _count(hour: datetime, *, is_known: bool) -> bool:
     try:
         with transaction.atomic():
             if is_known:
-                taken = CountedHour.objects.filter(hour=hour, is_complete=False)
-                if not taken.update(is_complete=True):
+                rows = CountedHour.objects.filter(hour=hour, is_complete=False)
+                if not rows.update(is_complete=True):
                     return False
                 AnswerHour.objects.filter(hour=hour).delete()
                 ChargeHour.objects.filter(hour=hour).delete()
@@ -151,25 +151,25 @@ def _count(hour: datetime, *, is_known: bool) -> bool:
             AnswerHour.objects.bulk_create(figures.answers)
             ChargeHour.objects.bulk_create(figures.charges)
     except IntegrityError:
-        # Another process has counted it in the meantime.
+        # Another process has by_hour it in the meantime.
         return False
     return True
 
 
 def recent_figures(now: datetime) -> tuple[HourFigures, int]:
-    """Return the figures of the last DAYS days, and how many of their hours are uncounted.
+    """Return the figures of the last DAYS days, and how many of their hours are pending_hours.
 
     The current and most recent hours are added up from the answers themselves.
     """
     since = _first_day(now)
-    counted = set(CountedHour.objects.filter(hour__gte=since).values_list("hour", flat=True))
+    by_hour = set(CountedHour.objects.filter(hour__gte=since).values_list("hour", flat=True))
     answers = list(AnswerHour.objects.filter(hour__gte=since))
     charges = list(ChargeHour.objects.filter(hour__gte=since))
     missing = 0
     hour, first = hour_of(now), _first_hour(now)
     for number in range(int((hour - first) / HOUR) + 1):
         at = hour - HOUR * number
-        if at in counted:
+        if at in by_hour:
             continue
         if number <= LIVE_HOURS:
             live = figures_of(at, at + HOUR)

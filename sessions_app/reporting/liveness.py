@@ -74,9 +74,9 @@ def read_liveness(now: datetime, limit: int) -> Liveness:
         workers = [row for row in alive if queue.name in row.queues]
         waiting, oldest = None, None
         if queue.name in rows:
-            found, column = rows[queue.name]
-            waiting = found.order_by().values("pk")[:limit].count()
-            oldest = found.order_by().aggregate(first=Min(column))["first"]
+            waiting_rows, column = rows[queue.name]
+            waiting = waiting_rows.order_by().values("pk")[:limit].count()
+            oldest = waiting_rows.order_by().aggregate(first=Min(column))["first"]
         queues.append(
             QueueFigures(
                 name=queue.name,

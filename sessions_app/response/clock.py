@@ -39,7 +39,7 @@ class ResponseClock:
         self._limit: asyncio.Timeout | None = None
         # The number of waits that currently stop the clock, and the time left when the first began.
         self._stops = 0
-        self._left = math.inf
+        self._remaining = math.inf
 
     @property
     def is_idle(self) -> bool:
@@ -79,11 +79,11 @@ class ResponseClock:
         self._stops += 1
         if self._stops == 1:
             # With several waits, the clock restarts after the last one.
-            self._left = (limit.when() or math.inf) - now()
+            self._remaining = (limit.when() or math.inf) - now()
             limit.reschedule(None)
         try:
             yield
         finally:
             self._stops -= 1
             if self._stops == 0 and not limit.expired():
-                limit.reschedule(now() + self._left)
+                limit.reschedule(now() + self._remaining)

@@ -48,14 +48,14 @@ class AnsweredMessage(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def among(cls, messages: Iterable[HistoryMessage], message_id: str | None) -> Self | None:
         """Return the message with this id, or None."""
-        found = next((one for one in messages if one.message_id == message_id), None)
-        if found is None or message_id is None:
+        question = next((message for message in messages if message.message_id == message_id), None)
+        if question is None or message_id is None:
             return None
         return cls(
             id=message_id,
-            role=found.role,
-            content=found.content,
-            content_items=found.content_items,
+            role=question.role,
+            content=question.content,
+            content_items=question.content_items,
         )
 
 

@@ -45,13 +45,13 @@ def follow_ups_of(response_ids: Collection[str]) -> Mapping[str, Sequence[Follow
     media = _media_of({row.response_id for row in rows if any("medium" in p for p in row.parts)})
     messages: defaultdict[str, list[FollowUpMessage]] = defaultdict(list)
     for row in rows:
-        shown = [_shown(row.response_id, part, media) for part in row.parts]
-        parts = [part for part in shown if part is not None]
+        all_parts = [_stored_part(row.response_id, part, media) for part in row.parts]
+        parts = [part for part in all_parts if part is not None]
         messages[row.response_id].append(FollowUpMessage(row.message_id, parts))
     return messages
 
 
-def _shown(
+def _stored_part(
     response_id: str,
     part: Mapping[str, Any],
     media: Mapping[tuple[str, str], Sequence[uamp.MediaContent]],

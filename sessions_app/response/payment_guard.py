@@ -119,13 +119,13 @@ class PaymentGuard:
             await self._need(self._cost(more=self._step), action="topup")
             return
         # A continued response may have been paid before its process died.
-        self._held, asked = await database.run(
+        self._held, rows = await database.run(
             requests.so_far, self._context.response_id, self._asset
         )
         self._is_known = True
-        self._requests = len(asked)
-        log_fields.begin(payment_id=next((row.hold_id for row in asked if row.hold_id), None))
-        if asked and asked[-1].status == PaymentState.EXPIRED:
+        self._requests = len(rows)
+        log_fields.begin(payment_id=next((row.hold_id for row in rows if row.hold_id), None))
+        if rows and rows[-1].status == PaymentState.EXPIRED:
             raise payment_is_late()
         await self._need(self._cost(more=self._step), action="")
 
@@ -146,12 +146,12 @@ class PaymentGuard:
         await self._cover(weight(text))
         self._meter.wrote(text)
 
-    async def watch(self, shown: ev.Event | str) -> None:
+    async def watch(self, output: ev.Event | str) -> None:
         """Pause the answer before it publishes text that is not covered; raises AgentError."""
-        if isinstance(shown, str):
-            await self._cover(weight(shown))
-        elif isinstance(shown, ev.Thinking):
-            await self._cover(weight(shown.content))
+        if isinstance(output, str):
+            await self._cover(weight(output))
+        elif isinstance(output, ev.Thinking):
+            await self._cover(weight(output.content))
 
     async def spoke(self, ms: int) -> None:
         """Pause the answer before it publishes sound that is not covered; raises AgentError."""
@@ -369,22 +369,22 @@ class PaymentGuard:
             log_fields.begin(payment_id=payment_id)
         await self._send_to_payer(accepted(self._context.response_id, payment_id, balance))
 
-    async def close(self, cost: Money, left: Money | None) -> None:
+    async def close(self, cost: Money, balance: Money | None) -> None:
         """Send the payer their remaining balance after the end of the answer (UAMP §3.3).
 
-        `left` is None if the write of the end was retried. People who were asked to pay for
+        `balance` is None if the write of the end was retried. People who were asked to pay for
         delegated work do not receive its end, so they get an event that nothing is due.
         """
         if self._is_due and self._context.parent is not None:
             await self._send_to_payer(withdrawn(self._context.response_id))
         if not self._is_payers_balance:
             return
-        if left is None:
-            left = await database.run(reservations.payer_balance, self._context.response_id)
-        if left is not None:
+        if balance is None:
+            balance = await database.run(reservations.payer_balance, self._context.response_id)
+        if balance is not None:
             source = self._payment.source
             ends_at = None if source is None else source.expires_at
-            event = balance_event(self._context.response_id, left, cost, ends_at=ends_at)
+            event = balance_event(self._context.response_id, balance, cost, ends_at=ends_at)
             await self._send_to_payer(event)
 
     def settle(self, rows: list[PaymentRequest]) -> None:

@@ -62,22 +62,22 @@ class RunPort:
         """The id of the response."""
         return self.context.response_id
 
-    def publish(self, shown: ev.Event | str) -> None:
+    def publish(self, output: ev.Event | str) -> None:
         """Add text or an event to the answer and send it to everyone who receives this response."""
-        if isinstance(shown, str):
-            if shown:
-                self._text_frames.add(self.answer.add_text(shown), shown)
+        if isinstance(output, str):
+            if output:
+                self._text_frames.add(self.answer.add_text(output), output)
             return
-        if (piece := sound_of(shown)) is not None:
+        if (piece := sound_of(output)) is not None:
             # Sound goes only to local listeners; everyone else reads it once it is stored.
             self.sound.add(piece)
             self.answer.spoke(milliseconds_of(piece))
-            self.send_here(frame(shown))
+            self.send_here(frame(output))
             return
-        if isinstance(shown, ev.TranscriptDone) and shown.role == "user":
-            self.transcripts.append(shown.transcript or "")
-        self.answer.add(shown)
-        text = frame(shown)
+        if isinstance(output, ev.TranscriptDone) and output.role == "user":
+            self.transcripts.append(output.transcript or "")
+        self.answer.add(output)
+        text = frame(output)
         self.send_here(text)
         self.subscribers.send_to_group(text)
 
@@ -92,9 +92,9 @@ class RunPort:
         self.send_here(text)
         self.subscribers.send_to_session(text)
 
-    async def ask_person(self, asked: ev.ToolApprovalRequired) -> None:
+    async def ask_person(self, question: ev.ToolApprovalRequired) -> None:
         """Send a question to the chat of the original request (ToolCall.asked_in)."""
-        text = frame(asked)
+        text = frame(question)
         self.send_here(text)
         chat_id = await database.run(root_chat, self.response_id)
         signal = fanout.signal_message(

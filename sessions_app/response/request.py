@@ -118,16 +118,16 @@ def _params(config: uamp.SessionConfig, overrides: ResponseRequest) -> dict[str,
             params[name] = value
     if "audio" in (overrides.modalities or config.modalities):
         voice = overrides.voice or config.voice or uamp.VoiceConfig()
-        wanted = _first(overrides.output_audio_format, config.output_audio_format)
-        params["speech"] = {"voice": voice.voice_id, "format": speech_format(wanted)}
+        audio_format = _first(overrides.output_audio_format, config.output_audio_format)
+        params["speech"] = {"voice": voice.voice_id, "format": speech_format(audio_format)}
     if config.extensions:
         params["extensions"] = config.extensions
     return params
 
 
-def speech_format(wanted: str | None) -> str:
+def speech_format(audio_format: str | None) -> str:
     """Return the audio format for speaking an answer."""
-    return wanted if wanted in SPEECH_FORMATS else SPEECH_FORMATS[0]
+    return audio_format if audio_format in SPEECH_FORMATS else SPEECH_FORMATS[0]
 
 
 def _first(override: Any, of_session: Any) -> Any:

@@ -325,21 +325,21 @@ class Run:
             await port.row.resume()
         return Ending("completed", end.finish_reason)
 
-    def _receive(self, shown: ev.Event | str) -> Awaitable[None] | None:
+    def _receive(self, output: ev.Event | str) -> Awaitable[None] | None:
         self._measured.count()
-        self._port.publish(shown)
-        piece = sound_of(shown)
+        self._port.publish(output)
+        piece = sound_of(output)
         return None if piece is None else self._port.sound.wait_for_listeners(piece)
 
-    async def _receive_paid(self, guard: PaymentGuard, shown: ev.Event | str) -> None:
-        piece = sound_of(shown)
+    async def _receive_paid(self, guard: PaymentGuard, output: ev.Event | str) -> None:
+        piece = sound_of(output)
         if piece is None:
-            await guard.watch(shown)
+            await guard.watch(output)
         else:
             await guard.spoke(milliseconds_of(piece))
-        if (waiting := self._receive(shown)) is not None:
+        if (waiting := self._receive(output)) is not None:
             await waiting
-        if isinstance(shown, ev.UsageDelta):
+        if isinstance(output, ev.UsageDelta):
             await guard.counted()
 
     async def load(self, content_id: str) -> tuple[bytes, str]:

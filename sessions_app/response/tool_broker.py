@@ -135,7 +135,7 @@ class ResponseToolBroker:
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Send a `tool.call` to the session's client and await its `tool.result` (UAMP §3.2)."""
         port = self._port
-        asked = self._asked(call)
+        event = self._call_event(call)
         self._opening += 1
         try:
             pk = (await self._open(ToolCallKind.CLIENT, call)).pk
@@ -143,7 +143,7 @@ class ResponseToolBroker:
             self._opening -= 1
         wait = self._wait(pk)
         with self._client_time.of_call(pk, wait), port.clock.idle():
-            port.send_to_asker(asked)
+            port.send_to_asker(event)
             outcome = await self._settle(pk, wait)
         port.answer.add(
             ev.ToolResult(
@@ -160,21 +160,21 @@ class ResponseToolBroker:
 
         The row records that the call was made, and ends with the response.
         """
-        asked = self._asked(call)
+        event = self._call_event(call)
         opened = await self._open(ToolCallKind.CLIENT, call)
         self._end_wait(opened.pk)
         await self._port.row.resume()
-        self._port.send_to_asker(asked)
+        self._port.send_to_asker(event)
 
-    def _asked(self, call: uamp.ToolCallData) -> ev.ToolCall:
-        asked = ev.ToolCall(
+    def _call_event(self, call: uamp.ToolCallData) -> ev.ToolCall:
+        event = ev.ToolCall(
             call_id=call.id,
             name=call.name,
             arguments=call.arguments,
             response_id=self._context.response_id,
         )
-        self._port.answer.add(asked)
-        return asked
+        self._port.answer.add(event)
+        return event
 
     # --- Long tools ---
 
@@ -195,11 +195,11 @@ class ResponseToolBroker:
 
     async def _ask(self, call: uamp.ToolCallData, opened: OpenedCall) -> None:
         """Ask a person and wait for the decision; the answer's clock is stopped meanwhile."""
-        asked = approval_of(self._context.spec.name, self._context.response_id, call, opened)
+        question = approval_of(self._context.spec.name, self._context.response_id, call, opened)
         decided = self._asking[opened.pk] = asyncio.Event()
         self.has_asked = True
         try:
-            await self._port.ask_person(asked)
+            await self._port.ask_person(question)
             self.decided(await database.run(approvals.decided_calls, [opened.pk]))
             with self._port.clock.stopped():
                 await decided.wait()

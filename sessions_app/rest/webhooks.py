@@ -177,7 +177,7 @@ class WebhooksView(_WebhookView):
         body.is_valid(raise_exception=True)
         values = body.validated_data
         check_member(request, values["chat"])
-        wanted = chat_webhooks.WebhookRequest(
+        webhook_request = chat_webhooks.WebhookRequest(
             chat_id=values["chat"],
             url=values["url"],
             name=values["name"],
@@ -185,14 +185,16 @@ class WebhooksView(_WebhookView):
             after=values.get("after"),
         )
         try:
-            made = chat_webhooks.make(caller(request).pk, wanted, address=address_of(request))
+            made = chat_webhooks.make(
+                caller(request).pk, webhook_request, address=address_of(request)
+            )
         except NotAMember:
             raise Http404 from None
         except chat_webhooks.TooManyWebhooks:
             raise Problem("too_many_webhooks", "Delete one, then create another.") from None
         except RemoteProtocolError as error:
             raise ValidationError({"url": error.message}) from error
-        return _shown(made, status=201)
+        return _secret_response(made, status=201)
 
 
 class WebhookView(_WebhookView):
@@ -203,7 +205,7 @@ class WebhookView(_WebhookView):
     )
     def get(self, request: Request, webhook_id: str) -> Response:
         """Return a webhook."""
-        return Response(webhook_data(_own(request, webhook_id)))
+        return Response(webhook_data(_own_webhook(request, webhook_id)))
 
     @extend_schema(
         operation_id="change_webhook",
@@ -213,7 +215,7 @@ class WebhookView(_WebhookView):
     def patch(self, request: Request, webhook_id: str) -> Response:
         """Change a webhook of a chat that the credential may read; omitted fields are unchanged."""
         rights_of(request).check("chats:read")
-        row = _own(request, webhook_id)
+        row = _own_webhook(request, webhook_id)
         body = WebhookChangeSerializer(data=request.data, partial=True)
         body.is_valid(raise_exception=True)
         try:
@@ -229,7 +231,7 @@ class WebhookView(_WebhookView):
     @extend_schema(operation_id="delete_webhook", responses={204: None, **responses(403, 404, 412)})
     def delete(self, request: Request, webhook_id: str) -> Response:
         """Delete a webhook, which stops its deliveries."""
-        row = _own(request, webhook_id)
+        row = _own_webhook(request, webhook_id)
         chat_webhooks.delete(row, by=caller(request), address=address_of(request))
         return Response(status=204)
 
@@ -246,7 +248,7 @@ class WebhookRotationView(_WebhookView):
     )
     def post(self, request: Request, webhook_id: str) -> Response:
         """Replace the secret of a webhook; the new one is shown only once."""
-        row = _own(request, webhook_id)
+        row = _own_webhook(request, webhook_id)
         body = WebhookRotationSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         keep = timedelta(seconds=body.validated_data["keep_seconds"])
@@ -256,7 +258,7 @@ class WebhookRotationView(_WebhookView):
             )
         except LookupError:
             raise Http404 from None
-        return _shown(made)
+        return _secret_response(made)
 
 
 class WebhookPingView(_WebhookView):
@@ -271,7 +273,7 @@ class WebhookPingView(_WebhookView):
     )
     def post(self, request: Request, webhook_id: str) -> Response:
         """Send a `ping`. Returns the delivery; poll it until it has ended."""
-        row = _own(request, webhook_id)
+        row = _own_webhook(request, webhook_id)
         return _queued(lambda: chat_webhooks.ping(row))
 
 
@@ -286,7 +288,7 @@ class WebhookDeliveriesView(_WebhookView):
     def get(self, request: Request, webhook_id: str) -> Response:
         """Return a page of deliveries, newest first; they are kept for UAMP_REPEAT_DAYS."""
         query = read_query(request, DeliveriesQuery)
-        rows = chat_webhooks.deliveries_of(_own(request, webhook_id))
+        rows = chat_webhooks.deliveries_of(_own_webhook(request, webhook_id))
         if "status" in query:
             rows = rows.filter(status=query["status"])
         if query.get("status") == DeliveryState.QUEUED:
@@ -358,7 +360,7 @@ def delivery_data(row: WebhookDelivery) -> dict[str, Any]:
     }
 
 
-def _shown(made: chat_webhooks.WebhookSecret, *, status: int = 200) -> Response:
+def _secret_response(made: chat_webhooks.WebhookSecret, *, status: int = 200) -> Response:
     data = {**webhook_data(made.webhook), "secret": made.secret}
     location = {"Location": f"/api/v1/webhooks/{made.webhook.pk}"}
     return Response(data, status=status, headers={**_SHOWN_ONCE, **location})
@@ -376,7 +378,7 @@ def _queued(queue: Callable[[], WebhookDelivery]) -> Response:
     return Response(delivery_data(delivery), status=202)
 
 
-def _own(request: Request, webhook_id: str) -> Webhook:
+def _own_webhook(request: Request, webhook_id: str) -> Webhook:
     rows = chat_webhooks.webhooks_of(caller(request).pk, chats=rights_of(request).chats)
     row = rows.filter(pk=int(webhook_id)).first()
     if row is None:
@@ -385,7 +387,7 @@ def _own(request: Request, webhook_id: str) -> Webhook:
 
 
 def _own_delivery(request: Request, webhook_id: str, delivery_id: str) -> WebhookDelivery:
-    rows = chat_webhooks.deliveries_of(_own(request, webhook_id)).select_related("webhook")
+    rows = chat_webhooks.deliveries_of(_own_webhook(request, webhook_id)).select_related("webhook")
     row = rows.filter(pk=int(delivery_id)).first()
     if row is None:
         raise Http404

@@ -88,20 +88,20 @@ class SentMessagesView(MessagesView):
 
     def conditions(self, query: dict[str, Any], chat_id: str) -> Q:
         """Return the filter conditions, including those on responses and payments."""
-        found = super().conditions(query, chat_id)
+        condition = super().conditions(query, chat_id)
         has = query.get("has", "").split(",")
         if "tool" in has:
-            found &= called_tools() | has_item("tool_call")
+            condition &= called_tools() | has_item("tool_call")
         if "payment" in has:
-            found &= Q(Exists(answer_costs.charges(OuterRef("response_id"))))
+            condition &= Q(Exists(answer_costs.charges(OuterRef("response_id"))))
         if "cost_min" in query:
             charged = answer_costs.charges(OuterRef("response_id"), asset=DEFAULT_ASSET)
             total = charged.order_by().values("response_id").annotate(total=Sum("amount"))
             least = Money.parse(query["cost_min"]).amount
-            found &= Q(Exists(total.filter(total__gte=least)))
+            condition &= Q(Exists(total.filter(total__gte=least)))
         if "session" in query:
-            found &= of_session(query["session"], principal_of(self.request))
-        return found
+            condition &= of_session(query["session"], principal_of(self.request))
+        return condition
 
     def expand(self, data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
         """Add the parts named in `expand` to the messages."""
@@ -149,19 +149,19 @@ class AnsweredMessageView(MessageView):
 
 def expand_answers(data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
     """Add to messages of one chat the parts of their answers that `expand` names, or null."""
-    wanted = query.get("expand", "").split(",")
+    names = query.get("expand", "").split(",")
     ids = [row["response_id"] for row in data if row["response_id"]]
-    if "payment" in wanted:
-        found = receipts_of(data[0]["chat_id"], reader, response_ids=ids) if ids else []
-        receipts = {one["response_id"]: one for one in found}
+    if "payment" in names:
+        rows = receipts_of(data[0]["chat_id"], reader, response_ids=ids) if ids else []
+        receipts = {receipt["response_id"]: receipt for receipt in rows}
         for row in data:
             row["payment"] = receipts.get(row["response_id"])
-    if "failed_answers" in wanted:
+    if "failed_answers" in names:
         failures = failures_of([row["id"] for row in data])
         for row in data:
             row["failed_answers"] = failures.get(row["id"], [])
-    if "response" in wanted:
-        answers = {one["id"]: one for one in responses_data(ids)}
+    if "response" in names:
+        answers = {response["id"]: response for response in responses_data(ids)}
         for row in data:
             row["response"] = answers.get(row["response_id"])
 
@@ -180,13 +180,13 @@ def turn_response(
     the turn's events.
     """
 
-    def shown(sent: RequestOutcome) -> Response:
+    def reply_of(sent: RequestOutcome) -> Response:
         return sent_response(request, sent, queue=values.get("queue", False))
 
     seconds = values.get("wait", SECONDS_MAX if wants_events(request) else 0)
     if not seconds:
-        return shown(send(request, session, events, key=key))
-    return send_and_wait(request, session, events, key=key, seconds=seconds, shown=shown)
+        return reply_of(send(request, session, events, key=key))
+    return send_and_wait(request, session, events, key=key, seconds=seconds, reply_of=reply_of)
 
 
 def sent_response(request: Request, sent: RequestOutcome, *, queue: bool = False) -> Response:

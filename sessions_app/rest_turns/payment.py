@@ -87,14 +87,14 @@ def _request_of(request: Request, response_id: str) -> PaymentRequest:
     If nothing waits, that is its own last request; raises Http404 if it has none.
     """
     work = [row.pk for row in delegated_responses([response_id]).get(response_id, [])]
-    asked = PaymentRequest.objects.filter(asked_in__in=visible_chats(request).values("pk"))
-    own = asked.filter(response_id=response_id).order_by("-number").first()
-    if own is not None and own.status == PaymentState.WAITING:
-        return own
-    below = asked.filter(
+    requests = PaymentRequest.objects.filter(asked_in__in=visible_chats(request).values("pk"))
+    latest = requests.filter(response_id=response_id).order_by("-number").first()
+    if latest is not None and latest.status == PaymentState.WAITING:
+        return latest
+    below = requests.filter(
         response_id__in=work, status=PaymentState.WAITING, payer=caller(request).pk
     )
-    row: PaymentRequest | None = below.order_by("pk").first() or own
+    row: PaymentRequest | None = below.order_by("pk").first() or latest
     if row is None:
         raise Http404
     return row
@@ -109,8 +109,8 @@ async def _submitted(
     )
     frames = exchange.connection.outgoing.take_replies()
     await exchange.close()
-    replies: Sequence[dict[str, Any]] = [msgspec.json.decode(one.text) for one in frames]
-    return next((one for one in replies if one["type"] == "payment.error"), None)
+    replies: Sequence[dict[str, Any]] = [msgspec.json.decode(frame.text) for frame in frames]
+    return next((reply for reply in replies if reply["type"] == "payment.error"), None)
 
 
 def _problem_of(refused: Mapping[str, Any]) -> Problem:

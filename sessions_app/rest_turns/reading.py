@@ -199,19 +199,19 @@ def responses_data(response_ids: Sequence[str]) -> list[dict[str, Any]]:
 
 def _waited_for(response_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return what each of these waiting responses, or work that it delegated, waits for."""
-    found: dict[str, list[dict[str, Any]]] = {pk: [] for pk in response_ids}
-    if not found:
-        return found
+    by_response: dict[str, list[dict[str, Any]]] = {pk: [] for pk in response_ids}
+    if not by_response:
+        return by_response
     work = {
         row.pk: (pk, row) for pk, rows in delegated_responses(response_ids).items() for row in rows
     }
 
     def add(response_id: str, demand: dict[str, Any]) -> None:
-        if response_id in found:
-            found[response_id].append(demand)
+        if response_id in by_response:
+            by_response[response_id].append(demand)
         else:
             first, row = work[response_id]
-            found[first].append({**demand, "response_id": row.pk, "agent": row.agent.name})
+            by_response[first].append({**demand, "response_id": row.pk, "agent": row.agent.name})
 
     waiting = [*response_ids, *work]
     payments = PaymentRequest.objects.filter(
@@ -228,7 +228,7 @@ def _waited_for(response_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     for call in calls.order_by("pk"):
         kind = "approval" if call.status == ToolCallState.ASKING else "tool_result"
         add(call.response_id, {"kind": kind, "deadline": call.deadline, "call_id": str(call.pk)})
-    return found
+    return by_response
 
 
 def _response_data(

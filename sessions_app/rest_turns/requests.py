@@ -123,12 +123,12 @@ def key_of(request: Request) -> RequestKey:
         return RequestKey(event_id=uuid.uuid4().hex)
     if not 0 < len(key) <= KEY_CHARS:
         raise ValidationError({HEADER: f"This header has 1 to {KEY_CHARS} characters."})
-    given = request.data
-    if isinstance(given, dict):
+    data = request.data
+    if isinstance(data, dict):
         # How long the client waits is not part of the request: retries often change it.
-        given = {name: value for name, value in given.items() if name != "wait"}
+        data = {name: value for name, value in data.items() if name != "wait"}
     # The order of members does not matter.
-    body = json.dumps(given, sort_keys=True, separators=(",", ":"))
+    body = json.dumps(data, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(f"{request.path}\n{body}".encode()).hexdigest()
     event_id = str(uuid.uuid5(_NAMESPACE, key))
     return RequestKey(event_id=event_id, sha256=digest, is_given=True)
@@ -266,10 +266,10 @@ async def _attach(
     `refused` are the exchange's errors. Raises Problem.
     """
     connection = exchange.connection
-    known = session.name and await find_session(
+    existing = session.name and await find_session(
         session.name, connection.principal, receives=connection.receives
     )
-    if known:
+    if existing:
         await exchange.attach_known(session.name)
         return session.name
     connection.defaults.follows_closed = True

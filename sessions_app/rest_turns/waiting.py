@@ -46,12 +46,13 @@ def send_and_wait(
     *,
     key: RequestKey,
     seconds: int,
-    shown: Callable[[RequestOutcome], Response],
+    reply_of: Callable[[RequestOutcome], Response],
 ) -> StreamingHttpResponse:
     """Send events like `requests.send`; return a response whose body follows later.
 
-    `shown` returns the reply to an outcome in its current state; its status and headers are sent at
-    once. Answers that still run after `seconds`, or wait for someone, continue without the client.
+    `reply_of` returns the reply to an outcome in its current state; its status and headers are sent
+    at once. Answers that still run after `seconds`, or wait for someone, continue without the
+    client.
     """
     principal = principal_of(request)
     exchange, row_id = async_to_sync(open_exchange)(
@@ -62,14 +63,14 @@ def send_and_wait(
         sent = outcome_of(
             row_id, key, repeated=connection.has_repeated, unanswered=connection.unanswered
         )
-        first = shown(sent)
+        first = reply_of(sent)
     except BaseException:
         async_to_sync(exchange.close)()
         raise
 
     def body() -> bytes:
         # Without the session, its person has left the chat, or the credential has ended.
-        now = shown(sent) if row_id in connection.session_ids else first
+        now = reply_of(sent) if row_id in connection.session_ids else first
         data: bytes = JSONRenderer().render(now.data)
         return data
 
@@ -116,8 +117,8 @@ async def _batches(exchange: HttpExchange, seconds: int) -> AsyncIterator[list[s
     """Yield the frames of a turn as they come, and an empty list after a silence."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + seconds
-    while (left := ends_at - loop.time()) > 0:
-        batch = await exchange.connection.outgoing.batch(min(HEARTBEAT_SECONDS, left))
+    while (remaining := ends_at - loop.time()) > 0:
+        batch = await exchange.connection.outgoing.batch(min(HEARTBEAT_SECONDS, remaining))
         if batch is None:
             return
         yield [outgoing.text for outgoing in batch]

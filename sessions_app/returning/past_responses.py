@@ -108,7 +108,7 @@ def find_response(
     An empty `agent` matches any agent. Raises RemoteProtocolError forbidden.
     """
     row = _with_facts(_rows(principal, transport, agent)).filter(pk=response_id).first()
-    return None if row is None else _kept(row)
+    return None if row is None else _past_response(row)
 
 
 def current_texts(response_ids: Iterable[str], principal: Principal) -> dict[str, ResponseTexts]:
@@ -154,7 +154,7 @@ def response_about(message_id: str, response_id: str) -> PastResponse | None:
         row = rows.filter(pk=response_id).first()
     else:
         row = rows.filter(message_id=message_id).order_by("created_at", "pk").first()
-    return None if row is None else _kept(row)
+    return None if row is None else _past_response(row)
 
 
 def list_responses(
@@ -189,8 +189,8 @@ def list_responses(
         at, pk = before
         rows = rows.filter(Q(changed_at__lt=at) | Q(changed_at=at, pk__lt=pk))
     pks = list(rows.order_by("-changed_at", "-pk").values_list("pk", flat=True)[:limit])
-    found = _with_facts(Response.objects.all()).in_bulk(pks)
-    return [_kept(found[pk]) for pk in pks if pk in found], total
+    by_pk = _with_facts(Response.objects.all()).in_bulk(pks)
+    return [_past_response(by_pk[pk]) for pk in pks if pk in by_pk], total
 
 
 def _rows(principal: Principal, transport: str, agent: str) -> QuerySet[Any]:
@@ -258,7 +258,7 @@ def _asking_below(rows: QuerySet[Any]) -> list[str]:
     return [above.response_id for worker in workers for above in calls_above(worker)]
 
 
-def _kept(row: Any) -> PastResponse:
+def _past_response(row: Any) -> PastResponse:
     output = msgspec.convert(row.output, tuple[uamp.ContentItem, ...])
     if row.is_withheld:
         output = ()
@@ -286,18 +286,18 @@ def _kept(row: Any) -> PastResponse:
 
 
 def _request(row: Any) -> ev.ResponseCreate:
-    kept = msgspec.convert(row.request, ResponseRequest)
-    options = {name: getattr(kept, name) for name in uamp.GenerationOptions.__struct_fields__}
+    stored = msgspec.convert(row.request, ResponseRequest)
+    options = {name: getattr(stored, name) for name in uamp.GenerationOptions.__struct_fields__}
     config = ev.ResponseConfig(
-        modalities=kept.modalities,
-        instructions=kept.instructions,
-        tools=kept.tools,
-        messages=kept.context,
-        model=kept.model,
-        client_tools="end" if kept.ends_at_tools else "wait",
+        modalities=stored.modalities,
+        instructions=stored.instructions,
+        tools=stored.tools,
+        messages=stored.context,
+        model=stored.model,
+        client_tools="end" if stored.ends_at_tools else "wait",
         **options,
     )
-    return ev.ResponseCreate(response=config, response_format=kept.response_format)
+    return ev.ResponseCreate(response=config, response_format=stored.response_format)
 
 
 def _message(row: Any) -> tuple[uamp.ContentItem, ...]:

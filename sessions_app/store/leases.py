@@ -53,8 +53,8 @@ def renew_leases(process: str, fences: Mapping[str, int]) -> list[str]:
     # The others are being written, have ended, or belong to another process.
     if not (others := fences.keys() - held):
         return []
-    known = Response.objects.filter(pk__in=others).values_list("pk", "fence")
-    return [pk for pk, fence in known if fence > fences[pk]]
+    rows = Response.objects.filter(pk__in=others).values_list("pk", "fence")
+    return [pk for pk, fence in rows if fence > fences[pk]]
 
 
 def end_leases(processes: Collection[str]) -> None:
@@ -121,11 +121,11 @@ def claim_orphans(process: str, *, running: Collection[str], limit: int = 50) ->
         free = Response.objects.filter(
             pk=row.pk, fence=row.fence, status=row.status, lease_until__lt=now
         )
-        taken = {"fence": F("fence") + 1, "process": process, "lease_until": until}
+        changes = {"fence": F("fence") + 1, "process": process, "lease_until": until}
         if row.status == ResponseState.QUEUED:
-            won = move(free, ResponseTrigger.START, **taken)
+            won = move(free, ResponseTrigger.START, **changes)
         else:
-            won = free.update(**taken)
+            won = free.update(**changes)
         if won:
             row.refresh_from_db(fields=["fence", "status"])
             claimed.append(row)

@@ -52,7 +52,7 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     another body, its session has ended, or its person has left the chat.
     """
     apply_limit()
-    known = {
+    rows = {
         (row.session_id, row.event_id): row
         for row in InboundEvent.objects.filter(
             session_id__in={s.session_id for s in starts}, event_id__in={s.event_id for s in starts}
@@ -66,7 +66,7 @@ def start_turns(starts: Sequence[Start]) -> list[StartOutcome]:
     outcomes: list[StartOutcome | None] = []
     accepted: list[Start] = []
     for start in starts:
-        row = known.get((start.session_id, start.event_id))
+        row = rows.get((start.session_id, start.event_id))
         outcome = known_outcome(row, start) if row else _refusal(start, open_sessions)
         outcomes.append(outcome)
         if outcome is None:
@@ -88,11 +88,14 @@ def with_holds(starts: Sequence[Start], outcomes: list[StartOutcome]) -> list[St
     ]
     if not begun:
         return outcomes
-    payments = reserve_all([one for start in begun for one in start.reservations])
+    payments = reserve_all([reservation for start in begun for reservation in start.reservations])
     return [
         replace(
             outcome,
-            payments={one.response_id: payments[one.response_id] for one in start.reservations},
+            payments={
+                reservation.response_id: payments[reservation.response_id]
+                for reservation in start.reservations
+            },
         )
         if isinstance(outcome, StartCommitted)
         else outcome
@@ -179,8 +182,8 @@ def use_inputs(start: Start, first_seq: int) -> None:
     turn continues. Raises AlreadyContinued.
     """
     if start.content_ids:
-        shown = content_ids(start.message.content_items) if start.message else ()
-        reading_rights.use(start.chat_id, start.content_ids, shown=shown)
+        shown_ids = content_ids(start.message.content_items) if start.message else ()
+        reading_rights.use(start.chat_id, start.content_ids, shown=shown_ids)
     if start.pending_input_ids:
         consume_inputs(start.pending_input_ids, at=start.at, outcome=_outcome(start, first_seq))
     if start.continued is not None and start.responses:
@@ -242,9 +245,9 @@ def with_charges(
     ]
     if not charges:
         return list(outcomes)
-    left = settle_all(charges)
+    available = settle_all(charges)
     return [
-        replace(outcome, available=left.get(finish.response_id))
+        replace(outcome, available=available.get(finish.response_id))
         if new and isinstance(outcome, Finished)
         else outcome
         for finish, outcome, new in zip(finishes, outcomes, written, strict=True)
@@ -326,7 +329,7 @@ def use_outputs(finish: Finish) -> None:
             finished_at=finish.at,
         )
     if finish.content_ids:
-        shown = content_ids(finish.message.content_items) if finish.message else ()
-        reading_rights.use(finish.chat_id, finish.content_ids, shown=shown)
+        shown_ids = content_ids(finish.message.content_items) if finish.message else ()
+        reading_rights.use(finish.chat_id, finish.content_ids, shown=shown_ids)
     if finish.parent is not None and finish.answer is not None:
         answer_call(finish.parent.pk, finish.answer, at=finish.at)

@@ -22,8 +22,8 @@ def rows(
     if connection.vendor != "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(statement, parameters)
-            found: list[tuple[Any, ...]] = cursor.fetchall()
-            return found
+            result: list[tuple[Any, ...]] = cursor.fetchall()
+            return result
     connection.ensure_connection()
     raw: Any = connection.connection
     with connection.wrap_database_errors:

@@ -43,13 +43,13 @@ Outcome = TypeVar("Outcome")
 class TurnJob(Generic[Turn, Outcome]):
     """A turn waiting to be written; its future belongs to the event loop that created it."""
 
-    __slots__ = ("asked", "chars", "future", "loop", "turn", "write")
+    __slots__ = ("asked_at", "chars", "future", "loop", "turn", "write")
 
     def __init__(self, turn: Turn, write: Callable[[Sequence[Turn]], list[Outcome]]) -> None:
         self.turn = turn
         self.write = write
         self.chars = text_chars(turn)
-        self.asked = time.monotonic()
+        self.asked_at = time.monotonic()
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Outcome] = self.loop.create_future()
 
@@ -173,7 +173,7 @@ class TurnWriter:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[AnyJob, Any]]] = {}
         for job, outcome in zip(jobs, outcomes, strict=True):
             if not self._is_passed_on(job, outcome):
-                metrics.TURN_WRITE_SECONDS.observe(written - job.asked)
+                metrics.TURN_WRITE_SECONDS.observe(written - job.asked_at)
                 by_loop.setdefault(job.loop, []).append((job, outcome))
         for loop, settled in by_loop.items():
             if not loop.is_closed():

@@ -60,8 +60,8 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
 
 
 def _refusal(username: str, reason: str | None) -> str:
-    given = f" They say: {reason[:1000]}" if reason else ""
-    return f"The call was not allowed by {username or 'the visitor'}.{given}"
+    explanation = f" They say: {reason[:1000]}" if reason else ""
+    return f"The call was not allowed by {username or 'the visitor'}.{explanation}"
 
 
 def _may_decide(session: OpenSession, row: ToolCall) -> bool:
@@ -116,9 +116,9 @@ def pending_approvals(chat_id: str) -> list[ev.ToolApprovalRequired]:
 def delegated_questions(chat_id: str, response_id: str) -> list[ev.ToolApprovalRequired]:
     """Return the open questions of a chat about work that a response delegated."""
     return [
-        asked
-        for asked in pending_approvals(chat_id)
-        if asked.response_id != response_id and works_for(asked.response_id, response_id)
+        question
+        for question in pending_approvals(chat_id)
+        if question.response_id != response_id and works_for(question.response_id, response_id)
     ]
 
 

@@ -145,16 +145,16 @@ def _agents_at_work(call_pks: Sequence[int]) -> set[int]:
     """Return those of the calls for which the other agent has begun."""
     if not call_pks:
         return set()
-    given = list(
+    rows = list(
         Response.objects.filter(session__parent_call__in=call_pks)
         .only("text", "output", "usage", "usage_under_way")
         .annotate(call=F("session__parent_call_id"))
     )
-    paid = with_money([one.pk for one in given])
+    paid = with_money([row.pk for row in rows])
     return {
-        one.call
-        for one in given
-        if one.pk in paid or one.text or one.output or one.usage or one.usage_under_way
+        row.call
+        for row in rows
+        if row.pk in paid or row.text or row.output or row.usage or row.usage_under_way
     }
 
 

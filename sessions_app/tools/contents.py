@@ -64,6 +64,6 @@ def presentable(
 ) -> tuple[uamp.ContentItem, ...]:
     """Return the items of contents that a response shows, and let its chat read them."""
     asker = asker_of(Response.objects.select_related("session").get(pk=response_id))
-    found = [readable(content_id, chat_id=chat_id, asker=asker) for content_id in content_ids]
-    reading_rights.use(chat_id, [str(content.pk) for content in found])
-    return tuple(references.item_of(content) for content in found)
+    contents = [readable(content_id, chat_id=chat_id, asker=asker) for content_id in content_ids]
+    reading_rights.use(chat_id, [str(content.pk) for content in contents])
+    return tuple(references.item_of(content) for content in contents)

@@ -34,7 +34,7 @@ class CallAbove(NamedTuple):
 
 def calls_above(response_id: str) -> list[CallAbove]:
     """Return the calls that led to a response, nearest first."""
-    found: list[CallAbove] = []
+    calls: list[CallAbove] = []
     while True:
         parent = (
             ToolCall.objects.filter(child__responses=response_id)
@@ -42,17 +42,17 @@ def calls_above(response_id: str) -> list[CallAbove]:
             .first()
         )
         if parent is None:
-            return found
-        found.append(CallAbove(*parent))
+            return calls
+        calls.append(CallAbove(*parent))
         response_id = parent[1]
 
 
 def work_for_message(message_id: str, response_id: str | None) -> list[DelegatedWork]:
     """Return the work delegated to answer a message, or by the response that it shows."""
-    asked = Q(session__parent_call__response__message=message_id)
+    condition = Q(session__parent_call__response__message=message_id)
     if response_id is not None:
-        asked |= Q(session__parent_call__response=response_id)
-    rows = Response.objects.filter(asked).values_list("chat_id", "message_id", "id")
+        condition |= Q(session__parent_call__response=response_id)
+    rows = Response.objects.filter(condition).values_list("chat_id", "message_id", "id")
     return [DelegatedWork(*row) for row in rows]
 
 
@@ -61,8 +61,8 @@ def withdraw_late(parent_id: str, response_id: str) -> None:
 
     Called in the transaction that ends the response, after its answer was written.
     """
-    asked = Response.objects.filter(pk=parent_id, message__deleted_at__isnull=False)
-    if asked.exists():
+    parents = Response.objects.filter(pk=parent_id, message__deleted_at__isnull=False)
+    if parents.exists():
         done = Response.objects.values_list("chat_id", "message_id").get(pk=response_id)
         delete_work(done[0], message_id=done[1], response_id=response_id)
 
@@ -143,8 +143,8 @@ def work_under_way(chat_id: str) -> list[ev.Event]:
     events: list[ev.Event] = []
     for row in rows.order_by("id"):
         call = uamp.ToolCallData(id=row.call_id, name=row.name, arguments=row.arguments)
-        shown = ev.Delta(type="tool_call", tool_call=call)
-        events.append(ev.ResponseDelta(response_id=row.response_id, delta=shown))
+        delta = ev.Delta(type="tool_call", tool_call=call)
+        events.append(ev.ResponseDelta(response_id=row.response_id, delta=delta))
         progress = _last_progress(row)
         if progress is not None:
             events.append(progress)

@@ -177,10 +177,10 @@ def _serve(
     kill_at: float | None = None
     while True:
         if pipe.poll(LOOK_SECONDS):
-            said: _Ask | _End = pipe.recv()
-            if isinstance(said, _End):
-                return said
-            pipe.send(_answer(context, said))
+            message: _Ask | _End = pipe.recv()
+            if isinstance(message, _End):
+                return message
+            pipe.send(_answer(context, message))
         elif not process.is_alive():
             # A program started by the tool may still hold the pipe open.
             raise EOFError
@@ -190,15 +190,15 @@ def _serve(
             raise ToolKilled
 
 
-def _answer(context: ToolContext, asked: _Ask) -> _Reply:
-    if asked.method not in _METHODS:
-        raise ValueError(f"a tool asked for {asked.method!r}")
+def _answer(context: ToolContext, request: _Ask) -> _Reply:
+    if request.method not in _METHODS:
+        raise ValueError(f"a tool asked for {request.method!r}")
     try:
-        return _Reply(getattr(context, asked.method)(*asked.args, **asked.kwargs))
+        return _Reply(getattr(context, request.method)(*request.args, **request.kwargs))
     except (ToolCancelled, ToolError) as error:
         return _Reply(error=error)
     except Exception:
-        logger.exception("tool call %s: %s failed", context.call_id, asked.method)
+        logger.exception("tool call %s: %s failed", context.call_id, request.method)
         return _Reply(error=ToolError("Internal server error. The server's log has the details."))
 
 
@@ -349,5 +349,5 @@ class _Remote:
 
     def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
         """See ToolContext."""
-        found: Sequence[FoundMessage] = self._ask("search_messages", words, limit=limit)
-        return found
+        messages: Sequence[FoundMessage] = self._ask("search_messages", words, limit=limit)
+        return messages

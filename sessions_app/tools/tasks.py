@@ -99,12 +99,12 @@ def requeue_lost_calls() -> list[int]:
     """
     now = timezone.now()
     silent = silent_calls(now)
-    found = silent.order_by("id").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
+    ids = silent.order_by("id").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE]
     # The condition is repeated so that only one of the processes that found the row sends a
     # message.
     requeued = [
         pk
-        for pk in list(found)
+        for pk in list(ids)
         if move(
             silent.filter(pk=pk),
             ToolCallTrigger.REQUEUE,

@@ -145,13 +145,13 @@ def _held(claim: CallClaim) -> QuerySet[ToolCall]:
 
 def renew_claim(claim: CallClaim, progress: dict[str, Any] | None) -> bool:
     """Extend the lease and store progress; return False if the claim or response has ended."""
-    wanted = Response.objects.filter(
+    responses = Response.objects.filter(
         pk=OuterRef("response_id"), status__in=Response.LIVE, cancel_requested_at__isnull=True
     )
     fields: dict[str, Any] = {"lease_until": lease_end()}
     if progress is not None:
         fields["progress"] = progress
-    return bool(_held(claim).filter(Exists(wanted)).update(**fields))
+    return bool(_held(claim).filter(Exists(responses)).update(**fields))
 
 
 def cause_of(outcome: ToolOutcome) -> str:
@@ -341,10 +341,10 @@ class Work:
 def _publish(claim: CallClaim, event: ev.Progress) -> None:
     """Send progress to the chat, and to the chats that delegated this work."""
     _send(claim.chat_id, event, claim.response_id)
-    said = event
+    outgoing = event
     for call in claim.above:
-        said = progress_of_call(said, call, claim.agent)
-        _send(call.chat_id, said, call.response_id)
+        outgoing = progress_of_call(outgoing, call, claim.agent)
+        _send(call.chat_id, outgoing, call.response_id)
 
 
 def _send(chat_id: str, event: ev.Event, response_id: str) -> None:
@@ -360,10 +360,10 @@ def _read_content(claim: CallClaim, content_id: str) -> ReadContent:
 
 
 def _search_messages(claim: CallClaim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
-    found = search_messages(claim.chat_id, words, limit=limit, without=claim.message_id)
+    messages = search_messages(claim.chat_id, words, limit=limit, without=claim.message_id)
     return [
         FoundMessage(at=row.created_at, role=row.role, name=row.name, text=row.content)
-        for row in found
+        for row in messages
     ]
 
 

@@ -129,8 +129,8 @@ async def _batch_of(request: HttpRequest) -> tuple[HttpExchange, list[dict[str, 
     events = _events_of(request.body, uamp.DEFAULT_LIMITS)
     await count_events(request, principal, max(1, len(events)))
     defaults = defaults_of(request)
-    asked = (defaults.agent or "", defaults.chat or "")
-    principal, events = await batch_repeats.under_key(request, principal, events, asked=asked)
+    names = (defaults.agent or "", defaults.chat or "")
+    principal, events = await batch_repeats.under_key(request, principal, events, names=names)
     exchange = HttpExchange(request, principal, "batch")
     named = {str(event["session_id"]) for event in events if event.get("session_id")}
     named -= {_opened_by(event) for event in events}
@@ -171,7 +171,7 @@ def _events_of(body: bytes, limits: uamp.Limits) -> list[dict[str, Any]]:
 async def _take(
     exchange: HttpExchange, events: list[dict[str, Any]], refusals: _BatchRefusals
 ) -> None:
-    known: list[str] = []
+    session_ids: list[str] = []
     for event in events:
         await exchange.take(msgspec.json.encode(event))
         await refusals.check_repeat(event)
@@ -180,10 +180,10 @@ async def _take(
             return
         resumed = _opened_by(event) if event.get("resume") else ""
         if resumed in exchange.connection.sessions:
-            known.append(resumed)
+            session_ids.append(resumed)
             await exchange.follow_running(resumed)
     if not exchange.connection.is_busy():
         # A concurrent copy of the batch may have started turns after its session was followed.
-        for session_id in known:
+        for session_id in session_ids:
             await exchange.follow_running(session_id)
     exchange.end_when_idle()

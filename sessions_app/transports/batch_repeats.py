@@ -43,16 +43,16 @@ async def under_key(
     principal: Principal,
     events: list[dict[str, Any]],
     *,
-    asked: tuple[str, ...],
+    names: tuple[str, ...],
 ) -> tuple[Principal, list[dict[str, Any]]]:
     """Return a batch's principal and events prepared for repeats; unchanged without a key.
 
-    `asked` are the names that path and headers give for the session.
+    `names` are those that path and headers give for the session.
     """
     key = request.headers.get(HEADER, "")
     if not key:
         return principal, events
-    content = b"\n".join((key.encode(), *(_digest(one.encode()) for one in asked), request.body))
+    content = b"\n".join((key.encode(), *(_digest(part.encode()) for part in names), request.body))
     if principal.is_visitor:
         payment = _payment(request, principal, events)
         if not payment:
@@ -78,10 +78,10 @@ def _payment(
     if sent is None and not beside and not any(event.get("payment_token") for event in events):
         return ()
     # A token in an event is part of the body.
-    shown = [beside] if sent is None else [beside, sent.value]
+    parts = [beside] if sent is None else [beside, sent.value]
     if sent is not None and not sent.is_secret:
-        shown.append(principal.counted_as)
-    return tuple(_digest(one.encode()) for one in shown)
+        parts.append(principal.counted_as)
+    return tuple(_digest(part.encode()) for part in parts)
 
 
 def _digest(content: bytes) -> bytes:
@@ -123,8 +123,8 @@ async def _named(
         return named
     session_id = _session_id(digest, place)
     named["session"] = {**session, "id": session_id}
-    known = await find_session(session_id, principal)
-    if known is not None:
+    existing = await find_session(session_id, principal)
+    if existing is not None:
         # Repeated events return the first batch's outcome, so the log need not be replayed.
-        named["resume"] = {"session_id": session_id, "after": known.last_seq}
+        named["resume"] = {"session_id": session_id, "after": existing.last_seq}
     return named

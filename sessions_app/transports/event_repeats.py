@@ -25,17 +25,17 @@ async def under_key(
     create: uamp.SessionCreate,
     events: Sequence[E],
     *,
-    asked: tuple[str, ...],
+    names: tuple[str, ...],
 ) -> tuple[Principal, uamp.SessionCreate, list[E]]:
     """Return a request's principal and events prepared for repeats; unchanged without a key.
 
-    `asked` are the names that path and headers give for the session.
+    `names` are those that path and headers give for the session.
     """
     if not request.headers.get(batch_repeats.HEADER, ""):
         return principal, create, list(events)
     plain = [uamp.to_dict(create), *map(uamp.to_dict, events)]
     principal, (opening, *named) = await batch_repeats.under_key(
-        request, principal, plain, asked=asked
+        request, principal, plain, names=names
     )
     # The key is ignored for a visitor's request without a payment.
     scoped = [

@@ -101,11 +101,11 @@ async def principal_of(request: HttpRequest, *, protocol: str | None, scope: str
     token_expired, forbidden.
     """
     # Used only once, since a key may be revoked while an answer is streaming.
-    known: Principal | None = request.META.pop(_CALLER, None)
+    cached: Principal | None = request.META.pop(_CALLER, None)
     handshake = auth.Handshake.of(request.scope)  # type: ignore[attr-defined]  # an ASGIRequest
     try:
         identify = partial(auth.identify, handshake, protocol=protocol)
-        principal = await database.run(identify) if known is None else known
+        principal = await database.run(identify) if cached is None else cached
     except AuthenticationError as error:
         raise RemoteProtocolError(ErrorCode(error.code), str(error)) from None
     except auth.OriginError as error:

@@ -69,7 +69,9 @@ async def post_event(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 def _rows_of(exchange: HttpExchange) -> dict[str, str]:
     """Return the row ids of an exchange's sessions by their ids on the wire."""
-    return {wire_id: known.session.id for wire_id, known in exchange.connection.sessions.items()}
+    return {
+        wire_id: attached.session.id for wire_id, attached in exchange.connection.sessions.items()
+    }
 
 
 async def _send_to_streams(replies: list[Outgoing], rows: Mapping[str, str]) -> None:

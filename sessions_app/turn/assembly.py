@@ -60,12 +60,12 @@ class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     shared_state: VersionedState | None = None
 
 
-async def assemble(request: TurnRequest, known: History) -> AssembledTurn:
+async def assemble(request: TurnRequest, cached_history: History) -> AssembledTurn:
     """Return the message and options of a turn; raises RemoteProtocolError."""
     session, create = request.session, request.create
     check_replaces(request)
     # A turn that cannot be is refused before anything is read, except for a replaced answer.
-    facts = None if create.replaces is None else await facts_of(request, None, known)
+    facts = None if create.replaces is None else await facts_of(request, None, cached_history)
     new_ids: set[str] = set()
     assembled = uamp.assemble(request.inputs, new_id=partial(_new_content_id, new_ids))
     message, context = assembled.message, list(assembled.context)
@@ -87,12 +87,12 @@ async def assemble(request: TurnRequest, known: History) -> AssembledTurn:
         isinstance(event, ev.InputText) and event.messages is not None for event in request.inputs
     )
     if facts is None:
-        facts = await facts_of(request, _text_of(request, message), known)
+        facts = await facts_of(request, _text_of(request, message), cached_history)
     replaced, thread = facts.replaced, facts.thread
     began = timezone.now()
     of_history: list[str] = []
     spoken = [*context, message] if message else context
-    asked = _asked_conversation(request, config, spoken) if stateless else None
+    conversation = _asked_conversation(request, config, spoken) if stateless else None
     if stateless and has_calls(context):
         context = await database.run(recalled, context, session.principal.key)
     if stateless and any(message.content_items for message in context):
@@ -101,7 +101,7 @@ async def assemble(request: TurnRequest, known: History) -> AssembledTurn:
         _overrides(request, config, context, stateless=stateless),
         replaces=None if replaced is None else replaced.first_id,
         thread=None if thread is None else thread.root_id,
-        conversation="" if asked is None else asked[0],
+        conversation="" if conversation is None else conversation[0],
     )
     try:
         new = await _new_message(request, message, new_ids, reuse=stateless) if message else None
@@ -124,7 +124,7 @@ async def assemble(request: TurnRequest, known: History) -> AssembledTurn:
         size=size + len(msgspec.json.encode(overrides)),
         facts=facts,
         replaced=replaced,
-        returned=None if asked is None else asked[1],
+        returned=None if conversation is None else conversation[1],
         content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
     )
 
@@ -139,9 +139,9 @@ def _asked_conversation(
     session = request.session.config
     if not _ends_at_tools(session, config):
         return None
-    given = session.instructions if config.instructions is None else config.instructions
-    return digest_of(given, messages), returned_call(
-        given,
+    instructions = session.instructions if config.instructions is None else config.instructions
+    return digest_of(instructions, messages), returned_call(
+        instructions,
         messages,
         tools=config.tools,
         response_format=request.create.response_format,
@@ -248,8 +248,8 @@ async def _new_message(
     if not text_only:
         items = await database.run(store_media, items, principal, new_ids=new_ids, reuse=reuse)
     if request.attachments:
-        own = items or (uamp.TextContent(text=message.content or ""),)
-        items, text_only = (*own, *request.attachments), False
+        parts = items or (uamp.TextContent(text=message.content or ""),)
+        items, text_only = (*parts, *request.attachments), False
     content = message.content if message.content is not None else uamp.text_of(items)
     return NewMessage(
         id=f"msg_{new_hex()}",
@@ -289,8 +289,8 @@ async def check_content(request: TurnRequest) -> None:
     )
 
 
-def _says(given: ev.InputEvent) -> bool:
+def _says(input_event: ev.InputEvent) -> bool:
     """Return whether an input has content; media always do."""
-    if not isinstance(given, ev.InputText):
+    if not isinstance(input_event, ev.InputText):
         return True
-    return bool(given.text.strip()) or any(map(says_something, given.messages or ()))
+    return bool(input_event.text.strip()) or any(map(says_something, input_event.messages or ()))

@@ -89,11 +89,15 @@ def _agent(session: OpenSession, speech: ev.CallSpeech) -> AgentMember:
 def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
     limit = settings.UAMP_CALL_SPEECH_SECONDS * 1000
     length = words = 0
-    for given in inputs:
-        if isinstance(given, ev.InputText) and given.role == "user" and given.messages is None:
-            words += len(given.text)
-        elif isinstance(given, ev.InputAudio) and isinstance(given.audio, str):
-            length += _length_of(given)
+    for input_event in inputs:
+        if (
+            isinstance(input_event, ev.InputText)
+            and input_event.role == "user"
+            and input_event.messages is None
+        ):
+            words += len(input_event.text)
+        elif isinstance(input_event, ev.InputAudio) and isinstance(input_event.audio, str):
+            length += _length_of(input_event)
         else:
             raise _invalid("What is said in a call is raw sound, and text that names it.", "inputs")
     if length > limit or words > TEXT_CHARS:
@@ -106,19 +110,19 @@ def _check_speech(inputs: Sequence[ev.InputEvent]) -> None:
         raise _invalid(f"What is said in a call has {MIN_MS} ms of sound at least.", "inputs")
 
 
-def _length_of(given: ev.InputAudio) -> int:
+def _length_of(sound: ev.InputAudio) -> int:
     """Return the duration of an audio input in milliseconds."""
-    if given.format not in FORMATS:
+    if sound.format not in FORMATS:
         raise RemoteProtocolError(
             ErrorCode.UNSUPPORTED_MODALITY,
             f"Sound in a call is {', '.join(FORMATS)}.",
             details={"modality": "audio"},
         )
     try:
-        samples = media_bytes(str(given.audio))
+        samples = media_bytes(str(sound.audio))
     except ValueError:
         raise RemoteProtocolError(ErrorCode.INVALID_MEDIA, "The audio is not base64.") from None
-    return duration_ms(len(samples), given.format)
+    return duration_ms(len(samples), sound.format)
 
 
 def _invalid(message: str, field: str) -> RemoteProtocolError:

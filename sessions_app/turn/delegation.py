@@ -149,10 +149,10 @@ def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpe
     of operators, without an owner, reaches what its asker may use. Visitors reach only models that
     the operator lets them use.
     """
-    known = [name for name, _ in spec.delegates]
-    if order.agent.casefold() not in {name.casefold() for name in known}:
+    names = [name for name, _ in spec.delegates]
+    if order.agent.casefold() not in {name.casefold() for name in names}:
         raise ToolError(
-            f"There is no agent {order.agent[:80]!r} to delegate to. Available: {', '.join(known)}."
+            f"There is no agent {order.agent[:80]!r} to delegate to. Available: {', '.join(names)}."
         )
     delegating = agents.standing_of([spec.id]).get(spec.id)
     owner_id = None if delegating is None else delegating.owner_id

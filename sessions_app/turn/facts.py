@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts from which a turn is assembled and its agents are chosen.
 
-    `members` are the agents of the chat as its asker may use them. `own` is the agent of a private
+    `members` are the agents of the chat as its asker may use them. `agent` is that of a private
     chat; None if its asker may no longer use it. `last_seq` is the place of the last entry in the
     chat's log; None if it was not read.
     """
@@ -51,7 +51,7 @@ class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
     mentions: tuple[int, ...] = ()
     followers: tuple[int, ...] = ()
     members: Sequence[AgentMember] = ()
-    own: AgentSpec | None = None
+    agent: AgentSpec | None = None
     last_seq: int | None = None
 
 
@@ -70,11 +70,11 @@ async def facts_of(request: TurnRequest, text: str | None, history: History) -> 
     RemoteProtocolError (chat_not_found, message_not_found, forbidden, message_conflict or
     thread_nested) if the turn cannot replace, reply to or continue what it names.
     """
-    own = _cached_own(request.session)
-    if not _is_read(request, text, own):
-        return TurnFacts(thread=thread_of(request, None), own=own)
+    agent = _cached_agent(request.session)
+    if not _is_read(request, text, agent):
+        return TurnFacts(thread=thread_of(request, None), agent=agent)
     chat_id = request.session.chat_id
-    facts, messages = await database.run(_read, request, text, known=history.seq_of(chat_id))
+    facts, messages = await database.run(_read, request, text, known_seq=history.seq_of(chat_id))
     if messages is not None and facts.last_seq is not None:
         history.remember(chat_id, facts.last_seq, messages)
     return facts
@@ -95,7 +95,7 @@ def _read_queue(request: TurnRequest) -> QueueFacts:
     )
 
 
-def _is_read(request: TurnRequest, text: str | None, own: AgentSpec | None) -> bool:
+def _is_read(request: TurnRequest, text: str | None, agent: AgentSpec | None) -> bool:
     """Return whether anything about a turn has to be read."""
     return (
         request.create.replaces is not None
@@ -103,7 +103,7 @@ def _is_read(request: TurnRequest, text: str | None, own: AgentSpec | None) -> b
         or _reply_to(request) is not None
         or _reads_people(request, text)
         or _reads_members(request)
-        or (_has_own(request.session) and own is None and not request.asked)
+        or (_has_agent(request.session) and agent is None and not request.asked)
     )
 
 
@@ -115,26 +115,28 @@ def _reads_people(request: TurnRequest, text: str | None) -> bool:
 
 
 def _reads_members(request: TurnRequest) -> bool:
-    return not request.asked and (request.session.chat_scoped or not _has_own(request.session))
+    return not request.asked and (request.session.chat_scoped or not _has_agent(request.session))
 
 
-def _has_own(session: OpenSession) -> bool:
+def _has_agent(session: OpenSession) -> bool:
     """Return whether the session's agent answers it, in a private chat."""
     is_named = session.agent_id is not None and session.agent_name is not None
     return is_named and not session.chat_scoped
 
 
 def _reply_to(request: TurnRequest) -> str | None:
-    return next((given.reply_to for given in request.inputs if given.reply_to), None)
+    return next(
+        (input_event.reply_to for input_event in request.inputs if input_event.reply_to), None
+    )
 
 
 # --- On a database thread ---
 
 
 def _read(
-    request: TurnRequest, text: str | None, *, known: int | None
+    request: TurnRequest, text: str | None, *, known_seq: int | None
 ) -> tuple[TurnFacts, list[HistoryMessage] | None]:
-    """Return the facts, and the history up to `last_seq` if it is needed and not `known`."""
+    """Return the facts, and the history up to `last_seq` if needed and newer than `known_seq`."""
     session, message_id = request.session, _reply_to(request)
     replaces = request.create.replaces
     if session.is_shared and (replaces or message_id or names_thread(request)):
@@ -153,11 +155,11 @@ def _read(
             )
     members: list[AgentMember] = []
     last_seq: int | None = None
-    own: AgentSpec | None = None
+    agent: AgentSpec | None = None
     if _reads_members(request):
         members, last_seq = _members(session)
     elif not request.asked:
-        own = _own(session)
+        agent = _agent_of(session)
     facts = TurnFacts(
         replaced=replaced,
         thread=thread,
@@ -166,7 +168,7 @@ def _read(
         mentions=mentions,
         followers=followers,
         members=members,
-        own=own,
+        agent=agent,
         last_seq=last_seq,
     )
     called = [member for member in _called(request, text, members) if _may_answer(member)]
@@ -174,7 +176,7 @@ def _read(
         # It is cached for the steps that follow, which raise this again.
         with suppress(agents.AgentNotFoundError):
             agents.get_spec(member.agent_id)
-    if not called or last_seq is None or last_seq == known or replaced is not None:
+    if not called or last_seq is None or last_seq == known_seq or replaced is not None:
         return facts, None
     limit = settings.UAMP_HISTORY_MESSAGES
     return facts, chat_history.history(session.chat_id, limit=limit, before=last_seq + 1)
@@ -219,7 +221,7 @@ def _members(session: OpenSession) -> tuple[list[AgentMember], int | None]:
     return membership.agents_and_seq(session.chat_id, asker=session.principal.user_id)
 
 
-def _own(session: OpenSession) -> AgentSpec | None:
+def _agent_of(session: OpenSession) -> AgentSpec | None:
     """Return the agent of a private chat, if it is still available to its person."""
     if session.agent_id is None:
         return None
@@ -230,13 +232,13 @@ def _own(session: OpenSession) -> AgentSpec | None:
     if _is_open_to(spec, session):
         return spec
     viewer = session.principal.user_id
-    known = agents.get_agent(session.agent_id, viewer=viewer, is_enabled=spec.is_enabled)
-    return None if known is None else spec
+    agent = agents.get_agent(session.agent_id, viewer=viewer, is_enabled=spec.is_enabled)
+    return None if agent is None else spec
 
 
-def _cached_own(session: OpenSession) -> AgentSpec | None:
+def _cached_agent(session: OpenSession) -> AgentSpec | None:
     """Return the agent of a private chat if the cache says that its person may use it."""
-    if session.agent_id is None or not _has_own(session):
+    if session.agent_id is None or not _has_agent(session):
         return None
     spec = agents.remembered(session.agent_id)
     return spec if spec is not None and _is_open_to(spec, session) else None

@@ -51,44 +51,44 @@ async def reservations_of(
 ) -> list[Reservation]:
     """Return the reservations to write with a turn; raises RemoteProtocolError."""
     session = request.session
-    found = []
+    result = []
     for new, target in zip(start.responses, targets, strict=True):
         spec = await agent_spec(new.agent_id)
         if continued is not None:
             spec = continued.priced(spec)
         if spec.pricing.is_free:
             continue
-        given = turn.overrides.context
+        context = turn.overrides.context
         if spec.pricing.reads_free:
-            given = () if given is None else given
+            context = () if context is None else context
         else:
             messages = [history.of(start.message)] if start.message else []
-            if given is None:
-                known = (
+            if context is None:
+                earlier = (
                     await history.about(session.chat_id, turn.facts.last_seq)
                     if turn.replaced is None
                     else await conversation(session, turn.replaced)
                 )
                 in_thread = await thread_before(session.chat_id, turn.overrides.thread, None)
                 if in_thread:
-                    messages = visible_messages(target, known, [*in_thread, *messages])
+                    messages = visible_messages(target, earlier, [*in_thread, *messages])
                 else:
-                    messages = visible_messages(target, [*known, *messages])
+                    messages = visible_messages(target, [*earlier, *messages])
             new_ones = (m.view_for(spec.id, shared=session.is_shared) for m in messages)
-            given = (*(given or ()), *turn.overrides.before, *new_ones)
-        asked = run_request(
-            new.id, session.config, turn.overrides, given, shared_state=turn.shared_state
+            context = (*(context or ()), *turn.overrides.before, *new_ones)
+        run = run_request(
+            new.id, session.config, turn.overrides, context, shared_state=turn.shared_state
         )
-        wanted = Reservation(
+        hold = Reservation(
             response_id=new.id,
             purchase=payers.purchase_of(
                 session, spec, unprompted=bool(new.request.get("unprompted"))
             ),
-            amount=await _amount(request, spec, asked, turn.message),
+            amount=await _amount(request, spec, run, turn.message),
             pricing=spec.pricing,
         )
-        found.append(await _paid_first(request, spec, wanted))
-    return found
+        result.append(await _paid_first(request, spec, hold))
+    return result
 
 
 async def with_state(
@@ -118,35 +118,35 @@ async def continuing(
     return await database.run(find, turn.returned, request.session.principal)
 
 
-def beyond_budgets(wanted: Sequence[Reservation]) -> dict[str, chat_budgets.BudgetReached]:
+def beyond_budgets(holds: Sequence[Reservation]) -> dict[str, chat_budgets.BudgetReached]:
     """Return the responses that their chat's budgets do not cover, with the reasons. Synchronous.
 
     Nothing is locked: concurrent turns are checked again when the money is reserved.
     """
-    guard = chat_budgets.ChatBudgetGuard(one.purchase.chat_id for one in wanted)
+    guard = chat_budgets.ChatBudgetGuard(hold.purchase.chat_id for hold in holds)
     beyond = {}
-    for one in wanted:
-        where = (one.purchase.chat_id, one.purchase.agent_id, one.amount)
+    for hold in holds:
+        where = (hold.purchase.chat_id, hold.purchase.agent_id, hold.amount)
         try:
             guard.allow(*where)
         except chat_budgets.BudgetReached as error:
-            beyond[one.response_id] = error
+            beyond[hold.response_id] = error
         else:
             guard.took(*where)
     return beyond
 
 
 async def _amount(
-    request: TurnRequest, spec: AgentSpec, asked: RunRequest, message: NewMessage | None
+    request: TurnRequest, spec: AgentSpec, run: RunRequest, message: NewMessage | None
 ) -> Money:
     """Return the most an answer may cost up to its second step; raises RemoteProtocolError."""
-    ids = media_ids(asked.history)
+    ids = media_ids(run.history)
     extents = await database.run(read_extents, ids) if ids else {}
     is_for_people = request.session.is_shared
     if message is not None and not is_for_people and not spec.pricing.reads_free:
         check_measured(spec, message.content_items, extents)
     try:
-        return reservation(spec, step_usage(spec, asked, extents))
+        return reservation(spec, step_usage(spec, run, extents))
     except InvalidAmount:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
@@ -154,17 +154,17 @@ async def _amount(
         ) from None
 
 
-async def _paid_first(request: TurnRequest, spec: AgentSpec, wanted: Reservation) -> Reservation:
+async def _paid_first(request: TurnRequest, spec: AgentSpec, hold: Reservation) -> Reservation:
     """Have an answer paid up front if its transport cannot ask for payment later."""
     asker = request.session.principal.user_id
-    if request.pay is None or not wanted.amount:
+    if request.pay is None or not hold.amount:
         # If only tools cost money, they are paid when one is called.
-        return wanted
+        return hold
     session_id = request.session.id
     if await database.run(selectors.responses_started_by, session_id, request.event_id):
         # A repeated, already paid event: writing the turn will find its responses.
-        return wanted
-    payment = await database.run(reservations.payment_now, wanted)
+        return hold
+    payment = await database.run(reservations.payment_now, hold)
     if payment.source is not None or payment.payer_id != asker:
-        return wanted
-    return replace(wanted, source=await request.pay(request.session, spec, wanted.amount))
+        return hold
+    return replace(hold, source=await request.pay(request.session, spec, hold.amount))

@@ -57,12 +57,12 @@ async def launch(
         # Regenerated answers reply to the messages before the last answer.
         while spoken and spoken[-1].role == "assistant":
             spoken.pop()
-    asked = AnsweredMessage.among(reversed(spoken), start.answered_id)
+    answered = AnsweredMessage.among(reversed(spoken), start.answered_id)
     contexts = []
     for new, target in zip(start.responses, targets, strict=True):
         history = _history_of(target, request, turn, before, in_thread)
         contexts.append(
-            await _context_of(new, request, turn, outcome, history, asked, fan_out=fan_out)
+            await _context_of(new, request, turn, outcome, history, answered, fan_out=fan_out)
         )
     runs = [process.runs.launch(context, listener) for context in contexts]
     if listener is not None:
@@ -105,13 +105,13 @@ def _history_of(
     in_thread: Sequence[HistoryMessage],
 ) -> list[uamp.Message]:
     """Return the conversation that an agent answers, ending with the turn's message."""
-    given = turn.overrides.context
-    if given is None:
+    context = turn.overrides.context
+    if context is None:
         shared = request.session.is_shared
-        shown = visible_messages(target, spoken, in_thread)
-        history = [message.view_for(target.agent_id, shared=shared) for message in shown]
+        visible = visible_messages(target, spoken, in_thread)
+        history = [message.view_for(target.agent_id, shared=shared) for message in visible]
     else:
-        history = [*given, *(m.view_for(target.agent_id, shared=False) for m in spoken)]
+        history = [*context, *(m.view_for(target.agent_id, shared=False) for m in spoken)]
     at = len(history) - (turn.message is not None)
     history[at:at] = turn.overrides.before
     return history
@@ -123,7 +123,7 @@ async def _context_of(
     turn: AssembledTurn,
     outcome: StartCommitted,
     history: Sequence[uamp.Message],
-    asked: AnsweredMessage | None,
+    answered: AnsweredMessage | None,
     *,
     fan_out: bool,
 ) -> RunContext:
@@ -147,7 +147,7 @@ async def _context_of(
         fan_out=fan_out,
         origin=request.origin,
         parent=session.parent,
-        asked=asked,
+        asked=answered,
         replaces=turn.overrides.replaces,
         thread=turn.overrides.thread,
         user_id=session.principal.user_id,

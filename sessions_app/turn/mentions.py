@@ -44,16 +44,16 @@ async def ask_mentioned(context: RunContext, message: NewMessage) -> None:
     if request is None:
         return
     rights = request.session.principal.rights
-    asked = [member for member in request.asked if rights.may_ask(member.agent_id)]
-    refused = [member for member in request.asked if member not in asked]
+    members = [member for member in request.asked if rights.may_ask(member.agent_id)]
+    refused = [member for member in request.asked if member not in members]
     await _append_refusals(context, message, refused, NOT_FOR_IT)
-    if not asked:
+    if not members:
         return
     try:
-        await start_response(msgspec.structs.replace(request, asked=asked), None)
+        await start_response(msgspec.structs.replace(request, asked=members), None)
     except uamp.RemoteProtocolError as error:
         logger.info("the mentions of %s are not answered: %s", context.response_id, error.message)
-        await _append_refusals(context, message, asked, error.message)
+        await _append_refusals(context, message, members, error.message)
 
 
 async def _append_refusals(
@@ -81,17 +81,17 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
     hops = int(row.request.get("hops", 0))
     # If one message asked several agents, they are not asked again when one mentions another.
     together = Response.objects.filter(message_id=row.message_id) if row.message_id else ()
-    asked = agents_asked(
+    members = agents_asked(
         context.chat_id,
         by=AgentMember(context.spec.id, context.spec.name, "mention"),
         asker=row.session.user_id,
         text=message.content,
         hops=hops,
-        but={one.agent_id for one in together},
+        but={member.agent_id for member in together},
         message_id=message.id,
         thread=context.thread,
     )
-    if not asked:
+    if not members:
         return None
     event_id = f"mentions-{context.response_id}"
     session = row.session if row.session.status in Session.OPEN else session_like(row.session)
@@ -111,7 +111,7 @@ def _request(context: RunContext, message: NewMessage) -> TurnRequest | None:
         inputs=[],
         create=ev.ResponseCreate(event_id=event_id, session_id=session.pk),
         counted_as=context.counted_as,
-        asked=asked,
+        asked=members,
         hops=hops + 1,
         thread=context.thread,
         unprompted=bool(row.request.get("unprompted")),

@@ -44,9 +44,9 @@ def check_options(config: uamp.SessionConfig, response: ev.ResponseConfig) -> No
                 "The name of a voice may have at most 64 letters, digits, - and _.",
                 details={"param": f"{of}.voice.voice_id"},
             )
-    given = {name: getattr(response, name) for name in _OPTIONS}
+    values = {name: getattr(response, name) for name in _OPTIONS}
     options = {name: config.extensions.get(name) for name in _OPTIONS} | {
-        name: msgspec.to_builtins(value) for name, value in given.items() if value is not None
+        name: msgspec.to_builtins(value) for name, value in values.items() if value is not None
     }
     try:
         msgspec.convert(options, uamp.ModelOptions)

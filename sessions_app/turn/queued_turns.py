@@ -93,7 +93,7 @@ def _request(row: QueuedTurn) -> TurnRequest:
         session=open_session_of(row.session, principal),
         event_id=row.event_id,
         sha256=row.sha256,
-        inputs=[uamp.decode(msgspec.json.encode(given)) for given in row.inputs],  # type: ignore[misc]  # only inputs are queued
+        inputs=[uamp.decode(msgspec.json.encode(input_event)) for input_event in row.inputs],  # type: ignore[misc]  # only inputs are queued
         create=msgspec.structs.replace(create, queue=False),
         admit=admit,
     )

@@ -29,7 +29,7 @@ ENVELOPE_BYTES: Final = 32_000
 """Allowance for the events of a turn besides its text: names, file addresses, a format."""
 
 
-async def queued(request: TurnRequest, known: QueueFacts) -> bool:
+async def queued(request: TurnRequest, facts: QueueFacts) -> bool:
     """Queue a turn; return False if no answer is running in its chat and it can start now.
 
     Raises RemoteProtocolError.
@@ -40,13 +40,15 @@ async def queued(request: TurnRequest, known: QueueFacts) -> bool:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT, "Only a message to a shared chat can be queued."
         )
-    if not known.is_member:
+    if not facts.is_member:
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such chat, or you are not in it."
         )
-    inputs = [uamp.to_dict(given) for given in request.inputs]
-    text = "\n".join(given.text for given in request.inputs if isinstance(given, ev.InputText))
-    size = sum(len(uamp.encode(given).encode()) for given in request.inputs)
+    inputs = [uamp.to_dict(input_event) for input_event in request.inputs]
+    text = "\n".join(
+        input_event.text for input_event in request.inputs if isinstance(input_event, ev.InputText)
+    )
+    size = sum(len(uamp.encode(input_event).encode()) for input_event in request.inputs)
     size += len(uamp.encode(create).encode())
     if size > settings.UAMP_MESSAGE_BYTES + ENVELOPE_BYTES:
         raise RemoteProtocolError(
@@ -62,7 +64,7 @@ async def queued(request: TurnRequest, known: QueueFacts) -> bool:
         inputs=inputs,
         create=uamp.to_dict(create),
         text=text,
-        files=sum(isinstance(given, _MEDIA) for given in request.inputs),
+        files=sum(isinstance(input_event, _MEDIA) for input_event in request.inputs),
         credential=session.principal.credential,
         key_version=session.principal.key_version,
         actors=session.principal.actors,
@@ -74,7 +76,7 @@ async def queued(request: TurnRequest, known: QueueFacts) -> bool:
     )
     if new.is_elsewhere:
         _check_travels(request, inputs)
-    elif not known.is_busy:
+    elif not facts.is_busy:
         return False
     named = [content_id for content_id, _ in named_contents(inputs) if content_id is not None]
     await database.run(check_readable, named, session.principal)
@@ -99,7 +101,7 @@ def _check_travels(request: TurnRequest, inputs: Sequence[dict[str, Any]]) -> No
             "The chat belongs to another server, which decides which agents answer. This credential"
             " is limited to certain agents.",
         )
-    in_thread = any(given.thread is not None for given in request.inputs)
+    in_thread = any(input_event.thread is not None for input_event in request.inputs)
     if request.attachments or in_thread or request.create.replaces is not None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,

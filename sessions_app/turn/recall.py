@@ -31,14 +31,14 @@ def recalled(history: Sequence[uamp.Message], principal: str) -> list[uamp.Messa
     whole: list[uamp.Message] = []
     restored: set[str] = set()
     for message in history:
-        known = next((answers[c] for c in _calls_of(message) if c in answers), None)
-        if known is None:
+        answer = next((answers[c] for c in _calls_of(message) if c in answers), None)
+        if answer is None:
             whole.append(message)
-        elif known[0] not in restored:
-            restored.add(known[0])
+        elif answer[0] not in restored:
+            restored.add(answer[0])
             whole.append(
                 uamp.Message(
-                    role="assistant", content=uamp.text_of(known[1]), content_items=known[1]
+                    role="assistant", content=uamp.text_of(answer[1]), content_items=answer[1]
                 )
             )
     return whole
@@ -65,13 +65,13 @@ def _answers(
     """Return the responses that made these calls, as (id, output) by call id."""
     if not call_ids:
         return {}
-    found = ToolCall.objects.filter(
+    calls = ToolCall.objects.filter(
         call_id__in=call_ids,
         kind=ToolCallKind.CLIENT,
         response__session__principal=principal,
         response__request__ends_at_tools=True,
     ).values_list("call_id", "response_id", "response__output")
-    rows = list(found)
+    rows = list(calls)
     deleted = deleted_answers(response_id for _, response_id, _ in rows)
     return {
         call_id: (response_id, msgspec.convert(output, tuple[uamp.ContentItem, ...]))

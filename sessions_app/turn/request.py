@@ -95,9 +95,9 @@ def check_size(inputs: Sequence[ev.InputEvent], message: uamp.Message | None) ->
     separately. Raises RemoteProtocolError event_too_large.
     """
     size = sum(
-        len(given.text.encode())
-        for given in inputs
-        if isinstance(given, ev.InputText) and given.role != "user"
+        len(input_event.text.encode())
+        for input_event in inputs
+        if isinstance(input_event, ev.InputText) and input_event.role != "user"
     )
     if message is not None:
         items = sum(_text_bytes(item) for item in message.content_items or ())
@@ -117,5 +117,7 @@ def _text_bytes(item: uamp.ContentItem) -> int:
         return len(item.text.encode())
     medium = uamp.media_of(item)
     is_inline = isinstance(medium, str) or (medium is not None and is_data_url(medium.url))
-    kept = [getattr(item, name) for name in item.__struct_fields__]
-    return len(msgspec.json.encode([part for part in kept if part is not medium or not is_inline]))
+    fields = [getattr(item, name) for name in item.__struct_fields__]
+    return len(
+        msgspec.json.encode([part for part in fields if part is not medium or not is_inline])
+    )

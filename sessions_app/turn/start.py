@@ -81,10 +81,10 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
         raise _stopping()
     if request.create.queue or request.session.home is not None:
         await check_content(request)
-        known = await queue_facts_of(request)
+        facts = await queue_facts_of(request)
         if request.create.agents is not None:
-            named_agents(request, request.create.agents, known.members)
-        if await queued(request, known):
+            named_agents(request, request.create.agents, facts.members)
+        if await queued(request, facts):
             return StartedTurn(response_ids=(), queued=True)
     # An early check, before doing any work; the number of answers is not known yet.
     process.capacity.check(request.session.id, request.person, 1)
@@ -184,7 +184,7 @@ async def _insist(process: Process, start: Start) -> StartCommitted | StartRepea
 
 def _without(start: Start, reservations: Sequence[Reservation], left_out: Collection[str]) -> Start:
     """Return the turn with its reservations and prices, minus the responses in `left_out`."""
-    agreed = {one.response_id: _agreed(one) for one in reservations}
+    agreed = {reservation.response_id: _agreed(reservation) for reservation in reservations}
     return msgspec.structs.replace(
         start,
         responses=[
@@ -194,15 +194,17 @@ def _without(start: Start, reservations: Sequence[Reservation], left_out: Collec
             for new in start.responses
             if new.id not in left_out
         ],
-        reservations=[one for one in reservations if one.response_id not in left_out],
+        reservations=[
+            reservation for reservation in reservations if reservation.response_id not in left_out
+        ],
     )
 
 
-def _agreed(one: Reservation) -> dict[str, Any]:
+def _agreed(reservation: Reservation) -> dict[str, Any]:
     """Return the prices of a response, and the token with which its request was paid up front."""
-    agreed = {"pricing": msgspec.to_builtins(one.pricing)}
-    if one.source is not None and one.source.token_id:
-        agreed["payment_token"] = one.source.token_id
+    agreed = {"pricing": msgspec.to_builtins(reservation.pricing)}
+    if reservation.source is not None and reservation.source.token_id:
+        agreed["payment_token"] = reservation.source.token_id
     return agreed
 
 
@@ -216,7 +218,7 @@ def _start_of(
     session, message = request.session, turn.message
     at = message.at if message else timezone.now()
     text = None if message is None else message.content
-    unprompted = {one.agent_id for one in targets if is_unprompted(request, one, text)}
+    unprompted = {target.agent_id for target in targets if is_unprompted(request, target, text)}
     plain = msgspec.to_builtins(turn.overrides)
     return Start(
         session_id=session.id,

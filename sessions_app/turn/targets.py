@@ -40,7 +40,7 @@ def targets_of(
     if request.create.agents is not None:
         named = named_agents(request, request.create.agents, facts.members)
         return _unless_quiet(named, is_message=True)
-    targets, stops = _asked(request, message, facts)
+    targets, stops = _members_to_ask(request, message, facts)
     _check_may_ask(request.session, targets)
     return targets, stops
 
@@ -78,11 +78,11 @@ def named_agents(
             "The answering agent is fixed here: leave out `agents`.",
             details={"param": "agents"},
         )
-    known = {member.name.casefold(): member for member in members}
-    known |= {member.agent_id: member for member in members}
-    found: dict[str, AgentMember] = {}
+    by_name = {member.name.casefold(): member for member in members}
+    by_name |= {member.agent_id: member for member in members}
+    by_id: dict[str, AgentMember] = {}
     for name in names:
-        member = known.get(name) or known.get(name.casefold())
+        member = by_name.get(name) or by_name.get(name.casefold())
         if member is None:
             raise RemoteProtocolError(
                 ErrorCode.AGENT_NOT_FOUND,
@@ -91,9 +91,9 @@ def named_agents(
             )
         if not _may_start(member):
             raise _refusal(member)
-        found[member.agent_id] = member
-    _check_may_ask(session, found.values())
-    return list(found.values())
+        by_id[member.agent_id] = member
+    _check_may_ask(session, by_id.values())
+    return list(by_id.values())
 
 
 def _check_may_ask(session: OpenSession, targets: Iterable[AgentMember]) -> None:
@@ -104,17 +104,17 @@ def _check_may_ask(session: OpenSession, targets: Iterable[AgentMember]) -> None
             )
 
 
-def _asked(
+def _members_to_ask(
     request: TurnRequest, message: NewMessage | None, facts: TurnFacts
 ) -> tuple[list[AgentMember], list[MentionStop]]:
     session, members, replaced = request.session, facts.members, facts.replaced
     if session.agent_id is not None and session.agent_name is not None:
-        own = _own_agent(session, session.agent_id, session.agent_name, facts)
-        if replaced is not None and own.agent_id != replaced.agent_id:
+        agent = _own_agent(session, session.agent_id, session.agent_name, facts)
+        if replaced is not None and agent.agent_id != replaced.agent_id:
             raise RemoteProtocolError(
                 ErrorCode.AGENT_NOT_FOUND, "A different agent from the session's answered."
             )
-        return _unless_quiet([own], is_message=message is not None)
+        return _unless_quiet([agent], is_message=message is not None)
     if replaced is not None:
         members = [member for member in members if member.agent_id == replaced.agent_id]
     if message is None:
@@ -187,20 +187,20 @@ def _unless_quiet(
 
 def _own_agent(session: OpenSession, agent_id: str, name: str, facts: TurnFacts) -> AgentMember:
     """Return the session's agent, if it is still in the chat and available to the person."""
-    own: AgentMember | None = None
+    member: AgentMember | None = None
     if session.chat_scoped:
-        own = next((m for m in facts.members if m.agent_id == agent_id), None)
-        if own is not None and not _may_start(own):
-            raise _refusal(own)
-    elif facts.own is not None:
-        if not facts.own.is_enabled:
-            raise RemoteProtocolError(*agent_disabled(facts.own.name))
-        own = AgentMember(agent_id, name, "always")
-    if own is None:
+        member = next((m for m in facts.members if m.agent_id == agent_id), None)
+        if member is not None and not _may_start(member):
+            raise _refusal(member)
+    elif facts.agent is not None:
+        if not facts.agent.is_enabled:
+            raise RemoteProtocolError(*agent_disabled(facts.agent.name))
+        member = AgentMember(agent_id, name, "always")
+    if member is None:
         raise RemoteProtocolError(
             ErrorCode.AGENT_NOT_FOUND, "The agent of this session no longer exists."
         )
-    return own
+    return member
 
 
 async def agent_spec(agent_id: str) -> agents.AgentSpec:

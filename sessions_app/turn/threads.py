@@ -28,7 +28,9 @@ class TurnThread(msgspec.Struct, frozen=True, kw_only=True):
 
 def names_thread(request: TurnRequest) -> bool:
     """Return whether the inputs of a turn name its thread, which `thread_of` has to read."""
-    return request.thread is None and any(given.thread is not None for given in request.inputs)
+    return request.thread is None and any(
+        input_event.thread is not None for input_event in request.inputs
+    )
 
 
 def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThread | None:
@@ -40,11 +42,11 @@ def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThre
     root_id = request.thread if replaced is None else replaced.thread
     if root_id is not None:
         return TurnThread(root_id=root_id)
-    given = next((one for one in request.inputs if one.thread is not None), None)
-    if given is None or given.thread is None:
+    input_event = next((event for event in request.inputs if event.thread is not None), None)
+    if input_event is None or input_event.thread is None:
         return None
     try:
-        root_id = thread_root(request.session.chat_id, given.thread)
+        root_id = thread_root(request.session.chat_id, input_event.thread)
     except errors.MessageNotFound:
         code, words = (
             ErrorCode.MESSAGE_NOT_FOUND,
@@ -53,7 +55,7 @@ def thread_of(request: TurnRequest, replaced: ReplacedAnswer | None) -> TurnThre
     except errors.ThreadNested:
         code, words = ErrorCode.THREAD_NESTED, "The message of that thread is itself in a thread."
     else:
-        return TurnThread(root_id=root_id, also_in_chat=given.also_in_chat)
+        return TurnThread(root_id=root_id, also_in_chat=input_event.also_in_chat)
     raise RemoteProtocolError(code, words)
 
 

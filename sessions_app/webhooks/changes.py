@@ -102,12 +102,12 @@ def find_changes() -> list[DueState]:
         return []
     place = Window(RowNumber(), partition_by="counted_as", order_by="look_at")
     first = _changed(due(now)).annotate(place=place)
-    found = (
+    candidates = (
         first.filter(place__lte=MAX_PER_PERSON)
         .order_by("place", "look_at")
         .values_list("pk", flat=True)
     )
-    chosen = _changed(Webhook.objects.filter(pk__in=list(found[:BATCH_SIZE])))
+    chosen = _changed(Webhook.objects.filter(pk__in=list(candidates[:BATCH_SIZE])))
     rows = list(chosen.select_related("response__agent", "user").order_by("look_at"))
     for row in rows:
         if is_unwelcome(row):

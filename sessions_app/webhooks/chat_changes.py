@@ -95,7 +95,7 @@ def find_entries() -> list[DueEntries]:
     chosen = Webhook.objects.filter(pk__in=list(first.values_list("pk", flat=True)[:BATCH_SIZE]))
     rows = list(chosen.select_related("user").order_by("look_at"))
     heads = chat_heads(row.chat_id for row in rows if row.chat_id is not None)
-    found = []
+    entries = []
     for row in rows:
         if (reason := refusal(row)) is not None:
             disable(row.pk, reason)
@@ -103,8 +103,8 @@ def find_entries() -> list[DueEntries]:
             later = now + timedelta(seconds=PAUSE_SECONDS)
             Webhook.objects.filter(pk=row.pk, look_at__isnull=False).update(look_at=later)
         else:
-            found.append(_due_entries(row, heads.get(row.chat_id or "", 0)))
-    return found
+            entries.append(_due_entries(row, heads.get(row.chat_id or "", 0)))
+    return entries
 
 
 def _unsent(row: Webhook) -> int:
@@ -168,8 +168,8 @@ def _behind(webhooks: QuerySet[Webhook]) -> QuerySet[Webhook]:
 
 
 def _wake(behind: QuerySet[Webhook]) -> int:
-    found = list(behind.values_list("pk", flat=True)[:WOKEN_AT_ONCE])
-    if not found:
+    ids = list(behind.values_list("pk", flat=True)[:WOKEN_AT_ONCE])
+    if not ids:
         return 0
-    idle = Webhook.objects.filter(pk__in=found, look_at__isnull=True, disabled_at__isnull=True)
+    idle = Webhook.objects.filter(pk__in=ids, look_at__isnull=True, disabled_at__isnull=True)
     return idle.update(look_at=timezone.now())

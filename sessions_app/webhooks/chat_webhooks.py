@@ -88,32 +88,32 @@ def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
 
 
 @transaction.atomic
-def make(user_id: int, wanted: WebhookRequest, *, address: str = "") -> WebhookSecret:
+def make(user_id: int, request: WebhookRequest, *, address: str = "") -> WebhookSecret:
     """Create a webhook for a chat that the person is in.
 
     Raises NotAMember, TooManyWebhooks, and RemoteProtocolError invalid_event for a forbidden
     address.
     """
-    check_literal(wanted.url)
-    if not is_member(wanted.chat_id, user_id):
+    check_literal(request.url)
+    if not is_member(request.chat_id, user_id):
         raise NotAMember
     # Of two concurrent requests, the second must count the first one's webhook.
     user = User.objects.select_for_update(no_key=True).get(pk=user_id)
     if webhooks_of(user_id).count() >= settings.UAMP_WEBHOOKS_PER_USER:
         raise TooManyWebhooks
     secret = new_secret()
-    head = chat_heads([wanted.chat_id])[wanted.chat_id]
+    head = chat_heads([request.chat_id])[request.chat_id]
     row = Webhook.objects.create(
-        chat_id=wanted.chat_id,
+        chat_id=request.chat_id,
         user=user,
-        name=wanted.name,
+        name=request.name,
         principal=rates.person(user_id),
         counted_as=rates.person(user_id),
         format=FORMAT,
-        url=wanted.url,
+        url=request.url,
         secrets=encrypted({CURRENT: secret}),
-        types=sorted(set(wanted.types)),
-        queued_seq=head if wanted.after is None else min(wanted.after, head),
+        types=sorted(set(request.types)),
+        queued_seq=head if request.after is None else min(request.after, head),
         look_at=timezone.now(),
     )
     record(user, AuditAction.WEBHOOK_MADE, row, detail=_facts(row), address=address)

@@ -108,8 +108,8 @@ def claim(pk: int) -> DeliveryClaim | None:
     if (request := _request(row)) is None:
         return None
     lease = now + timedelta(seconds=LEASE_SECONDS)
-    taken = {"attempts": F("attempts") + 1, "due_at": lease, "leased_until": lease}
-    if not due.filter(attempts=row.attempts).update(**taken):
+    values = {"attempts": F("attempts") + 1, "due_at": lease, "leased_until": lease}
+    if not due.filter(attempts=row.attempts).update(**values):
         return None
     body, headers = request
     return DeliveryClaim(
@@ -282,7 +282,7 @@ def take_due() -> list[int]:
     of_one = _unanswered().filter(webhook__counted_as=OuterRef("webhook__counted_as"))
     first = due.annotate(place=place, last=Exists(of_one)).filter(place__lte=UNDER_WAY)
     first = first.order_by("last", "place", "due_at")
-    found = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
+    ids = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
     # The condition is repeated so that only one of the processes that found the row notifies.
-    return [pk for pk in found if due.filter(pk=pk).update(notify_at=again)]
+    return [pk for pk in ids if due.filter(pk=pk).update(notify_at=again)]

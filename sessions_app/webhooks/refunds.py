@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def queue_refund(refund: AnswerRefund) -> None:
     """Queue a refund for the enabled webhooks of its chat, payer's and payee's alike."""
     rows = Webhook.objects.filter(chat=refund.chat_id, disabled_at__isnull=True)
-    found = list(rows.select_for_update(no_key=True, of=("self",)).order_by("pk"))
-    due = [row for row in found if not row.types or REFUNDED in row.types]
+    webhooks = list(rows.select_for_update(no_key=True, of=("self",)).order_by("pk"))
+    due = [row for row in webhooks if not row.types or REFUNDED in row.types]
     if not due:
         return
     seq = end_place(refund.chat_id, refund.response_id)

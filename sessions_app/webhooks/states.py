@@ -50,7 +50,7 @@ def with_state(webhooks: QuerySet[Any]) -> QuerySet[Any]:
     unpaid_below = PaymentRequest.objects.filter(
         asked_in=OuterRef("response__chat"), decided_at=None
     )
-    found: QuerySet[Any] = webhooks.annotate(
+    result: QuerySet[Any] = webhooks.annotate(
         call=Coalesce(_newest(calls), _newest(below, "asked_in")),
         payment=Coalesce(_newest(unpaid), _newest(unpaid_below, "asked_in")),
         state=Case(
@@ -62,7 +62,7 @@ def with_state(webhooks: QuerySet[Any]) -> QuerySet[Any]:
             output_field=CharField(),
         ),
     )
-    return found
+    return result
 
 
 def _newest(rows: QuerySet[Any], group: str = "response") -> Subquery:

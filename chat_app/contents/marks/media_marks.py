@@ -58,14 +58,14 @@ def _chunks(data: bytes, kind: bytes) -> Iterator[tuple[bytes, int, int]]:
         return
     if struct.unpack_from("<I", data, 4)[0] + 8 != len(data):
         return
-    found: list[tuple[bytes, int, int]] = []
+    chunks: list[tuple[bytes, int, int]] = []
     place = _RIFF_HEAD
     while place + 8 <= len(data):
         (size,) = struct.unpack_from("<I", data, place + 4)
-        found.append((data[place : place + 4], place, size))
+        chunks.append((data[place : place + 4], place, size))
         place += 8 + size + size % 2
     if place == len(data):
-        yield from found
+        yield from chunks
 
 
 def _with_chunk(data: bytes, name: bytes, body: bytes) -> bytes:
@@ -167,6 +167,6 @@ def _catalog(data: bytes, table: bytes, number: int) -> bytes | None:
         if entry[17:18] == b"n":
             row = re.compile(rb"%d 0 obj\s*<<(.*?)>>\s*endobj" % number, re.DOTALL)
             place = int(entry[:10])
-            found = row.match(data, place, place + _MAX_CATALOG)
-            return found[1] if found and b"stream" not in found[1] else None
+            match = row.match(data, place, place + _MAX_CATALOG)
+            return match[1] if match and b"stream" not in match[1] else None
     return None

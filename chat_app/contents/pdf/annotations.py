@@ -30,9 +30,9 @@ class Annotations:
     def size(self, value: Value) -> int:
         """Return how much text the annotations of a page show: an array of them."""
         return sum(
-            self._of_annotation(one)
+            self._of_annotation(annotation)
             for annotations in self._document.resolve(value)
-            for one in (annotations if isinstance(annotations, list) else ())
+            for annotation in (annotations if isinstance(annotations, list) else ())
         )
 
     def _of_annotation(self, value: Value) -> int:
@@ -46,7 +46,7 @@ class Annotations:
     def _measured(self, about: Value) -> int:
         if not isinstance(about, Dictionary):
             return 0
-        drawn = max((self._appearance(one, 0) for one in about.all(b"AP")), default=0)
+        drawn = max((self._appearance(appearance, 0) for appearance in about.all(b"AP")), default=0)
         return drawn + self._of_field(about, 0)
 
     def _appearance(self, value: Value, depth: int) -> int:
@@ -54,7 +54,9 @@ class Annotations:
         if depth > _DEPTH:
             raise Unreadable
         if isinstance(value, Dictionary):
-            return max((self._appearance(one, depth + 1) for _, one in value.entries), default=0)
+            return max(
+                (self._appearance(entry, depth + 1) for _, entry in value.entries), default=0
+            )
         if not isinstance(value, Reference):
             return 0
         sizes = [
@@ -70,17 +72,17 @@ class Annotations:
             raise Unreadable
         size = sum(map(self._document.size_of_text, about.all(*_SHOWN)))
         for value in about.all(b"MK"):
-            for one in self._document.resolve(value):
-                if isinstance(one, Dictionary):
-                    size += sum(map(self._document.size_of_text, one.all(*_SHOWN)))
+            for field in self._document.resolve(value):
+                if isinstance(field, Dictionary):
+                    size += sum(map(self._document.size_of_text, field.all(*_SHOWN)))
         if not self._is_combo(about):
             size += sum(map(self._document.size_of_text, about.all(b"Opt")))
         for parent in about.all(b"Parent"):
             size += max(
                 (
-                    self._of_field(one, depth + 1)
-                    for one in self._document.resolve(parent)
-                    if isinstance(one, Dictionary)
+                    self._of_field(parent_field, depth + 1)
+                    for parent_field in self._document.resolve(parent)
+                    if isinstance(parent_field, Dictionary)
                 ),
                 default=0,
             )
@@ -89,4 +91,4 @@ class Annotations:
     def _is_combo(self, about: Dictionary) -> bool:
         """Return whether a choice is certainly drawn closed."""
         flags = self._document.streams.integers(about.all(b"Ff"))
-        return bool(flags) and all(one & _COMBO for one in flags)
+        return bool(flags) and all(flag & _COMBO for flag in flags)

@@ -57,7 +57,7 @@ _PATTERNS: Final = Keys(b"Pattern")
 _INKS_IN_INKS: Final = 3
 
 
-class _Shown(NamedTuple):
+class _Drawing(NamedTuple):
     """What a stream shows: its text, how often it paints, and the inks that it names.
 
     An unterminated string continues in the next stream of a page, of which `size` bytes are text.
@@ -69,7 +69,7 @@ class _Shown(NamedTuple):
     size: int = 0
     is_open: bool = False
 
-    def and_also(self, other: _Shown, times: int = 1) -> _Shown:
+    def and_also(self, other: _Drawing, times: int = 1) -> _Drawing:
         """Return this followed by another, drawn `times` times."""
         return self._replace(
             text=min(self.text + other.text * times, MAX_TEXT),
@@ -77,18 +77,18 @@ class _Shown(NamedTuple):
             inks=self.inks | other.inks,
         )
 
-    def then(self, after: _Shown) -> _Shown:
+    def then(self, after: _Drawing) -> _Drawing:
         """Return this with the next stream of the page."""
-        shown = self.and_also(after)
-        return shown._replace(
-            text=min(shown.text + (after.size if self.is_open else 0), MAX_TEXT),
+        total = self.and_also(after)
+        return total._replace(
+            text=min(total.text + (after.size if self.is_open else 0), MAX_TEXT),
             size=self.size + after.size,
             is_open=self.is_open or after.is_open,
         )
 
-    def or_else(self, other: _Shown) -> _Shown:
+    def or_else(self, other: _Drawing) -> _Drawing:
         """Return this or another, whichever shows more."""
-        return _Shown(
+        return _Drawing(
             text=max(self.text, other.text),
             paints=max(self.paints, other.paints),
             inks=self.inks | other.inks,
@@ -102,10 +102,10 @@ class Texts:
 
     def __init__(self, document: PdfDocument) -> None:
         self._document = document
-        self._of_object: dict[int, _Shown] = {}
+        self._of_object: dict[int, _Drawing] = {}
         self._of_ink: dict[tuple[int, int], int] = {}
         self._open: set[int] = set()
-        self._left = STRINGS
+        self._strings_left = STRINGS
         self._forms = self._named_forms()
         self._inks = self._named_inks()
         self._marked = MarkedTexts(document)
@@ -120,86 +120,86 @@ class Texts:
         """Return how much text the contents of a page show: a stream or an array of them."""
         return self._size(self._of_value(value, 0), _INKS_IN_INKS)
 
-    def _size(self, shown: _Shown, depth: int) -> int:
+    def _size(self, part: _Drawing, depth: int) -> int:
         """Return the size of a text plus that of the inks, once for each painted object."""
-        numbers = {one for name in shown.inks for one in self._inks[name]} if depth else set()
-        of_ink = max((self._size_of_ink(one, depth - 1) for one in numbers), default=0)
+        numbers = {number for name in part.inks for number in self._inks[name]} if depth else set()
+        of_ink = max((self._size_of_ink(number, depth - 1) for number in numbers), default=0)
         # A mask, the inside and the outline.
-        return min(shown.text + shown.paints * 3 * of_ink, MAX_TEXT)
+        return min(part.text + part.paints * 3 * of_ink, MAX_TEXT)
 
     def _size_of_ink(self, number: int, depth: int) -> int:
         if (number, depth) not in self._of_ink:
             self._of_ink[number, depth] = self._size(self._of_number(number, 0), depth)
         return self._of_ink[number, depth]
 
-    def _of_value(self, value: Value, depth: int) -> _Shown:
+    def _of_value(self, value: Value, depth: int) -> _Drawing:
         if depth > _DEPTH:
             raise Unreadable
-        shown = _Shown()
+        total = _Drawing()
         if isinstance(value, list):
-            for one in value:
-                shown = shown.then(self._of_value(one, depth + 1))
-            return shown
-        return self._of_number(value.number, depth + 1) if isinstance(value, Reference) else shown
+            for item in value:
+                total = total.then(self._of_value(item, depth + 1))
+            return total
+        return self._of_number(value.number, depth + 1) if isinstance(value, Reference) else total
 
-    def _of_number(self, number: int, depth: int) -> _Shown:
+    def _of_number(self, number: int, depth: int) -> _Drawing:
         if number in self._of_object:
             return self._of_object[number]
         if number in self._open:
             raise Unreadable
         self._open.add(number)
-        total = _Shown()
+        total = _Drawing()
         for about in self._document.definitions(number):
-            shown = self._document.decoded(about)
-            if shown is None:
+            data = self._document.decoded(about)
+            if data is None:
                 total = total.or_else(self._of_value(about.value, depth))
             else:
-                total = total.or_else(self._of_stream(shown, depth))
+                total = total.or_else(self._of_stream(data, depth))
         self._open.discard(number)
         self._of_object[number] = total
         return total
 
-    def _of_stream(self, shown: bytes, depth: int) -> _Shown:
-        text, is_open = self._of_strings(shown)
-        text += self._of_marks(shown)
+    def _of_stream(self, data: bytes, depth: int) -> _Drawing:
+        text, is_open = self._of_strings(data)
+        text += self._of_marks(data)
         names: frozenset[bytes] = frozenset()
         paints = 0
         if self._inks:
-            names = frozenset(name_of(found[1]) for found in _NAME.finditer(shown))
-            paints = _count(_PAINT, shown)
-        total = _Shown(text, paints, names & self._inks.keys(), len(shown), is_open)
+            names = frozenset(name_of(match[1]) for match in _NAME.finditer(data))
+            paints = _count(_PAINT, data)
+        total = _Drawing(text, paints, names & self._inks.keys(), len(data), is_open)
         if not self._forms:
             return total
-        named = Counter(name_of(found[1]) for found in _SHOWN_FORM.finditer(shown))
+        named = Counter(name_of(match[1]) for match in _SHOWN_FORM.finditer(data))
         for name, count in named.items():
             total = total.and_also(self._of_form(name, depth), count)
-        if others := _count(_SHOW, shown) - named.total():
-            longest = _Shown()
+        if others := _count(_SHOW, data) - named.total():
+            longest = _Drawing()
             for form in self._forms:
                 longest = longest.or_else(self._of_form(form, depth))
             total = total.and_also(longest, others)
         return total
 
-    def _of_marks(self, shown: bytes) -> int:
-        total = self._marked.of_numbers(shown)
+    def _of_marks(self, data: bytes) -> int:
+        total = self._marked.of_numbers(data)
         if not (sizes := self._marked.by_name):
             return total
-        named = Counter(name_of(found[1]) for found in _MARKED.finditer(shown))
+        named = Counter(name_of(match[1]) for match in _MARKED.finditer(data))
         total += sum(sizes.get(name, 0) * count for name, count in named.items())
-        others = _count(_MARK, shown) - named.total() - _count(_MARKED_IN_PLACE, shown)
+        others = _count(_MARK, data) - named.total() - _count(_MARKED_IN_PLACE, data)
         return total + max(others, 0) * max(sizes.values())
 
-    def _of_strings(self, shown: bytes) -> tuple[int, bool]:
+    def _of_strings(self, data: bytes) -> tuple[int, bool]:
         """Return the size of the strings in a stream, and whether the last one is left open."""
         strings: list[bytes] = []
         is_open = False
-        for token in _TOKENS.finditer(shown):
-            self._left -= 1
-            if self._left < 0:
+        for token in _TOKENS.finditer(data):
+            self._strings_left -= 1
+            if self._strings_left < 0:
                 raise Unreadable
             if token[3] or token[4]:
                 # Deeply nested or unfinished: all that follows may be text.
-                strings.append(shown[token.start() :])
+                strings.append(data[token.start() :])
                 is_open = True
                 break
             strings.append(token[1] or hex_bytes(token[2] or b""))
@@ -209,21 +209,21 @@ class Texts:
             total += sum(codes[code] * (units - 1) for code, units in self._longer.items())
         return total, is_open
 
-    def _of_form(self, name: bytes, depth: int) -> _Shown:
+    def _of_form(self, name: bytes, depth: int) -> _Drawing:
         if depth > _DEPTH:
             raise Unreadable
-        shown = _Shown()
+        total = _Drawing()
         for number in self._forms.get(name, ()):
-            shown = shown.or_else(self._of_number(number, depth + 1))
-        return shown
+            total = total.or_else(self._of_number(number, depth + 1))
+        return total
 
     def _named_forms(self) -> dict[bytes, set[int]]:
         """Return the numbers of the forms that a name may refer to on any page."""
         forms: dict[bytes, set[int]] = {}
         for _, _, about in self._document.objects_with(_FORMS):
             for resources in all_under(about.value, b"XObject"):
-                for found in self._document.resolve(resources):
-                    for name, form in found.entries if isinstance(found, Dictionary) else ():
+                for entry in self._document.resolve(resources):
+                    for name, form in entry.entries if isinstance(entry, Dictionary) else ():
                         if isinstance(form, Reference) and not self._is_picture(form.number):
                             forms.setdefault(name, set()).add(form.number)
         return forms
@@ -234,8 +234,8 @@ class Texts:
         for keys, key in ((_MASKS, b"ExtGState"), (_PATTERNS, b"Pattern")):
             for _, _, about in self._document.objects_with(keys):
                 for resources in all_under(about.value, key):
-                    for found in self._document.resolve(resources):
-                        for name, ink in found.entries if isinstance(found, Dictionary) else ():
+                    for entry in self._document.resolve(resources):
+                        for name, ink in entry.entries if isinstance(entry, Dictionary) else ():
                             if numbers := set(self._numbers_of_ink(ink)):
                                 inks.setdefault(name, set()).update(numbers)
         return inks
@@ -266,4 +266,4 @@ def _count(pattern: re.Pattern[bytes], text: bytes) -> int:
 def _unescaped(text: bytes) -> bytes:
     if b"\\" not in text:
         return text
-    return _ESCAPE.sub(lambda found: bytes([int(found[1], 8) & 255]), text)
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 8) & 255]), text)

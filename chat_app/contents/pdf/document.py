@@ -57,14 +57,14 @@ class PdfDocument:
         if isinstance(value, PdfString):
             return value.size
         if isinstance(value, list):
-            return sum(self.size_of_text(one, depth + 1) for one in value)
+            return sum(self.size_of_text(item, depth + 1) for item in value)
         if not isinstance(value, Reference):
             return 0
         if value.number not in self._text_sizes:
             sizes = [
-                self.size_of_text(about.value, depth + 1) if shown is None else len(shown)
+                self.size_of_text(about.value, depth + 1) if stream is None else len(stream)
                 for about in self.definitions_of(value)
-                for shown in (self.decoded(about),)
+                for stream in (self.decoded(about),)
             ]
             self._text_sizes[value.number] = max(sizes, default=0)
         return self._text_sizes[value.number]
@@ -81,15 +81,15 @@ class PdfDocument:
         """Return the values that a value may stand for."""
         values = [value]
         for _ in range(_RESOLVED):
-            if not any(isinstance(one, Reference) for one in values):
+            if not any(isinstance(item, Reference) for item in values):
                 return values
             values = [
-                found
-                for one in values
-                for found in (
-                    [about.value for about in self.definitions(one.number)]
-                    if isinstance(one, Reference)
-                    else [one]
+                target
+                for item in values
+                for target in (
+                    [about.value for about in self.definitions(item.number)]
+                    if isinstance(item, Reference)
+                    else [item]
                 )
             ]
         raise Unreadable
@@ -113,10 +113,10 @@ class PdfDocument:
                     continue
                 if follows == _OF_FONT_PROGRAM:
                     continue
-                found = text.around(start)
-                if found is None or start not in text.names:
+                entry = text.around(start)
+                if entry is None or start not in text.names:
                     raise Unreadable
-                yield name, *found
+                yield name, *entry
 
     def _list(self, text: ObjectText) -> None:
         for number, offset in text.places:
@@ -125,8 +125,8 @@ class PdfDocument:
     def _open_object_streams(self, file: ObjectText) -> None:
         opened = set()
         for name, start, _ in _PACKED.within(file.data):
-            found = file.around(start)
-            about = found[1] if found else None
+            entry = file.around(start)
+            about = entry[1] if entry else None
             if about is None or about.stream is None or start not in file.names:
                 if name == b"ObjStm":
                     raise Unreadable

@@ -90,8 +90,8 @@ def letters_of(name: bytes) -> int:
         return 1
     if name in _LIGATURES:
         return _LIGATURES[name]
-    if found := _OF_CODE_POINT.fullmatch(name):
-        return _expansions().get(int(found[1] or found[2], 16), 1)
+    if match := _OF_CODE_POINT.fullmatch(name):
+        return _expansions().get(int(match[1] or match[2], 16), 1)
     # Unknown names are shown with their slash.
     return 1 + len(name)
 
@@ -133,14 +133,14 @@ class _Fonts:
 
     def _read(self, font: Dictionary) -> list[bytes]:
         """Return the ToUnicode maps of a font."""
-        found = []
+        maps = []
         for value in font.all(b"ToUnicode"):
             if isinstance(value, Reference):
                 if value not in self._maps:
                     streams = map(self._document.decoded, self._document.definitions_of(value))
                     self._maps[value] = [text or b"" for text in streams]
-                found += self._maps[value]
-        return found
+                maps += self._maps[value]
+        return maps
 
     def _read_names(self) -> None:
         """Read the names that encodings give to codes, where no ToUnicode map comes first."""
@@ -184,30 +184,30 @@ def _mapped_codes(text: bytes) -> set[int]:
 
 
 def _read_map(text: bytes, longer: Longer) -> None:
-    for sources, shown in _entries(text):
+    for sources, target in _entries(text):
         first, last = int.from_bytes(sources[0]), int.from_bytes(sources[-1])
-        units = -(-len(shown) // 2)
-        before = _letters(shown[:-2]) if units > 1 else 0
-        start = int.from_bytes(shown[-2:])
+        units = -(-len(target) // 2)
+        before = _letters(target[:-2]) if units > 1 else 0
+        start = int.from_bytes(target[-2:])
         if first >> 8 != last >> 8 or last < first:
-            most = max(
+            longest = max(
                 (n for code, n in _expansions().items() if start <= code <= start + last - first),
                 default=1,
             )
-            found = dict.fromkeys(range(_CODES), before + most)
+            letter_counts = dict.fromkeys(range(_CODES), before + longest)
         else:
             expansions = _expansions()
-            found = {
+            letter_counts = {
                 code & 0xFF: before + expansions.get(start + code - first, 1)
                 for code in range(first, last + 1)
             }
-        for code, letters in found.items():
+        for code, letters in letter_counts.items():
             if letters > 1:
                 longer[code] = max(longer.get(code, 1), letters)
 
 
-def _letters(shown: bytes) -> int:
-    units = (int.from_bytes(shown[at : at + 2]) for at in range(0, len(shown), 2))
+def _letters(target: bytes) -> int:
+    units = (int.from_bytes(target[at : at + 2]) for at in range(0, len(target), 2))
     return sum(_expansions().get(unit, 1) for unit in units)
 
 

@@ -36,13 +36,13 @@ class MarkedTexts:
         self.all_once = document.texts_of(_ELSEWHERE)
         """The size of all texts, each once."""
 
-    def of_numbers(self, shown: bytes) -> int:
+    def of_numbers(self, data: bytes) -> int:
         """Return the size of the texts that the numbers in a content stream refer to."""
         if not self._longest:
             return 0
         size = 0
-        for _, _, end in _MARK.within(shown):
-            number = _NUMBER.match(shown, end)
+        for _, _, end in _MARK.within(data):
+            number = _NUMBER.match(data, end)
             size += self._of_element.get(int(number[1]), 0) if number else self._longest
         return size
 
@@ -50,16 +50,18 @@ class MarkedTexts:
         sizes: dict[bytes, int] = {}
         for resources in self._values(_PROPERTIES, b"Properties"):
             for name, value in resources.entries if isinstance(resources, Dictionary) else ():
-                for one in self._document.resolve(value):
-                    if isinstance(one, Dictionary) and (size := self._size(one)):
+                for entry in self._document.resolve(value):
+                    if isinstance(entry, Dictionary) and (size := self._size(entry)):
                         sizes[name] = max(size, sizes.get(name, 0))
         return sizes
 
     def _size(self, about: Dictionary) -> int:
-        numbers = [one for value in about.all(b"MCID") for one in self._document.resolve(value)]
+        numbers = [
+            number for value in about.all(b"MCID") for number in self._document.resolve(value)
+        ]
         of_elements = (
-            self._of_element.get(one, 0) if isinstance(one, int) else self._longest
-            for one in numbers
+            self._of_element.get(number, 0) if isinstance(number, int) else self._longest
+            for number in numbers
         )
         return self._own_size(about) + sum(of_elements)
 
@@ -69,29 +71,29 @@ class MarkedTexts:
     def _elements(self) -> dict[int, int]:
         """Return the size of the text of the elements that a number may refer to on any page."""
         sizes: dict[int, int] = {}
-        left = _NAMED_ELEMENTS
+        remaining = _NAMED_ELEMENTS
         for numbers in self._values(_TREE, b"Nums"):
             for item in numbers if isinstance(numbers, list) else ():
                 for elements in self._document.resolve(item):
                     for number, element in enumerate(
                         elements if isinstance(elements, list) else ()
                     ):
-                        left -= 1
-                        if left < 0:
+                        remaining -= 1
+                        if remaining < 0:
                             raise Unreadable
-                        for one in self._document.resolve(element):
-                            if isinstance(one, Dictionary) and (size := self._own_size(one)):
+                        for entry in self._document.resolve(element):
+                            if isinstance(entry, Dictionary) and (size := self._own_size(entry)):
                                 sizes[number] = max(size, sizes.get(number, 0))
         return sizes
 
     def _values(self, keys: Keys, key: bytes) -> list[Value]:
         """Return the values of a key in all objects."""
-        found: list[Value] = []
+        values: list[Value] = []
         seen: set[int] = set()
         for _, _, about in self._document.objects_with(keys):
             if id(about) in seen:
                 continue
             seen.add(id(about))
             for value in all_under(about.value, key):
-                found += self._document.resolve(value)
-        return found
+                values += self._document.resolve(value)
+        return values

@@ -100,7 +100,7 @@ class ObjectText:
         self.offsets = [offset for _, offset in self.places]
         self.names: set[int] = set()
         """The offsets of all names that were read as such."""
-        self._left = TOKENS
+        self._tokens_left = TOKENS
         self._definitions: dict[int, Definition] = {}
 
     def at(self, offset: int) -> Definition:
@@ -129,19 +129,19 @@ class ObjectText:
         return self._value(position, 0)[0]
 
     def _blanks(self, position: int) -> int:
-        found = _BLANKS.match(self.data, position)
-        return found.end() if found else position
+        match = _BLANKS.match(self.data, position)
+        return match.end() if match else position
 
     def _spaces(self, position: int) -> int:
-        found = _SPACES.match(self.data, position)
-        return found.end() if found else position
+        match = _SPACES.match(self.data, position)
+        return match.end() if match else position
 
     def _value(self, position: int, depth: int) -> tuple[Value, int]:
         """Return the value at a position, and where it ends."""
         start = self._blanks(position)
         token = _TOKEN.match(self.data, start)
-        self._left -= 1
-        if token is None or depth > _NESTING or self._left < 0:
+        self._tokens_left -= 1
+        if token is None or depth > _NESTING or self._tokens_left < 0:
             raise Unreadable
         kind, end = token[0], token.end()
         if kind == b"<<":
@@ -183,8 +183,8 @@ class ObjectText:
         begin, depth = position, 1
         while depth:
             part = _PART_OF_STRING.match(self.data, position)
-            self._left -= 1
-            if part is None or self._left < 0:
+            self._tokens_left -= 1
+            if part is None or self._tokens_left < 0:
                 raise Unreadable
             depth += 1 if part[1] == b"(" else -1
             position = part.end()
@@ -202,16 +202,16 @@ def dictionaries(value: Value) -> Iterator[Dictionary]:
     """Yield the dictionaries in a value, and the value itself if it is one."""
     if isinstance(value, Dictionary):
         yield value
-        for _, one in value.entries:
-            yield from dictionaries(one)
+        for _, child in value.entries:
+            yield from dictionaries(child)
     elif isinstance(value, list):
-        for one in value:
-            yield from dictionaries(one)
+        for child in value:
+            yield from dictionaries(child)
 
 
 def all_under(value: Value, key: bytes) -> list[Value]:
     """Return the values of a key in a value and all that is in it."""
-    return [found for one in dictionaries(value) for found in one.all(key)]
+    return [item for dictionary in dictionaries(value) for item in dictionary.all(key)]
 
 
 def text_of_file(data: bytes) -> ObjectText:
@@ -227,7 +227,7 @@ def text_of_file(data: bytes) -> ObjectText:
 def name_of(raw: bytes) -> Name:
     """Return a name as readers understand it: #xx is a byte."""
     if b"#" in raw:
-        raw = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), raw)
+        raw = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), raw)
     return Name(raw)
 
 
@@ -244,15 +244,15 @@ class Keys:
 
     def within(self, data: bytes) -> Iterator[tuple[Name, int, int]]:
         """Yield each name, where it begins and where it ends."""
-        for found in self._pattern.finditer(data):
-            yield name_of(found[1]), found.start(), found.end()
+        for match in self._pattern.finditer(data):
+            yield name_of(match[1]), match.start(), match.end()
 
 
 def _either_case(pattern: bytes) -> bytes:
-    def of_escape(found: re.Match[bytes]) -> bytes:
+    def of_escape(match: re.Match[bytes]) -> bytes:
         return b"#" + b"".join(
             b"[%s%s]" % (digit, digit.upper()) if digit.isalpha() else digit
-            for digit in (found[1], found[2])
+            for digit in (match[1], match[2])
         )
 
     return re.sub(rb"#([0-9a-f])([0-9a-f])", of_escape, pattern)

@@ -69,7 +69,7 @@ class _Tree:
                     lone[number] = value
                 case _:
                     claimed = max(claimed, *self._document.streams.integers(value.all(b"N")), 0)
-        sizes = [self._node(one, 0) for one in roots or nodes]
+        sizes = [self._node(node, 0) for node in roots or nodes]
         pages = max([pages for pages, _ in sizes] + [claimed, self._typed_pages(lone)])
         text = max((text for _, text in sizes), default=0) + self._texts.marked_once
         if not sizes or not pages:
@@ -79,7 +79,8 @@ class _Tree:
     def _typed_pages(self, objects: dict[int, Value]) -> int:
         """Return how many objects are pages by themselves, for readers that repair the tree."""
         return sum(
-            isinstance(one, Dictionary) and b"Page" in one.all(b"Type") for one in objects.values()
+            isinstance(entry, Dictionary) and b"Page" in entry.all(b"Type")
+            for entry in objects.values()
         )
 
     def _node(self, value: Value, depth: int) -> tuple[int, int]:
@@ -93,15 +94,18 @@ class _Tree:
         for kids in value.all(b"Kids"):
             for nodes in self._document.resolve(kids):
                 sizes = [
-                    self._node(one, depth + 1) for one in (nodes if isinstance(nodes, list) else ())
+                    self._node(child, depth + 1)
+                    for child in (nodes if isinstance(nodes, list) else ())
                 ]
                 pages = max(pages, sum(pages for pages, _ in sizes))
                 text = max(text, sum(text for _, text in sizes))
         if value.all(b"Kids"):
             pages = max(pages, *self._document.streams.integers(value.all(b"Count")), 0)
-        shown = max((self._texts.of_contents(one) for one in value.all(b"Contents")), default=0)
-        noted = max((self._annotations.size(one) for one in value.all(b"Annots")), default=0)
-        text = max(text, shown + noted)
+        content_size = max(
+            (self._texts.of_contents(contents) for contents in value.all(b"Contents")), default=0
+        )
+        noted = max((self._annotations.size(notes) for notes in value.all(b"Annots")), default=0)
+        text = max(text, content_size + noted)
         return min(pages, MAX_PAGES), min(text, MAX_TEXT)
 
     def _numbered(self, number: int, depth: int) -> tuple[int, int]:

@@ -33,12 +33,12 @@ _END: Final = re.compile(rb"[\0\t\n\f\r ]{0,16}endstream")
 
 
 class Streams:
-    """Decodes streams; all of them together have at most `left` bytes."""
+    """Decodes streams; all of them together have at most `limit` bytes."""
 
-    def __init__(self, resolve: Callable[[Value], list[Value]], left: int) -> None:
+    def __init__(self, resolve: Callable[[Value], list[Value]], limit: int) -> None:
         """`resolve` returns the values that a value may stand for, none of them a reference."""
         self._resolve = resolve
-        self._left = left
+        self._bytes_left = limit
         self._input_left = INPUT_BYTES
 
     def decoded(self, about: Dictionary, data: bytes, start: int) -> bytes:
@@ -60,29 +60,31 @@ class Streams:
 
     def integers(self, values: list[Value]) -> set[int]:
         """Return the integers that values may stand for."""
-        return {one for value in values for one in self._resolve(value) if isinstance(one, int)}
+        return {
+            number for value in values for number in self._resolve(value) if isinstance(number, int)
+        }
 
     def _filters(self, about: Dictionary) -> list[bytes]:
         """Return the names of the filters; raises Unreadable unless they are unambiguous."""
-        found: list[list[bytes]] = []
+        lists: list[list[bytes]] = []
         for value in about.all(b"Filter"):
-            for one in self._resolve(value):
+            for entry in self._resolve(value):
                 names: list[bytes] = []
-                for item in one if isinstance(one, list) else [one]:
+                for item in entry if isinstance(entry, list) else [entry]:
                     resolved = self._resolve(item)
                     if len(resolved) != 1 or not isinstance(resolved[0], Name | None):
                         raise Unreadable
                     if (name := resolved[0]) is not None:
                         names.append(_FULL_NAMES.get(bytes(name), bytes(name)))
-                found.append(names)
-        if len({tuple(names) for names in found}) > 1:
+                lists.append(names)
+        if len({tuple(names) for names in lists}) > 1:
             raise Unreadable
-        return found[0] if found else []
+        return lists[0] if lists else []
 
     def _has_predictor(self, about: Dictionary) -> bool:
         for value in about.all(b"DecodeParms", b"DP"):
-            for one in self._resolve(value):
-                for item in one if isinstance(one, list) else [one]:
+            for entry in self._resolve(value):
+                for item in entry if isinstance(entry, list) else [entry]:
                     for parameters in self._resolve(item):
                         if isinstance(parameters, Dictionary) and self.integers(
                             parameters.all(b"Predictor")
@@ -126,12 +128,12 @@ class Streams:
             if not chunk or self._input_left < 0:
                 # Readers save what they can of broken data, each in a different way.
                 raise Unreadable
-            parts.append(inflater.decompress(chunk, self._left + 1))
+            parts.append(inflater.decompress(chunk, self._bytes_left + 1))
             self._take(len(parts[-1]))
             position, size = position + size, min(size * 2, _LARGEST_CHUNK)
         return b"".join(parts)
 
     def _take(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
+        self._bytes_left -= size
+        if self._bytes_left < 0:
             raise Unreadable

@@ -67,4 +67,4 @@ def _measure_of(data: bytes) -> Callable[[bytes], int] | None:
     if data[4:8] == b"ftyp":
         return mp4_us
     form = _FORMS.get((data[:4], data[8:12]))
-    return form or next((one for start, one in _STARTS if data.startswith(start)), None)
+    return form or next((measure for start, measure in _STARTS if data.startswith(start)), None)

@@ -72,7 +72,7 @@ class _Track:
         if codec == b"A_VORBIS":
             return max(map(_vorbis_us, self.private), default=_UNKNOWN_US)
         if codec.startswith(b"A_AAC"):
-            stated = [configured_us(one) for one in self.private if one]
+            stated = [configured_us(data) for data in self.private if data]
             return max([*stated, 1_024_000_000 // self.hertz])
         return _FIXED_US.get(codec, _UNKNOWN_US)
 

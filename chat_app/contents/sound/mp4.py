@@ -49,7 +49,7 @@ _NOT_SOUND: Final = {
 def mp4_us(data: bytes) -> int:
     """Return the length of a file in microseconds."""
     boxes = _without_media(data)
-    tracks = list(_found(boxes, b"trak"))
+    tracks = list(_places_of(boxes, b"trak"))
     sizes = [_long(boxes, at - 8) for at in tracks]
     if not tracks or len(tracks) > _TRACKS:
         return MAX_US
@@ -65,10 +65,10 @@ def mp4_us(data: bytes) -> int:
         # It may stand outside of the tracks that were found.
         if sum(counts) < boxes.count(kind) or max(counts) > _TABLES:
             return MAX_US
-    in_fragments = sum(_long(boxes, at + 4) for at in _found(boxes, b"trun"))
-    scale = min((_scale(boxes, at) for at in _found(boxes, b"mvhd")), default=1)
+    in_fragments = sum(_long(boxes, at + 4) for at in _places_of(boxes, b"trun"))
+    scale = min((_scale(boxes, at) for at in _places_of(boxes, b"mvhd")), default=1)
     lengths = [_track_us(body, in_fragments, scale, len(data)) for body in bodies]
-    claims = [_header_us(boxes, at) for at in _found(boxes, b"mvhd")]
+    claims = [_header_us(boxes, at) for at in _places_of(boxes, b"mvhd")]
     return max(lengths + claims) or MAX_US
 
 
@@ -95,28 +95,28 @@ def _without_media(data: bytes) -> bytes:
 
 
 def _track_us(body: bytes, in_fragments: int, movie_scale: int, file_bytes: int) -> int:
-    samples = sum(_long(body, at + 8) for at in _found(body, b"stsz"))
-    samples = max(samples, sum(_long(body, at + 8) for at in _found(body, b"stz2")))
+    samples = sum(_long(body, at + 8) for at in _places_of(body, b"stsz"))
+    samples = max(samples, sum(_long(body, at + 8) for at in _places_of(body, b"stz2")))
     counted = spent = 0
-    for at in _found(body, b"stts"):
+    for at in _places_of(body, b"stts"):
         for count, ticks in struct.iter_unpack(">II", _entries(body, at, 8)):
             counted += count
             spent += count * ticks
-    scale = min((_scale(body, at) for at in _found(body, b"mdhd")), default=1)
+    scale = min((_scale(body, at) for at in _places_of(body, b"mdhd")), default=1)
     claims = [spent * 1_000_000 // scale]
-    claims += [_header_us(body, at) for at in _found(body, b"mdhd")]
+    claims += [_header_us(body, at) for at in _places_of(body, b"mdhd")]
     edits = 0
-    for at in _found(body, b"elst"):
+    for at in _places_of(body, b"elst"):
         wide = body[at : at + 1] == b"\1"
         entries = _entries(body, at, 20 if wide else 12)
-        edits += sum(one[0] for one in struct.iter_unpack(">QQI" if wide else ">III", entries))
+        edits += sum(row[0] for row in struct.iter_unpack(">QQI" if wide else ">III", entries))
     claims.append(edits * 1_000_000 // movie_scale)
     frames = max(samples, counted) + in_fragments
     lasts = max(
         (
-            one
-            for at in _found(body, b"stsd")
-            for one in _entry_lengths(body, at, frames, file_bytes)
+            length
+            for at in _places_of(body, b"stsd")
+            for length in _entry_lengths(body, at, frames, file_bytes)
         ),
         default=_UNKNOWN_US * frames,
     )
@@ -145,15 +145,15 @@ def _frame_us(kind: bytes, entry: bytes) -> int:
     if entry.count(b"esds") > _TABLES or entry.count(b"alac") > _TABLES:
         return _UNKNOWN_US
     if kind == b"mp4a":
-        return max((_aac_us(entry, at) for at in _found(entry, b"esds")), default=_UNKNOWN_US)
+        return max((_aac_us(entry, at) for at in _places_of(entry, b"esds")), default=_UNKNOWN_US)
     if kind == b"alac":
-        cookies = [at for at in _found(entry, b"alac") if at > 36]
+        cookies = [at for at in _places_of(entry, b"alac") if at > 36]
         lengths = [
             _long(entry, at + 4) * 1_000_000 // max(_long(entry, at + 24), 1) for at in cookies
         ]
         return max(lengths, default=_UNKNOWN_US)
     if kind in {b"samr", b"sawb"}:
-        counts = [entry[at + 8] for at in _found(entry, b"damr") if at + 8 < len(entry)]
+        counts = [entry[at + 8] for at in _places_of(entry, b"damr") if at + 8 < len(entry)]
         return 20_000 * max([*counts, 1])
     return _FIXED_US.get(kind, _UNKNOWN_US)
 
@@ -219,7 +219,7 @@ def configured_us(configuration: bytes) -> int:
     return -(-samples * 1_000_000 // max(min(rates), 1))
 
 
-def _found(data: bytes, kind: bytes) -> Iterator[int]:
+def _places_of(data: bytes, kind: bytes) -> Iterator[int]:
     """Yield where the contents of boxes of a kind begin."""
     position = data.find(kind, 4)
     while position >= 0:

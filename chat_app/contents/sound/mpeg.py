@@ -88,14 +88,14 @@ def after_tags(data: bytes) -> int:
 def _walked_us(data: bytes, position: int) -> int:
     """Return the length of frames that follow each other, and of the bytes between them."""
     end, total = len(data), 0
-    known: dict[bytes, tuple[int, int] | None] = {}
+    frames: dict[bytes, tuple[int, int] | None] = {}
     for _ in range(STEPS):
         if position >= end:
             return total
         header = data[position : position + 7]
         # For MPEG three bytes suffice.
         key = header[:3] if len(header) > 1 and header[1] & 6 else header
-        frame = known[key] if key in known else known.setdefault(key, _frame(header))
+        frame = frames[key] if key in frames else frames.setdefault(key, _frame(header))
         if frame is None:
             sync = data.find(b"\xff", position + 1)
             sync = end if sync < 0 else sync
@@ -104,8 +104,8 @@ def _walked_us(data: bytes, position: int) -> int:
         else:
             position += frame[0]
             total += frame[1]
-        if len(known) > 10_000:
-            known.clear()
+        if len(frames) > 10_000:
+            frames.clear()
     return total + max(end - position, 0) * _MAX_US
 
 

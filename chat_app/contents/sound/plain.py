@@ -28,7 +28,7 @@ def aiff_us(data: bytes) -> int:
     """Return the length of an AIFF or AIFC file in microseconds."""
     is_compressed = data[8:12] == b"AIFC"
     lengths = []
-    for at in _found(data, b"COMM", 22 if is_compressed else 18, first=12, wide=False):
+    for at in _chunk_starts(data, b"COMM", 22 if is_compressed else 18, first=12, wide=False):
         channels, frames, bits = struct.unpack_from(">hIh", data, at)
         kind = data[at + 18 : at + 22] if is_compressed else b"NONE"
         of_sample = 1 if kind in _AIFF_SMALL else -(-bits // 8)
@@ -46,11 +46,11 @@ def aiff_us(data: bytes) -> int:
 def caf_us(data: bytes) -> int:
     """Return the length of a CAF file in microseconds."""
     packets = frames = 0
-    for at in _found(data, b"pakt", 24, first=8, wide=True):
+    for at in _chunk_starts(data, b"pakt", 24, first=8, wide=True):
         claimed, valid = struct.unpack_from(">qq", data, at)
         packets, frames = max(packets, claimed), max(frames, valid)
     lengths = []
-    for at in _found(data, b"desc", 32, first=8, wide=True):
+    for at in _chunk_starts(data, b"desc", 32, first=8, wide=True):
         hertz, kind, _, size, of_packet, channels, bits = struct.unpack_from(">d4sIIIII", data, at)
         if kind in _CAF_PLAIN:
             of_frame = min(size or MAX_US, channels * -(-(bits or 8) // 8))
@@ -76,7 +76,7 @@ def au_us(data: bytes) -> int:
     return _us(len(data) // (of_sample * max(channels, 1)), hertz)
 
 
-def _found(data: bytes, name: bytes, body: int, *, first: int, wide: bool) -> list[int]:
+def _chunk_starts(data: bytes, name: bytes, body: int, *, first: int, wide: bool) -> list[int]:
     """Return where the contents of chunks of a name begin, of at least `body` bytes.
 
     If all readers find the same chunks in a file, those count; otherwise anything that looks like
@@ -89,7 +89,7 @@ def _found(data: bytes, name: bytes, body: int, *, first: int, wide: bool) -> li
         while position >= 0 and len(chunks) < _HEADERS:
             chunks.append((name, position + header))
             position = data.find(name, position + 4)
-    return [at for known, at in chunks if known == name and at + body <= len(data)]
+    return [at for chunk_name, at in chunks if chunk_name == name and at + body <= len(data)]
 
 
 def _chunks(data: bytes, position: int, header: int) -> list[tuple[bytes, int]] | None:

@@ -107,14 +107,14 @@ def agents_asked(
     well, `thread` is the thread of the answer, if any.
     Mentions stopped by a guard are logged.
     """
-    said = _QUOTED.sub("", text)
+    own_text = _QUOTED.sub("", text)
     with transaction.atomic():
         chat = lock_chats([chat_id]).get(chat_id)
         if chat is None or chat.kind != ChatKind.GROUP:
             return []
         limit = settings.UAMP_AGENT_HOPS if chat.agent_hops is None else chat.agent_hops
         members = all_agent_members(chat_id, asker=asker)
-        names = mentioned_names(said, (member.name for member in members))
+        names = mentioned_names(own_text, (member.name for member in members))
         meant = [
             member
             for member in members
@@ -126,13 +126,13 @@ def agents_asked(
             return []
         meant = _usable_by_owner_of(by, meant, chat_id)
         stops = [_stop(chat, member, by=by, hops=hops, limit=limit) for member in meant]
-        asked = [member for member, stop in zip(meant, stops, strict=True) if stop is None]
+        targets = [member for member, stop in zip(meant, stops, strict=True) if stop is None]
         AgentMention.objects.bulk_create(
-            AgentMention(chat=chat, pair=_pair(member, by)) for member in asked
+            AgentMention(chat=chat, pair=_pair(member, by)) for member in targets
         )
         stopped = [stop for stop in stops if stop is not None]
         append_stops(chat_id, stopped, message_id=message_id, thread=thread)
-    return asked
+    return targets
 
 
 def _usable_by_owner_of(
@@ -186,5 +186,5 @@ def _stop(
     )
 
 
-def _pair(one: AgentMember, other: AgentMember) -> str:
-    return " ".join(sorted((one.agent_id, other.agent_id)))
+def _pair(member: AgentMember, other: AgentMember) -> str:
+    return " ".join(sorted((member.agent_id, other.agent_id)))

@@ -88,8 +88,10 @@ def _apply(row: Participant, change: AgentSettings) -> None:
     if change.trigger is not None:
         row.trigger = ParticipantReplyTrigger(change.trigger)
     if change.keywords is not None:
-        kept = dict.fromkeys(word for one in change.keywords if (word := " ".join(one.split())))
-        row.keywords = list(kept) or None
+        keywords = dict.fromkeys(
+            word for keyword in change.keywords if (word := " ".join(keyword.split()))
+        )
+        row.keywords = list(keywords) or None
     if row.trigger == ParticipantReplyTrigger.KEYWORD and not row.keywords:
         raise NoKeywords("Name a keyword that the agent answers.")
     if change.context is not None:

@@ -81,8 +81,8 @@ def _shown_in_thread(
     messages: Sequence[HistoryMessage],
     thread: Sequence[HistoryMessage],
 ) -> list[HistoryMessage]:
-    known = {message.message_id for message in thread}
-    around = [message for message in messages if message.message_id not in known]
+    thread_ids = {message.message_id for message in thread}
+    around = [message for message in messages if message.message_id not in thread_ids]
     if member is not None and member.context == "last":
         last = [*around, *thread][-(member.context_messages or 1) :]
         return last if thread[0] in last else [thread[0], *last]

@@ -66,7 +66,7 @@ class BlobResponse(StreamingHttpResponse):
     def __init__(self, blob: FieldFile, part: Part, **kwargs: Any) -> None:
         self._blob = blob
         self._file: IO[bytes] | None = None
-        self._start, self._left = part
+        self._start, self._bytes_left = part
         super().__init__(self._pieces(), **kwargs)
         self["Content-Length"] = str(part.size)
 
@@ -80,8 +80,8 @@ class BlobResponse(StreamingHttpResponse):
         if self._file is None:
             self._file = self._blob.storage.open(str(self._blob.name), "rb")
             self._file.seek(self._start)
-        piece = self._file.read(min(CHUNK_BYTES, self._left))
-        self._left -= len(piece)
+        piece = self._file.read(min(CHUNK_BYTES, self._bytes_left))
+        self._bytes_left -= len(piece)
         return piece
 
     def _pieces(self) -> Iterator[bytes]:
@@ -205,10 +205,10 @@ def blob_response(
 ) -> HttpResponse | StreamingHttpResponse:
     """Return the bytes of a content, or the requested range, with headers that keep it inert."""
     etag = f'"{content.sha256}"'
-    asked = request.headers.get("Range", "")
+    range_header = request.headers.get("Range", "")
     if request.headers.get("If-Range", etag) != etag:
-        asked = ""  # the client has the beginning of a different file
-    part = _part(asked, content.size_bytes)
+        range_header = ""  # the client has the beginning of a different file
+    part = _part(range_header, content.size_bytes)
     headers = _headers(content, etag)
     if part is None:
         headers["Content-Range"] = f"bytes */{content.size_bytes}"
@@ -227,18 +227,18 @@ def blob_response(
     return BlobResponse(content.blob, part, status=status, headers=headers)
 
 
-def _part(asked: str, size: int) -> Part | None:
+def _part(range_header: str, size: int) -> Part | None:
     """Return the part that a Range header requests; None if the file has no such part.
 
     Several ranges and other units are answered with the whole file, as RFC 9110 §14.2 allows.
     """
-    match = _RANGE.fullmatch(asked)
+    match = _RANGE.fullmatch(range_header)
     if match is None or match.groups() == ("", ""):
         return Part(0, size)
     first, last = match.groups()
     if not first:
-        wanted = min(int(last), size)
-        return Part(size - wanted, wanted) if wanted else None
+        length = min(int(last), size)
+        return Part(size - length, length) if length else None
     start, end = int(first), min(int(last) if last else size - 1, size - 1)
     if last and int(last) < start:
         return Part(0, size)  # not a range
@@ -248,8 +248,8 @@ def _part(asked: str, size: int) -> Part | None:
 def _headers(content: Content, etag: str) -> dict[str, str]:
     kind = content.mime_type.partition("/")[0]
     inline = content.mime_type in media_types.IMAGE_FORMATS.values() or kind in _INLINE_KINDS
-    shown = inline or content.mime_type in _PLAIN_TYPES
-    mime_type = content.mime_type if shown else media_types.DEFAULT_MIME
+    is_shown = inline or content.mime_type in _PLAIN_TYPES
+    mime_type = content.mime_type if is_shown else media_types.DEFAULT_MIME
     name = content.filename or str(content.pk)
     disposition = content_disposition_header(as_attachment=not inline, filename=name)
     return {

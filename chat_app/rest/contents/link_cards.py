@@ -61,5 +61,5 @@ class LinkCardsView(RestView):
         """Return the cards to those who may still read the message."""
         rights_of(request).check("chats:read")
         message = message_for(request, message_id)
-        found = cards_of(message, ask) if settings.UAMP_LINK_CARDS else Cards([], pending=False)
-        return Response({"cards": [asdict(card) for card in found.cards], "pending": found.pending})
+        cards = cards_of(message, ask) if settings.UAMP_LINK_CARDS else Cards([], pending=False)
+        return Response({"cards": [asdict(card) for card in cards.cards], "pending": cards.pending})

@@ -59,5 +59,5 @@ class TranscriptView(RestView):
         if not has_transcript(content):
             raise Http404
         is_made = bool(settings.UAMP_TRANSCRIPTION_URL)
-        known = transcript_of(content, ask) if is_made else known_transcript(content)
-        return Response({"state": known.state, "text": known.text})
+        transcript = transcript_of(content, ask) if is_made else known_transcript(content)
+        return Response({"state": transcript.state, "text": transcript.text})

@@ -152,7 +152,7 @@ class UploadView(TusView):
     def get(self, request: Request, upload_id: uuid.UUID) -> Response:
         """Return how much has arrived; HEAD returns only `Upload-Offset` and `Upload-Length`."""
         read_query(request, NoQuery)
-        upload = _found(request, upload_id)
+        upload = _upload_of(request, upload_id)
         return Response(_data(upload), headers={**_place(upload), "Cache-Control": "no-store"})
 
     def head(self, request: Request, upload_id: uuid.UUID) -> Response:
@@ -167,7 +167,7 @@ class UploadView(TusView):
     )
     def patch(self, request: Request, upload_id: uuid.UUID) -> Response:
         """Append bytes; the last ones complete the content, whose id is in `X-Content-Id`."""
-        _found(request, upload_id)
+        _upload_of(request, upload_id)
         _check_version(request)
         offset = _number(request, "Upload-Offset")
         # An empty body has no type by which to choose a parser.
@@ -190,13 +190,13 @@ class UploadView(TusView):
     )
     def delete(self, request: Request, upload_id: uuid.UUID) -> Response:
         """Delete the parts that have arrived; a completed file stays."""
-        upload = _found(request, upload_id)
+        upload = _upload_of(request, upload_id)
         _check_version(request)
         uploads.delete(upload.pk)
         return Response(status=204)
 
 
-def _found(request: Request, upload_id: uuid.UUID) -> Upload:
+def _upload_of(request: Request, upload_id: uuid.UUID) -> Upload:
     upload = uploads.find(upload_id, user_id=caller(request).pk)
     if upload is None:
         raise Http404
@@ -220,14 +220,14 @@ def _metadata(text: str) -> dict[str, str]:
     """Return the pairs of `Upload-Metadata`; raises ValidationError."""
     if len(text) > _METADATA_CHARS:
         raise ValidationError({"Upload-Metadata": f"At most {_METADATA_CHARS} characters."})
-    found = {}
+    pairs = {}
     try:
         for pair in filter(None, (part.strip() for part in text.split(","))):
             name, _, value = pair.partition(" ")
-            found[name] = decode_base64(value).decode()
+            pairs[name] = decode_base64(value).decode()
     except ValueError as error:
         raise ValidationError({"Upload-Metadata": "Names and values in base64."}) from error
-    return found
+    return pairs
 
 
 def _refusal(error: InvalidMedia) -> Problem:

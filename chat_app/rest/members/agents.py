@@ -204,8 +204,8 @@ class AgentView(RestView):
         read_query(request, NoQuery)
         user = caller(request)
         spec = agents.get_agent(name, viewer=user)
-        if (own := _own(request, name)) is not None:
-            return Response(_configured(own))
+        if (agent := _editable_agent(request, name)) is not None:
+            return Response(_configured(agent))
         if spec is None or not rights_of(request).may_ask(spec.id):
             raise Http404
         return Response(_data(spec))
@@ -220,7 +220,7 @@ class AgentView(RestView):
 
         To switch one off, set `is_enabled`: its answers stay.
         """
-        agent = _own(request, name)
+        agent = _editable_agent(request, name)
         if agent is None:
             self.get(request, name)
             raise PermissionDenied(
@@ -256,12 +256,15 @@ class DiscoveryView(RestView):
             raise ValidationError({"key": editing.NO_KEY})
         _count_look(request)
         try:
-            found = editing.discover(body.validated_data["url"].strip(), key)
+            description = editing.discover(body.validated_data["url"].strip(), key)
         except editing.Unreachable as error:
             raise ValidationError({"url": f"No agent was found there: {error.reason}."}) from error
         return Response(
-            {name: getattr(found, name) for name in ("name", "description", "pricing", "tools")}
-            | {"ways": [FoundWaySerializer(way).data for way in found.ways]}
+            {
+                name: getattr(description, name)
+                for name in ("name", "description", "pricing", "tools")
+            }
+            | {"ways": [FoundWaySerializer(way).data for way in description.ways]}
         )
 
 
@@ -279,7 +282,7 @@ class ProbeView(RestView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Probe now, for people who may change the agent; on success it is called again at once."""
-        agent = _own(request, name)
+        agent = _editable_agent(request, name)
         if agent is None or agent.kind != "remote":
             raise Http404
         _count_look(request)
@@ -293,12 +296,12 @@ def _count_look(request: Request) -> None:
         raise Problem("rate_limit_exceeded", text, members={"retry_after": 60})
 
 
-def _own(request: Request, name: str) -> Agent | None:
+def _editable_agent(request: Request, name: str) -> Agent | None:
     """Return the agent of a name or id if the caller may change it."""
-    found = agents.agent_id_named(name)
-    if found is None or not rights_of(request).may_ask(found):
+    agent_id = agents.agent_id_named(name)
+    if agent_id is None or not rights_of(request).may_ask(agent_id):
         return None
-    return editing.editable(found, caller(request))
+    return editing.editable(agent_id, caller(request))
 
 
 def _data(spec: AgentSpec) -> dict[str, Any]:
@@ -329,8 +332,8 @@ def _invalid(error: DjangoValidationError) -> ValidationError:
     if hasattr(error, "error_dict"):
         return ValidationError(
             {
-                "non_field_errors" if name == "__all__" else name: found
-                for name, found in error.message_dict.items()
+                "non_field_errors" if name == "__all__" else name: errors
+                for name, errors in error.message_dict.items()
             }
         )
     return ValidationError({"non_field_errors": error.messages})

@@ -100,8 +100,8 @@ class ShareLinksView(RestView):
         """Return the links, newest first: every member may know that the chat is shared."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
-        found = [_share_data(link) for link in share_links.share_links(chat_id)[:LISTED]]
-        return list_response(request, found, next_cursor=None)
+        links = [_share_data(link) for link in share_links.share_links(chat_id)[:LISTED]]
+        return list_response(request, links, next_cursor=None)
 
     @extend_schema(
         operation_id="create_share_link",
@@ -157,8 +157,8 @@ class InviteLinksView(RestView):
         """Return the links, the newest first."""
         read_query(request, NoQuery)
         check_member(request, chat_id)
-        found = [_invite_data(link) for link in invite_links.invite_links(chat_id)[:LISTED]]
-        return list_response(request, found, next_cursor=None)
+        links = [_invite_data(link) for link in invite_links.invite_links(chat_id)[:LISTED]]
+        return list_response(request, links, next_cursor=None)
 
     @extend_schema(
         operation_id="create_invite_link",

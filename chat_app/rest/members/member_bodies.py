@@ -65,11 +65,11 @@ def chat_data(request: Request, chat_id: str) -> dict[str, Any]:
 
 def user_ids(usernames: list[str], pointer: str = "/users") -> list[int]:
     """Return the ids of active people; raises ValidationError that names the others."""
-    known = dict(people_here().filter(username__in=usernames).values_list("username", "pk"))
-    missing = [name for name in usernames if name not in known]
+    ids = dict(people_here().filter(username__in=usernames).values_list("username", "pk"))
+    missing = [name for name in usernames if name not in ids]
     if missing:
         raise _unknown(pointer, missing)
-    return [known[name] for name in usernames]
+    return [ids[name] for name in usernames]
 
 
 def agents_named(
@@ -80,17 +80,17 @@ def agents_named(
     Raises ValidationError that names the others.
     """
     user, rights = caller(request), rights_of(request)
-    found: dict[str, str] = {}
+    triggers: dict[str, str] = {}
     missing = []
     for name in names:
         spec = agents.get_agent(name, viewer=user)
         if spec is None or not rights.may_ask(spec.id):
             missing.append(name)
         else:
-            found[spec.id] = spec.trigger
+            triggers[spec.id] = spec.trigger
     if missing:
         raise _unknown(pointer, missing)
-    return list(found.items())
+    return list(triggers.items())
 
 
 def _unknown(pointer: str, names: list[str]) -> ValidationError:

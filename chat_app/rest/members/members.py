@@ -80,7 +80,7 @@ class ParticipantsView(RestView):
         names = body.validated_data
         user = caller(request)
         members = Participant.objects.filter(chat_id=chat_id, left_at__isnull=True)
-        known = set(members.values_list("pk", flat=True))
+        member_ids = set(members.values_list("pk", flat=True))
         with refused():
             if "user" in names and is_elsewhere(names["user"]):
                 invitation = invite_from_elsewhere(chat_id, user, names["user"])
@@ -98,7 +98,7 @@ class ParticipantsView(RestView):
                     rights=rights_of(request),
                 )
         location = {"Location": f"{request.path}/{row.pk}"}
-        status = 200 if row.pk in known else 201
+        status = 200 if row.pk in member_ids else 201
         return Response(_member_data(row), status=status, headers=location)
 
 

@@ -131,11 +131,12 @@ def _with_reactions(
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield pages whose messages have their `reactions`, where there are any."""
     for page in read:
-        found = reactions_of([message["id"] for message in page], reader)
+        by_message = reactions_of([message["id"] for message in page], reader)
         for message in page:
-            if given := found.get(message["id"]):
+            if reactions := by_message.get(message["id"]):
                 message["reactions"] = [
-                    {name: one[name] for name in ("emoji", "count", "users")} for one in given
+                    {name: reaction[name] for name in ("emoji", "count", "users")}
+                    for reaction in reactions
                 ]
         yield page
 

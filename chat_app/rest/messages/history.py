@@ -80,7 +80,7 @@ class MessagesView(RestView):
     def _page(self, request: Request, query: dict[str, Any], chat_id: str) -> Page[Any]:
         shown_there = _in_thread(chat_id, query.get("thread"))
         messages = Message.objects.filter(shown_there, chat_id=chat_id, replaced_by__isnull=True)
-        wanted = self.conditions(query, chat_id)
+        condition = self.conditions(query, chat_id)
         if "words" in query:
             return search_page(
                 request,
@@ -89,12 +89,12 @@ class MessagesView(RestView):
                     chat_id,
                     query["words"],
                     limit=limit,
-                    filters=wanted & bounds & shown_there,
+                    filters=condition & bounds & shown_there,
                 ),
             )
         if FILTERS.intersection(query):
             last = Chat.objects.values_list("last_seq", flat=True).get(pk=chat_id)
-            return window_page(messages.filter(wanted), request, query, last=last)
+            return window_page(messages.filter(condition), request, query, last=last)
         if (around := query.get("around")) is not None:
             query["around"] = _place_of(around, messages)
         return seq_page(messages, request, query)

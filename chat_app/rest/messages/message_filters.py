@@ -65,8 +65,8 @@ class FieldsQuery(ExpandQuery):
 
     def get_fields(self) -> dict[str, Any]:
         """Add `fields`, which as an attribute would hide the serializer's own."""
-        shown = choices_field(_FIELDS, "Only these members of each message, and its id.")
-        return {**super().get_fields(), "fields": shown}
+        field = choices_field(_FIELDS, "Only these members of each message, and its id.")
+        return {**super().get_fields(), "fields": field}
 
 
 class MessagesQuery(FieldsQuery, SeqQuery):
@@ -145,27 +145,27 @@ def conditions(query: dict[str, Any], chat_id: str) -> Q:
 
     Raises Problem for an author or an agent that the chat does not have.
     """
-    found = Q()
+    condition = Q()
     if "author" in query:
-        found &= Q(sender_user__in=_authors(query["author"], chat_id))
+        condition &= Q(sender_user__in=_authors(query["author"], chat_id))
     if "author_kind" in query:
-        found &= Q(sender_agent__isnull=query["author_kind"] == "user")
+        condition &= Q(sender_agent__isnull=query["author_kind"] == "user")
     if "agent" in query:
-        found &= Q(sender_agent__in=_agents(query["agent"], chat_id))
+        condition &= Q(sender_agent__in=_agents(query["agent"], chat_id))
     if "protocol" in query:
-        found &= Q(transport=query["protocol"])
+        condition &= Q(transport=query["protocol"])
     if "kind" in query:
-        found &= ~Q(content="") if query["kind"] == "text" else has_item(query["kind"])
+        condition &= ~Q(content="") if query["kind"] == "text" else has_item(query["kind"])
     has = query.get("has", "").split(",")
     if "file" in has:
-        found &= has_item(*MEDIA)
+        condition &= has_item(*MEDIA)
     if "error" in has:
-        found &= Q(status="failed")
+        condition &= Q(status="failed")
     if "created_after" in query:
-        found &= Q(created_at__gte=query["created_after"])
+        condition &= Q(created_at__gte=query["created_after"])
     if "created_before" in query:
-        found &= Q(created_at__lt=query["created_before"])
-    return found
+        condition &= Q(created_at__lt=query["created_before"])
+    return condition
 
 
 def has_item(*kinds: str) -> Q:
@@ -201,24 +201,26 @@ def _authors(author: str, chat_id: str) -> Any:
 
 def with_attachments(data: Sequence[dict[str, Any]], *, user_id: int | None) -> None:
     """Add `attachments` to messages that their reader may read."""
-    wanted = {
+    ids_by_message = {
         row["id"]: content_ids(msgspec.convert(row["content_items"], tuple[uamp.ContentItem, ...]))
         for row in data
     }
-    every = {content_id for found in wanted.values() for content_id in found}
+    every = {content_id for ids in ids_by_message.values() for content_id in ids}
     # Contents that a chat does not show are off-limits to its members, whatever a message links to.
     used = Content.objects.filter(pk__in=every, uses__chat__in={row["chat_id"] for row in data})
     rows = {str(row.pk): content_data(row, user_id=user_id) for row in used.distinct()}
     for row in data:
-        row["attachments"] = [rows[one] for one in wanted[row["id"]] if one in rows]
+        row["attachments"] = [
+            rows[content_id] for content_id in ids_by_message[row["id"]] if content_id in rows
+        ]
 
 
 def expand(data: list[dict[str, Any]], query: dict[str, Any], reader: int) -> None:
     """Add to messages what `expand` names and this app knows."""
-    wanted = query.get("expand", "").split(",")
-    if "attachments" in wanted:
+    names = query.get("expand", "").split(",")
+    if "attachments" in names:
         with_attachments(data, user_id=reader)
-    if "signature" in wanted:
+    if "signature" in names:
         with_signatures(data)
 
 
@@ -226,5 +228,5 @@ def selected_fields(data: Sequence[dict[str, Any]], query: dict[str, Any]) -> li
     """Return only the requested members of each message, and its id."""
     if "fields" not in query:
         return list(data)
-    wanted = {"id", *query["fields"].split(","), *query.get("expand", "").split(",")}
-    return [{name: value for name, value in row.items() if name in wanted} for row in data]
+    names = {"id", *query["fields"].split(","), *query.get("expand", "").split(",")}
+    return [{name: value for name, value in row.items() if name in names} for row in data]

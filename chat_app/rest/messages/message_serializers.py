@@ -206,13 +206,13 @@ def messages_data(
     of queries does not depend on the number of messages.
     """
     ids = [message.pk for message in messages]
-    given, pinned = reactions_of(ids, reader), pinned_among(ids)
+    reactions, pinned = reactions_of(ids, reader), pinned_among(ids)
     threads = threads_of([_root_id(message) for message in messages], reader)
     answered = _answered({message.reply_to for message in messages} - {None})
     return [
         {
             **_message_data(message, html=html, reader=reader, until=until),
-            "reactions": given.get(message.pk, []),
+            "reactions": reactions.get(message.pk, []),
             "pinned": message.pk in pinned,
             "reply_to": answered.get(message.reply_to or ""),
             "replies": threads.get(_root_id(message)),
@@ -224,11 +224,11 @@ def messages_data(
 def with_signatures(data: list[dict[str, Any]]) -> None:
     """Add signatures and the hashes of stored responses to messages of one chat, or None."""
     answers = {row["response_id"] for row in data if row["response_id"]}
-    found = signatures_of(data[0]["chat_id"], answers) if answers else {}
-    stored = stored_hashes(data[0]["chat_id"], found) if found else {}
+    signatures = signatures_of(data[0]["chat_id"], answers) if answers else {}
+    stored = stored_hashes(data[0]["chat_id"], signatures) if signatures else {}
     for row in data:
         hashes = stored.get(row["response_id"])
-        row["signature"] = found.get(row["response_id"])
+        row["signature"] = signatures.get(row["response_id"])
         row["stored_output_hash"] = None if hashes is None else hashes.output
         row["stored_usage_hash"] = None if hashes is None else hashes.usage
 

@@ -79,7 +79,7 @@ class SearchView(RestView):
         reader = caller(request).pk
         try:
             terms = parse_search(query["q"])
-            found = find_messages(
+            result = find_messages(
                 terms,
                 user_id=reader,
                 limit=query["limit"],
@@ -90,16 +90,16 @@ class SearchView(RestView):
             raise Problem(
                 "invalid", detail, errors=[{"parameter": "q", "detail": detail}]
             ) from error
-        data = messages_data(found.messages, html=False, reader=reader)
-        following = make_cursor(request, json.dumps(found.places)) if found.places else None
+        data = messages_data(result.messages, html=False, reader=reader)
+        following = make_cursor(request, json.dumps(result.places)) if result.places else None
         page = list_response(
             request,
-            [{**row, "chat_title": found.titles[row["chat_id"]]} for row in data],
+            [{**row, "chat_title": result.titles[row["chat_id"]]} for row in data],
             next_cursor=following,
         )
         page.data |= {
-            "searched_chats": found.searched,
-            "chats": found.chats,
+            "searched_chats": result.searched,
+            "chats": result.chats,
             "unknown_filters": terms.unknown,
         }
         return page

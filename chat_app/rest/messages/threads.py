@@ -70,8 +70,8 @@ class ThreadsView(RestView):
         query = read_query(request, ThreadsQuery)
         after = place_before(request, query, ThreadPlace.read)
         limit = query["limit"]
-        found = followed_threads(caller(request).pk, after=after, limit=limit + 1)
-        page = cut(found, request, limit, lambda row: str(place_of(row)))
+        threads = followed_threads(caller(request).pk, after=after, limit=limit + 1)
+        page = cut(threads, request, limit, lambda row: str(place_of(row)))
         unread = unread_of(page.rows)
         data = [_thread_data(row, unread.get(row.thread_id, 0)) for row in page.rows]
         return list_response(request, data, next_cursor=page.next_cursor)

@@ -26,8 +26,8 @@ class Command(BaseCommand):
                 f"the ledger of the database {name} cannot be read; run `{program} migrate` first:"
                 f" {error}"
             ) from error
-        for one in report.mismatches:
-            self.stdout.write(f"{one.check}: {one.subject} by {one.off_by}")
+        for mismatch in report.mismatches:
+            self.stdout.write(f"{mismatch.check}: {mismatch.subject} by {mismatch.off_by}")
         if report.mismatches:
             raise CommandError("The ledger does not add up. Payouts are frozen.")
         self.stdout.write("The ledger adds up.")

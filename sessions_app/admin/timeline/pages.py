@@ -54,7 +54,7 @@ HIDDEN: Final = "texts of messages, arguments and results of tools, and the even
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _Selection:
     """A request's selection, limited to what the person may see."""
 
     chosen: Chosen
@@ -85,9 +85,9 @@ class TimelinePages:
 
         Raises PermissionDenied without the rights to view chats and responses.
         """
-        page, asked = _page_of_chat(request, chat_id)
+        page, selection = _page_of_chat(request, chat_id)
         address = reverse("admin:sessions_app_chat_timeline_tail", args=[chat_id])
-        return self._shown(request, page, asked, address=address)
+        return self._rendered(request, page, selection, address=address)
 
     def tail_of_chat(self, request: HttpRequest, chat_id: str) -> HttpResponseBase:
         """Stream the live part of a chat's timeline; raises like `chat`."""
@@ -98,9 +98,9 @@ class TimelinePages:
 
         Raises PermissionDenied without the right to view responses.
         """
-        page, asked, response = _page_of_response(request, response_id)
+        page, selection, response = _page_of_response(request, response_id)
         address = reverse("admin:sessions_app_response_timeline_tail", args=[response_id])
-        return self._shown(request, page, asked, address=address, response=response)
+        return self._rendered(request, page, selection, address=address, response=response)
 
     def tail_of_response(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
         """Stream the live part of a response's timeline; raises like `response`."""
@@ -113,38 +113,38 @@ class TimelinePages:
         if not request.user.has_perms([RIGHTS["chat"], CONTENT]):
             raise PermissionDenied
         chat = chat_facts(unquote(chat_id))
-        found = None if chat is None else entry_at(chat.id, min(seq, SEQ_MAX))
-        if chat is None or found is None:
+        entry = None if chat is None else entry_at(chat.id, min(seq, SEQ_MAX))
+        if chat is None or entry is None:
             raise Http404
         record_request(
             request, AuditAction.CONTENT_READ, ("chat_app.chat", chat.id), detail=f"Entry {seq}."
         )
         context = {
             **self._site.each_context(request),
-            "title": f"Entry {seq}: {found.type}",
-            "entry": found,
+            "title": f"Entry {seq}: {entry.type}",
+            "entry": entry,
             "chat": chat,
-            "data": pretty({**found.payload, "seq": found.seq}),
+            "data": pretty({**entry.payload, "seq": entry.seq}),
         }
         return TemplateResponse(request, "admin/sessions_app/timeline/entry.html", context)
 
-    def _shown(
+    def _rendered(
         self,
         request: HttpRequest,
         page: TimelinePage,
-        asked: _Asked,
+        selection: _Selection,
         *,
         address: str,
         response: Response | None = None,
     ) -> HttpResponse:
         items = _linked(page.items, request.user)
-        if asked.sight.texts:
+        if selection.sight.texts:
             kind = "chat_app.chat" if response is None else "sessions_app.response"
             row_id = page.chat_id if response is None else response.pk
             record_request(
                 request, AuditAction.TRANSCRIPT_READ, (kind, row_id), detail="The timeline."
             )
-        query = _query(asked)
+        query = _query(selection)
         context = {
             **self._site.each_context(request),
             **_facts(request, page, items),
@@ -152,13 +152,13 @@ class TimelinePages:
             "page": page,
             "rows": [(item, version_of(item)) for item in items],
             "response": response,
-            "asked": asked,
+            "asked": selection,
             "tracks": [
-                (key, label, key in asked.chosen.tracks)
+                (key, label, key in selection.chosen.tracks)
                 for key, label in TRACKS.items()
-                if key in asked.sight.tracks
+                if key in selection.sight.tracks
             ],
-            "hidden": "" if asked.may_read else hidden_text(HIDDEN),
+            "hidden": "" if selection.may_read else hidden_text(HIDDEN),
             "live": f"{address}?{urlencode(query)}" if page.is_newest else "",
             "older": urlencode([*query, ("before", page.older)]) if page.older else "",
             "newest": urlencode(query),
@@ -171,23 +171,23 @@ def version_of(item: Item) -> str:
     return f"{zlib.crc32(repr(item).encode()):x}"
 
 
-def _page_of_chat(request: HttpRequest, chat_id: str) -> tuple[TimelinePage, _Asked]:
-    asked = _asked(request, "chat_app.view_chat", "sessions_app.view_response")
-    page = chat_page(unquote(chat_id), asked.chosen, asked.sight)
+def _page_of_chat(request: HttpRequest, chat_id: str) -> tuple[TimelinePage, _Selection]:
+    selection = _selection(request, "chat_app.view_chat", "sessions_app.view_response")
+    page = chat_page(unquote(chat_id), selection.chosen, selection.sight)
     if page is None:
         raise Http404
-    return page, asked
+    return page, selection
 
 
 def _page_of_response(
     request: HttpRequest, response_id: str
-) -> tuple[TimelinePage, _Asked, Response]:
-    asked = _asked(request, "sessions_app.view_response")
+) -> tuple[TimelinePage, _Selection, Response]:
+    selection = _selection(request, "sessions_app.view_response")
     rows = Response.objects.select_related("agent", "message")
     response = rows.filter(pk=unquote(response_id)).first()
     if response is None:
         raise Http404
-    return response_page(response, asked.chosen, asked.sight), asked, response
+    return response_page(response, selection.chosen, selection.sight), selection, response
 
 
 def _facts(request: HttpRequest, page: TimelinePage, items: Sequence[Item]) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _part(request: HttpRequest, page: TimelinePage) -> dict[str, Any]:
     }
 
 
-def _asked(request: HttpRequest, *rights: str) -> _Asked:
+def _selection(request: HttpRequest, *rights: str) -> _Selection:
     user = request.user
     if not user.has_perms(rights):
         raise PermissionDenied
@@ -234,7 +234,7 @@ def _asked(request: HttpRequest, *rights: str) -> _Asked:
         who=request.GET.get("who", "")[:60],
         before=_place(request.GET),
     )
-    return _Asked(chosen=chosen, sight=sight, may_read=may_read)
+    return _Selection(chosen=chosen, sight=sight, may_read=may_read)
 
 
 def _place(values: Any) -> int:
@@ -246,15 +246,15 @@ def _place(values: Any) -> int:
     return SEQ_MAX
 
 
-def _query(asked: _Asked) -> list[tuple[str, Any]]:
+def _query(selection: _Selection) -> list[tuple[str, Any]]:
     """Return the selection of a page as query parameters."""
-    chosen = asked.chosen
+    chosen = selection.chosen
     query: list[tuple[str, Any]] = []
     if chosen.tracks != frozenset(TRACKS):
         query += [("track", track) for track in TRACKS if track in chosen.tracks]
     if chosen.who:
         query.append(("who", chosen.who))
-    if asked.sight.texts:
+    if selection.sight.texts:
         query.append(("texts", "1"))
     return query
 

@@ -88,7 +88,7 @@ def chat_page(chat_id: str, chosen: Chosen, sight: Sight) -> TimelinePage | None
             break
         begun = [entry.response_id for entry in entries if entry.type == "response.created"]
         rows = _sources(chat_id, entries, begun, sight, members=chat.members)
-        items = [*_shown(rows, chosen, sight), *items]
+        items = [*_items(rows, chosen, sight), *items]
         looked_at += len(entries)
         before = first = entries[0].seq
         if len(items) >= PAGE:
@@ -112,10 +112,10 @@ def response_page(response: Response, chosen: Chosen, sight: Sight) -> TimelineP
     end = ends_of_responses(response.chat_id, [response.pk])
     # An answer's message is the log entry after its end.
     last = end[0].seq + 1 if end else head
-    asked = None if response.message is None else response.message.seq
-    first = max(asked or 0, last - SPAN)
+    question_seq = None if response.message is None else response.message.seq
+    first = max(question_seq or 0, last - SPAN)
     entries = entries_between(response.chat_id, first, last, response_ids=[response.pk])
-    question = None if asked is None else entry_at(response.chat_id, asked)
+    question = None if question_seq is None else entry_at(response.chat_id, question_seq)
     if question is not None and question.seq not in {entry.seq for entry in entries}:
         entries = [question, *entries]
     delegated = delegated_responses([response.pk]).get(response.pk, [])
@@ -126,7 +126,7 @@ def response_page(response: Response, chosen: Chosen, sight: Sight) -> TimelineP
         chat_id=response.chat_id,
         title=response.agent.name,
         members=members,
-        items=_shown(replace(rows, delegated=delegated), chosen, sight),
+        items=_items(replace(rows, delegated=delegated), chosen, sight),
         older=None,
         is_newest=True,
         is_running=response.finished_at is None,
@@ -148,13 +148,13 @@ def _sources(
     calls = ToolCall.objects.filter(response_id__in=row_ids)
     calls = calls.select_related("response", "decided_by")
     requests = PaymentRequest.objects.filter(response_id__in=row_ids).select_related("payer")
-    found = {row.pk: row for row in responses.defer("text", "output", "request")}
+    by_pk = {row.pk: row for row in responses.defer("text", "output", "request")}
     return Sources(
         chat_id=chat_id,
         entries=entries,
         members=members,
-        responses=found,
-        run=[found[pk] for pk in row_ids if pk in found],
+        responses=by_pk,
+        run=[by_pk[pk] for pk in row_ids if pk in by_pk],
         calls=list(calls.order_by("pk")[:ROWS]) if "tools" in sight.tracks else (),
         requests=list(requests.order_by("pk")[:ROWS]) if "money" in sight.tracks else (),
         holds=movements.holds_of(row_ids) if sight.ledger else (),
@@ -162,7 +162,7 @@ def _sources(
     )
 
 
-def _shown(rows: Sources, chosen: Chosen, sight: Sight) -> list[Item]:
+def _items(rows: Sources, chosen: Chosen, sight: Sight) -> list[Item]:
     """Return the selected items that a person may see, without texts that they may not read."""
     tracks = chosen.tracks & sight.tracks
     return [

@@ -134,7 +134,7 @@ def items_of_request(request: PaymentRequest) -> list[Item]:
     if request.hold_id:
         links.append(page_link("Hold", "payments_app.hold", request.hold_id))
     span = f"request:{request.pk}"
-    asked = Item(
+    question = Item(
         key=f"request-{request.pk}",
         track="money",
         at=request.created_at,
@@ -146,7 +146,7 @@ def items_of_request(request: PaymentRequest) -> list[Item]:
         span=span,
     )
     if request.decided_at is None:
-        return [asked]
+        return [question]
     decided = Item(
         key=f"request-{request.pk}-end",
         track="money",
@@ -157,7 +157,7 @@ def items_of_request(request: PaymentRequest) -> list[Item]:
         links=links[:1],
         span=span,
     )
-    return [asked, decided]
+    return [question, decided]
 
 
 def items_of_hold(hold: ReservedMoney) -> list[Item]:

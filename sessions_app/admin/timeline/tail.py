@@ -71,17 +71,17 @@ async def _frames(
         end = sent_at + MAX_SECONDS
         while time.monotonic() < end and not _is_draining():
             await asyncio.sleep(RUNNING_SECONDS if current["is_running"] else IDLE_SECONDS)
-            found = await database.run(_read_again, request, part)
-            if found is None:
+            latest = await database.run(_read_again, request, part)
+            if latest is None:
                 yield b"event: gone\ndata: {}\n\n"
                 return
-            if found != current:
-                yield _event(found)
+            if latest != current:
+                yield _event(latest)
             elif time.monotonic() - sent_at >= QUIET_SECONDS:
                 yield b":\n\n"
             else:
                 continue
-            current, sent_at = found, time.monotonic()
+            current, sent_at = latest, time.monotonic()
     finally:
         _tails[reader] -= 1
         if not _tails[reader]:

@@ -55,15 +55,15 @@ async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None
     answers: list[str] = []
 
     def edit_and_ask(**of: Any) -> uamp.Event:
-        asked = edit_question(
+        outcome = edit_question(
             content=event.content,
             revision=event.revision,
             session_id=session.id,
             event_id=event.event_id,
             **of,
         )
-        answers.extend(asked.answer_ids)
-        return asked.edited
+        answers.extend(outcome.answer_ids)
+        return outcome.edited
 
     await _act(connection, attached, event, edit_and_ask)
     await regenerate_answers(connection, attached, event, answers)

@@ -124,8 +124,8 @@ async def create_response(connection: ClientConnection, event: ev.ResponseCreate
     except Exception:
         # The client may send everything again under the same ids. If the turn was written after
         # all, it receives the original outcome.
-        for given in inputs:
-            connection.protocol.forget(given)
+        for input_event in inputs:
+            connection.protocol.forget(input_event)
         raise
 
 
@@ -138,13 +138,13 @@ async def _start(
     if connection.transport != "sse":
         await _start_with(connection, event, attached, inputs)
         return
-    kept = await database.run(pending_inputs, attached.session.id)
-    attached.pending_input_ids = [pk for pk, _ in kept]
+    rows = await database.run(pending_inputs, attached.session.id)
+    attached.pending_input_ids = [pk for pk, _ in rows]
     try:
-        inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in kept]  # type: ignore[misc] # only inputs are stored
+        inputs = [uamp.decode(msgspec.json.encode(payload)) for _, payload in rows]  # type: ignore[misc] # only inputs are stored
         await _start_with(connection, event, attached, inputs)
     except Exception as error:
-        if kept and not may_pass(error):
+        if rows and not may_pass(error):
             # If kept, they would make every later turn of the session fail.
             await database.run(discard_inputs, attached.pending_input_ids)
         raise
@@ -156,9 +156,9 @@ async def _start_with(
     attached: AttachedSession,
     inputs: Sequence[ev.InputEvent],
 ) -> None:
-    asked: tuple[AgentMember, ...] = ()
+    targets: tuple[AgentMember, ...] = ()
     if event.call is not None:
-        asked = (await agent_spoken_to(attached.session, event, inputs),)
+        targets = (await agent_spoken_to(attached.session, event, inputs),)
     request = TurnRequest(
         session=attached.session,
         event_id=event.event_id or new_event_id(),
@@ -169,11 +169,11 @@ async def _start_with(
         origin=connection.origin,
         pay=connection.pay,
         admit=partial(admit, connection, attached),
-        asked=asked,
+        asked=targets,
     )
-    for given in inputs:
-        if isinstance(given, ev.InputText) and given.payment_token:
-            await take_payment_token(attached.session, given.payment_token)
+    for input_event in inputs:
+        if isinstance(input_event, ev.InputText) and input_event.payment_token:
+            await take_payment_token(attached.session, input_event.payment_token)
     listener = None if connection.transport == "sse" else attached.subscription
     started = await start_response(request, listener)
     connection.started = tuple(started.response_ids)

@@ -46,8 +46,8 @@ async def reply_again(
     outputs = await database.run(selectors.stored_outputs, [end.response_id for end in ends])
     for end in ends:
         stored = outputs.get(end.response_id)
-        for said in () if stored is None else _events_of(end, stored):
-            connection.send_frame(uamp.stamp_session(frame(said), stamp), wire_id)
+        for output_event in () if stored is None else _events_of(end, stored):
+            connection.send_frame(uamp.stamp_session(frame(output_event), stamp), wire_id)
         text = fanout.frame_of(end.payload, end.seq)
         connection.send_frame(uamp.stamp_session(text, stamp), wire_id)
 
@@ -67,8 +67,8 @@ def _events_of(end: LoggedEvent, stored: StoredOutput) -> Iterator[uamp.Event]:
     A client runs its tool on every `tool.call`, so only calls whose results come in another turn
     are sent again.
     """
-    own = {call.call_id for call in stored.client_calls}
-    yield from uamp.events_of_output(end.response_id, stored.output, client_calls=own)
+    call_ids = {call.call_id for call in stored.client_calls}
+    yield from uamp.events_of_output(end.response_id, stored.output, client_calls=call_ids)
     if stored.ends_at_tools and end.type == "response.done":
         for call in stored.client_calls:
             yield ev.ToolCall(

@@ -170,7 +170,7 @@ def _loss_above(context: RunContext) -> standing.Loss | None:
     """Return why an answer that a response works for had to stop, if it lost its right."""
     above = [call.response_id for call in calls_above(context.response_id)]
     rows = Response.objects.filter(pk__in=above).values_list("pk", "agent_id", "agent__name")
-    asked = {
+    bases = {
         pk: standing.AnswerBasis(
             agent_id=agent_id,
             agent=agent,
@@ -182,7 +182,7 @@ def _loss_above(context: RunContext) -> standing.Loss | None:
         )
         for pk, agent_id, agent in rows
     }
-    return next(iter(standing.revoked_answers(asked).values()), None)
+    return next(iter(standing.revoked_answers(bases).values()), None)
 
 
 def _keep_words(response_id: str, texts: Sequence[str]) -> None:

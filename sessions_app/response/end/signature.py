@@ -81,7 +81,7 @@ def _signature(key: SigningKey, finish: Finish, context: RunContext) -> str:
 
 
 def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
-    asked, charge = context.asked, finish.charge
+    answered, charge = context.asked, finish.charge
     price = None
     if charge is not None:
         price = signatures.Price(
@@ -100,7 +100,7 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
         output_hash=signatures.sha256_of(finish.output),
         request_hash=signatures.sha256_of(signatures.request_of(_request(context))),
         message_id=None if finish.message is None else finish.message.id,
-        request_id=None if asked is None else asked.id,
+        request_id=None if answered is None else answered.id,
         price=price,
         status=finish.status,
         digital_source_type=AI_MADE,
@@ -111,6 +111,6 @@ def _claims(finish: Finish, context: RunContext) -> signatures.AnswerClaims:
 def _request(context: RunContext) -> dict[str, Any] | None:
     """Return the message that a response answers or, without one, the last of its conversation."""
     history = context.request.history
-    asked = context.asked or (history[-1] if history else None)
-    message: dict[str, Any] | None = msgspec.to_builtins(asked)
+    question = context.asked or (history[-1] if history else None)
+    message: dict[str, Any] | None = msgspec.to_builtins(question)
     return message

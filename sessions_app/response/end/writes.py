@@ -203,14 +203,14 @@ def _call_answer(
 
 def _media(output: Sequence[uamp.ContentItem]) -> tuple[uamp.ContentItem, ...]:
     """Return the media of an output, including those in tool results, without duplicates."""
-    found: dict[str, uamp.ContentItem] = {}
+    by_id: dict[str, uamp.ContentItem] = {}
     for item in output:
         inner = item.tool_result.content_items if isinstance(item, uamp.ToolResultContent) else ()
         for medium in (item, *(inner or ())):
             for content_id in references.content_ids([medium])[:1]:
                 if not isinstance(medium, uamp.ToolResultContent):
-                    found.setdefault(content_id, medium)
-    return tuple(found.values())
+                    by_id.setdefault(content_id, medium)
+    return tuple(by_id.values())
 
 
 def _terminal_event(

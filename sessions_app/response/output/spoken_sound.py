@@ -27,10 +27,10 @@ TIMES_AS_FAST: Final = 8
 """After that, sound is sent at this multiple of its playing speed."""
 
 
-def sound_of(shown: ev.Event | str) -> ev.Delta | None:
+def sound_of(output: ev.Event | str) -> ev.Delta | None:
     """Return the delta of a sound event, or None for any other."""
-    if isinstance(shown, ev.ResponseDelta) and isinstance(shown.delta.audio, str):
-        return shown.delta
+    if isinstance(output, ev.ResponseDelta) and isinstance(output.delta.audio, str):
+        return output.delta
     return None
 
 
@@ -84,9 +84,9 @@ class SpokenSound:
             duration_ms=duration_ms(len(self._samples), self._format),
         )
         try:
-            (kept,) = references.ingest([item], owner=chat_owner(self._chat_id))
+            (stored,) = references.ingest([item], owner=chat_owner(self._chat_id))
         except InvalidMedia as error:
             logger.warning("the sound of %s is not kept: %s", self._response_id, error)
-            kept = None
+            stored = None
         self._samples.clear()
-        return kept
+        return stored

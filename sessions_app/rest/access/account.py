@@ -212,10 +212,10 @@ def _page(
     request: HttpRequest, form: KeyForm | None = None, *, status: int = 200, **new: object
 ) -> HttpResponse:
     user_id = caller(request).pk
-    shown = {
+    context = {
         "keys": listed_keys(user_id),
         "form": form or KeyForm(user_id=user_id),
         "kept_choices": GRACE_PERIODS,
         **new,
     }
-    return render(request, "sessions_app/account.html", shown, status=status)
+    return render(request, "sessions_app/account.html", context, status=status)

@@ -130,7 +130,7 @@ class ConnectTokenView(RestView):
     )
     def get(self, request: Request, key_id: str) -> Response:
         """Return a valid connect token."""
-        return Response(_data([_own(request, key_id)])[0])
+        return Response(_data([_own_key(request, key_id)])[0])
 
     @extend_schema(
         operation_id="revoke_connect_token", responses={204: None, **responses(403, 404)}
@@ -140,14 +140,14 @@ class ConnectTokenView(RestView):
 
         Its daemon is disconnected within five seconds.
         """
-        key = _own(request, key_id)
+        key = _own_key(request, key_id)
         keys.check_within(key.rights, by=rights_of(request))
         if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
             raise Http404
         return Response(status=204)
 
 
-def _own(request: Request, key_id: str) -> ApiKey:
+def _own_key(request: Request, key_id: str) -> ApiKey:
     if (key := connect_tokens.find_token(caller(request).pk, int(key_id))) is None:
         raise Http404
     return key

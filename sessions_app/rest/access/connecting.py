@@ -133,10 +133,10 @@ def _page(
     new: dict[str, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    shown: dict[str, Any] = {"form": form, "tokens": _tokens(caller(request).pk)}
+    context: dict[str, Any] = {"form": form, "tokens": _tokens(caller(request).pk)}
     if new is not None:
-        shown |= {"new": new, "command": command(request, **new), "first_agent": FIRST_AGENT}
-    return render(request, "sessions_app/connecting.html", shown, status=status)
+        context |= {"new": new, "command": command(request, **new), "first_agent": FIRST_AGENT}
+    return render(request, "sessions_app/connecting.html", context, status=status)
 
 
 def _tokens(user_id: int) -> list[dict[str, Any]]:

@@ -74,22 +74,22 @@ class KeyForm(forms.Form):
 
     def key_request(self) -> keys.KeyRequest:
         """Return the key requested by a valid form."""
-        given = self.cleaned_data
-        is_narrow = given["rights"] == "some"
+        data = self.cleaned_data
+        is_narrow = data["rights"] == "some"
         rights = Rights(
-            scopes=frozenset(given["scopes"]) if is_narrow else ALL.scopes,
-            chats=_restriction(given["chats"]),
-            agents=_restriction(given["agents"]),
-            protocols=_restriction(given["protocols"]),
+            scopes=frozenset(data["scopes"]) if is_narrow else ALL.scopes,
+            chats=_restriction(data["chats"]),
+            agents=_restriction(data["agents"]),
+            protocols=_restriction(data["protocols"]),
         )
-        days, amount = given["days"], given["amount"]
+        days, amount = data["days"], data["amount"]
         return keys.KeyRequest(
-            name=given["name"],
+            name=data["name"],
             rights=rights,
             expires_at=timezone.now() + timedelta(days=days) if days else None,
             budget=None
             if amount is None
-            else keys.KeyBudget(amount=amount, period=given["period"] or "month"),
+            else keys.KeyBudget(amount=amount, period=data["period"] or "month"),
         )
 
 

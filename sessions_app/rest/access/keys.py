@@ -178,7 +178,7 @@ class KeysView(RestView):
         try:
             made = keys.make_key(
                 caller(request).pk,
-                _wanted(body.validated_data, caller(request).pk),
+                _key_request(body.validated_data, caller(request).pk),
                 by=rights_of(request),
                 until=expiry_of(request),
                 address=address_of(request),
@@ -187,7 +187,7 @@ class KeysView(RestView):
             raise _too_many() from None
         except keys.ImpossibleKey as error:
             raise ValidationError({error.field: str(error)}) from error
-        return _shown(made, status=201)
+        return _secret_response(made, status=201)
 
 
 class KeyView(RestView):
@@ -207,7 +207,7 @@ class KeyView(RestView):
     @extend_schema(operation_id="get_key", responses={200: KeySerializer, **responses(403, 404)})
     def get(self, request: Request, key_id: str) -> Response:
         """Return a valid key."""
-        return Response(keys_data([_own(request, key_id)])[0])
+        return Response(keys_data([_own_key(request, key_id)])[0])
 
     @extend_schema(operation_id="revoke_key", responses={204: None, **responses(403, 404)})
     def delete(self, request: Request, key_id: str) -> Response:
@@ -215,7 +215,7 @@ class KeyView(RestView):
 
         Its connections end within five seconds.
         """
-        key = _own(request, key_id)
+        key = _own_key(request, key_id)
         if not _is_itself(request, key):
             keys.check_within(key.rights, by=rights_of(request))
         if not keys.revoke_key(key, by=caller(request), address=address_of(request)):
@@ -260,7 +260,7 @@ class KeyRotationView(RestView):
     )
     def post(self, request: Request, key_id: str) -> Response:
         """Replace the secret of a key that neither exceeds nor outlasts the caller's credential."""
-        key = _own(request, key_id)
+        key = _own_key(request, key_id)
         body = RotationSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         keys.check_within(key.rights, by=rights_of(request))
@@ -270,7 +270,7 @@ class KeyRotationView(RestView):
             made = keys.rotate_key(key, by=caller(request), keep=keep, address=address_of(request))
         except LookupError:
             raise Http404 from None
-        return _shown(made)
+        return _secret_response(made)
 
 
 def keys_data(rows: Sequence[ApiKey]) -> list[dict[str, Any]]:
@@ -307,13 +307,13 @@ def _budget_data(state: LimitState) -> dict[str, Any]:
     }
 
 
-def _shown(made: keys.NewSecret, *, status: int = 200) -> Response:
+def _secret_response(made: keys.NewSecret, *, status: int = 200) -> Response:
     data = {**keys_data([made.key])[0], "secret": made.secret}
     location = {"Location": f"/api/v1/keys/{made.key.pk}"}
     return Response(data, status=status, headers={**SECRET, **location})
 
 
-def _own(request: Request, key_id: str) -> ApiKey:
+def _own_key(request: Request, key_id: str) -> ApiKey:
     if (key := keys.find_key(caller(request).pk, int(key_id))) is None:
         raise Http404
     return key
@@ -325,7 +325,7 @@ def _is_itself(request: Request, key: ApiKey) -> bool:
     return is_of_key and rights_of(request).includes(key.rights)
 
 
-def _wanted(values: dict[str, Any], user_id: int) -> keys.KeyRequest:
+def _key_request(values: dict[str, Any], user_id: int) -> keys.KeyRequest:
     budget = values.get("budget")
     return keys.KeyRequest(
         name=values["name"],
@@ -348,12 +348,12 @@ def _set(names: Sequence[str] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names)
 
 
-def _agents(given: Sequence[str] | None, user_id: int) -> frozenset[str] | None:
+def _agents(names: Sequence[str] | None, user_id: int) -> frozenset[str] | None:
     """Return the ids of agents given by id or name; an unknown one stays as it is."""
-    if given is None:
+    if names is None:
         return None
     by_name = {spec.name: spec.id for spec in selectors.list_agents(user_id)}
-    return frozenset(by_name.get(one, one) for one in given)
+    return frozenset(by_name.get(name, name) for name in names)
 
 
 def _amount(text: str, currency: str) -> Money:

@@ -81,11 +81,11 @@ def configuration(request: HttpRequest, name: str = "") -> HttpResponse:
     if name and not _is_public(name):
         return refusal("not_found", instance=request.path)
     base = settings.UAMP_ISSUER
-    own = f"{base}/agents/{quote(name, safe='')}" if name else base
+    issuer = f"{base}/agents/{quote(name, safe='')}" if name else base
     document = {
         "issuer": base,
-        "token_endpoint": f"{own}/auth/token",
-        "jwks_uri": f"{own}/.well-known/jwks.json",
+        "token_endpoint": f"{issuer}/auth/token",
+        "jwks_uri": f"{issuer}/.well-known/jwks.json",
         "grant_types_supported": [CLIENT_CREDENTIALS, EXCHANGE, ASSERTION],
         "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
         "scopes_supported": [*SCOPES],
@@ -161,13 +161,13 @@ def _granted(
     return grant, kind == EXCHANGE
 
 
-def _subject(given: str | None, kind: str | None) -> Principal:
-    if not given or kind not in SUBJECT_TYPES:
+def _subject(text: str | None, kind: str | None) -> Principal:
+    if not text or kind not in SUBJECT_TYPES:
         raise _GrantRefused(
             "invalid_request", "Send a token, and its type where the grant has one."
         )
     try:
-        return verify_token(given, protocol=None)
+        return verify_token(text, protocol=None)
     except AuthenticationError as error:
         raise _GrantRefused("invalid_grant", str(error)) from None
 
@@ -179,14 +179,14 @@ def _client(request: HttpRequest, form: Mapping[str, str]) -> Principal | None:
         return None
     prefix, _sha256 = ApiKey.split_secret(secret)
     try:
-        found = verify_token(secret, protocol=None)
+        client = verify_token(secret, protocol=None)
     except AuthenticationError:
-        found = None
-    if found is None or found.api_key_id is None or found.actors:
+        client = None
+    if client is None or client.api_key_id is None or client.actors:
         raise _GrantRefused("invalid_client", "The client is not known here.", http_status=401)
-    if client_id not in {prefix, f"{KEY_CREDENTIAL}{found.api_key_id}"}:
+    if client_id not in {prefix, f"{KEY_CREDENTIAL}{client.api_key_id}"}:
         raise _GrantRefused("invalid_client", "The client is not known here.", http_status=401)
-    return found
+    return client
 
 
 def _basic(request: HttpRequest) -> tuple[str, str] | None:
@@ -203,8 +203,8 @@ def _basic(request: HttpRequest) -> tuple[str, str] | None:
     return unquote_plus(client_id), unquote_plus(secret)
 
 
-def _scopes(asked: str, rights: Rights) -> frozenset[str]:
-    scopes = frozenset(asked.split()) or rights.scopes
+def _scopes(requested: str, rights: Rights) -> frozenset[str]:
+    scopes = frozenset(requested.split()) or rights.scopes
     if unknown_scopes(scopes):
         raise _GrantRefused("invalid_scope", "A scope is not known.")
     if not all(rights.has(scope) for scope in scopes - {"*"}) or (
@@ -221,12 +221,12 @@ def _agent(form: Mapping[str, str], name: str, subject: Principal) -> str:
     for parameter in _TARGETS:
         if target := form.get(parameter):
             try:
-                asked = access_tokens.agent_in(target)
+                target_name = access_tokens.agent_in(target)
             except ValueError as error:
                 raise _GrantRefused("invalid_target", str(error)) from None
-            if name and asked.casefold() != name.casefold():
+            if name and target_name.casefold() != name.casefold():
                 raise _GrantRefused("invalid_target", "The path belongs to another agent.")
-            name = asked
+            name = target_name
     only = subject.rights.agents
     if not name and only is not None and len(only) == 1:
         # A token for one agent can only yield tokens for that agent.

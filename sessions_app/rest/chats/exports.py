@@ -16,8 +16,8 @@ def _receipts(
     chat_id: str, user_id: int, response_ids: Collection[str]
 ) -> dict[str, dict[str, Any]]:
     """Return the receipts of answers by response id."""
-    found = receipts_of(chat_id, user_id, response_ids=response_ids)
-    return {receipt.pop("response_id"): receipt for receipt in found}
+    receipts = receipts_of(chat_id, user_id, response_ids=response_ids)
+    return {receipt.pop("response_id"): receipt for receipt in receipts}
 
 
 class ReceiptedExportView(ExportView):

@@ -62,10 +62,10 @@ def _join_as_visitor(request: HttpRequest, secret: str) -> HttpResponse:
     quota = throttles.count(request, "shared pages", None)
     if not quota.allowed:
         return _too_often(request, quota)
-    found = invitation(secret, None)
+    invite = invitation(secret, None)
     form = AccountForm(request.POST if request.method == "POST" else None)
     status = 200
-    if request.method == "POST" and found is not None:
+    if request.method == "POST" and invite is not None:
         # The password of an account costs as much as one that is checked.
         quota = throttles.count(request, "sign-ins", None)
         if not quota.allowed:
@@ -78,21 +78,21 @@ def _join_as_visitor(request: HttpRequest, secret: str) -> HttpResponse:
                 form.add_error("username", AccountForm.TAKEN)
             except UsedUp:
                 status = 409
-                found = invitation(secret, None)
+                invite = invitation(secret, None)
             else:
                 if made is not None:
                     user, chat_id = made
                     login(request, user, backend=_BACKEND)
                     return redirect("chat", chat_id=chat_id)
-                found = None
-    return _show(request, found, status=status, form=form)
+                invite = None
+    return _show(request, invite, status=status, form=form)
 
 
-def _show(request: HttpRequest, found: Any, *, status: int, **context: Any) -> HttpResponse:
+def _show(request: HttpRequest, invite: Any, *, status: int, **context: Any) -> HttpResponse:
     """Return the page of an invitation, or of none."""
-    if found is None:
+    if invite is None:
         return _private(render(request, "sessions_app/no_invitation.html", status=404))
-    context["invitation"] = found
+    context["invitation"] = invite
     return _private(render(request, "sessions_app/invitation.html", context, status=status))
 
 

@@ -33,31 +33,33 @@ def receipts_of(
     if response_ids is not None:
         rows = rows.filter(pk__in=response_ids)
     newest = rows.select_related("agent").only("usage", "chat", "created_at", "agent__name")
-    shown = list(newest.order_by("-created_at")[:ANSWERS_MAX])
-    work = selectors.delegated_responses(row.pk for row in shown)
-    every = [*shown, *(row for rows in work.values() for row in rows)]
+    responses = list(newest.order_by("-created_at")[:ANSWERS_MAX])
+    work = selectors.delegated_responses(row.pk for row in responses)
+    every = [*responses, *(row for rows in work.values() for row in rows)]
     costs = answer_costs.costs_of(row.pk for row in every)
     onward = answer_costs.costs_of(onward_id(row.pk) for row in every)
     has_receipt = {row.pk for row in every if row.pk in costs or onward_id(row.pk) in onward}
     answers = paid_answers([row for row in every if row.pk in has_receipt or row.pk in work])
-    found = []
-    for row in shown:
+    receipts = []
+    for row in responses:
         delegated = [
             _receipt(done, costs[done.pk], user_id, onward)
             for done in work.get(row.pk, ())
             if done.pk in costs
         ]
         if row.pk in costs:
-            own = _receipt(row, costs[row.pk], user_id, onward)
+            receipt = _receipt(row, costs[row.pk], user_id, onward)
         elif delegated:
-            own = _of_free(row, delegated[0], onward)
+            receipt = _of_free(row, delegated[0], onward)
         elif onward_id(row.pk) in onward:
-            own = _of_free(row, _receipt(row, onward[onward_id(row.pk)], user_id, onward), onward)
+            receipt = _of_free(
+                row, _receipt(row, onward[onward_id(row.pk)], user_id, onward), onward
+            )
         else:
             continue
-        signed = [signed_receipt(one, answers, chat_id=chat_id) for one in (own, *delegated)]
-        found.append({**signed[0], "delegated": signed[1:]})
-    return found
+        signed = [signed_receipt(part, answers, chat_id=chat_id) for part in (receipt, *delegated)]
+        receipts.append({**signed[0], "delegated": signed[1:]})
+    return receipts
 
 
 def _of_free(row: Any, first: dict[str, Any], onward: _Costs) -> dict[str, Any]:

@@ -72,12 +72,12 @@ def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
         return _not_found(request)
     before, after = (_place(request.GET.get(name, "")) for name in ("before", "after"))
     address = rates.visitors(str(request.META.get("REMOTE_ADDR", "")))
-    shown = shared_page(link, before=before, after=after, asker=address)
+    page = shared_page(link, before=before, after=after, asker=address)
     if request.method == "GET" and before is after is None:
         count_opening(link)
     title = link.title or link.chat.title or gettext("A shared chat")
     if request.GET.get("format") == "json":
-        body = msgspec.json.encode(shared_document(title, shown))
+        body = msgspec.json.encode(shared_document(title, page))
         return HttpResponse(body, content_type="application/json")
     context = {
         "title": title,
@@ -85,7 +85,7 @@ def shared_chat(request: HttpRequest, secret: str) -> HttpResponse:
         "grows": link.until_seq is None,
         "made_at": link.created_at,
         "expires_at": link.expires_at,
-        "page": shown,
+        "page": page,
         "path": request.path,
     }
     return render(request, "sessions_app/shared_chat.html", context)

@@ -29,10 +29,10 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         """Rotate, and print the new key ids."""
         signing = owner_keys.owners()
-        wanted = options["owner"] or signing
-        if unknown := sorted(set(wanted) - set(signing)):
+        owners = options["owner"] or signing
+        if unknown := sorted(set(owners) - set(signing)):
             raise CommandError(f"No key signs for {', '.join(unknown)}.")
-        for owner in wanted:
+        for owner in owners:
             announced = owner_keys.signs_from(owner)
             if announced is not None:
                 self.stdout.write(

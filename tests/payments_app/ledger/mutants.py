@@ -25,10 +25,10 @@ class Mutant:
 
 MUTANTS = {
     "reserves more than there is": Mutant(
-        holds, "if amount.amount > left[account.id] and", "if amount.amount < 0 and"
+        holds, "if amount.amount > remaining[account.id] and", "if amount.amount < 0 and"
     ),
     "reserves the same money for many": Mutant(
-        holds, "left[account.id] -= amount.amount", "left[account.id] -= 0"
+        holds, "remaining[account.id] -= amount.amount", "remaining[account.id] -= 0"
     ),
     "forgets that another one of the list paid too": Mutant(
         captures,
