@@ -91,15 +91,19 @@ def server_capabilities(agents: Iterable[AgentSpec] = ()) -> Capabilities:
     that inputs may name a thread.
     """
     announced = [agent_capabilities(spec) for spec in agents]
-    found = {kind for one in announced for kind in one.modalities} or {"text", "image", "file"}
-    sounds = [one.audio for one in announced if one.audio]
+    modalities = {kind for announcement in announced for kind in announcement.modalities} or {
+        "text",
+        "image",
+        "file",
+    }
+    sounds = [announcement.audio for announcement in announced if announcement.audio]
     received = {name for sound in sounds for name in sound.input_formats or ()}
     spoken = {name for sound in sounds for name in sound.output_formats or ()}
     return Capabilities(
         id=SERVER_ID,
         model_id=SERVER_ID,
         provider=SERVER_ID,
-        modalities=tuple(kind for kind in _MODALITIES if kind in found),
+        modalities=tuple(kind for kind in _MODALITIES if kind in modalities),
         supports_streaming=True,
         supports_thinking=True,
         image=_IMAGE,

@@ -117,8 +117,8 @@ def _made(name: str, *, owner_id: int, rights: Rights) -> AgentSpec:
     with transaction.atomic():
         # The lock serializes creation by one person's daemons, so that none exceeds the limit.
         User.objects.select_for_update(no_key=True).filter(pk=owner_id).first()
-        own = Agent.objects.filter(owner_id=owner_id, kind=AgentKind.CONNECTED)
-        if own.count() >= settings.UAMP_CONNECTED_AGENTS:
+        connected_agents = Agent.objects.filter(owner_id=owner_id, kind=AgentKind.CONNECTED)
+        if connected_agents.count() >= settings.UAMP_CONNECTED_AGENTS:
             raise TooManyConnectedAgents
         agent.save(force_insert=True)
     return get_spec(agent.pk)
@@ -152,8 +152,8 @@ def dead_processes() -> list[str]:
 
 def refuses_tools(agent_id: str) -> bool:
     """Return whether an agent has daemons, and all announce that they do not call tools."""
-    found = AgentConnection.objects.filter(agent_id=agent_id).values_list("capabilities", flat=True)
-    announced = [_calls_tools(capabilities) for capabilities in found]
+    rows = AgentConnection.objects.filter(agent_id=agent_id).values_list("capabilities", flat=True)
+    announced = [_calls_tools(capabilities) for capabilities in rows]
     return bool(announced) and not any(announced)
 
 
@@ -301,8 +301,8 @@ def _locked(agent_ids: Collection[str]) -> list[Agent]:
 
 def _refresh(agents: Collection[Agent]) -> None:
     """Update whether locked agents still have a daemon."""
-    left = AgentConnection.objects.filter(agent__in=agents, process__lease_until__gt=Now())
-    connected = set(left.values_list("agent_id", flat=True))
+    connections = AgentConnection.objects.filter(agent__in=agents, process__lease_until__gt=Now())
+    connected = set(connections.values_list("agent_id", flat=True))
     for is_connected in (True, False):
         _show(
             [agent for agent in agents if (agent.pk in connected) == is_connected],

@@ -16,6 +16,6 @@ def unknown_to_owner(names: Collection[str], owner_id: int | None) -> list[str]:
 
     A private agent of others is as unknown as one that does not exist.
     """
-    known = Agent.objects.filter(is_for_owner(owner_id)).values_list("name", flat=True)
-    folded = {name.casefold() for name in known}
+    available_names = Agent.objects.filter(is_for_owner(owner_id)).values_list("name", flat=True)
+    folded = {name.casefold() for name in available_names}
     return [name for name in names if name.casefold() not in folded]

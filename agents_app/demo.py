@@ -179,8 +179,8 @@ def translated_description(description: str) -> str:
 
 def translated_descriptions() -> dict[str, str]:
     """Return the descriptions written here that differ in the reader's language, by the text."""
-    shown = {description: gettext(description) for description in sorted(_DESCRIPTIONS)}
-    return {description: text for description, text in shown.items() if text != description}
+    translations = {description: gettext(description) for description in sorted(_DESCRIPTIONS)}
+    return {description: text for description, text in translations.items() if text != description}
 
 
 def assistant_with_model(provider: str, model: str) -> dict[str, Any]:

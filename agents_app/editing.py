@@ -161,26 +161,26 @@ def _check(agent: Agent, key: str | None, delegates: Collection[str]) -> None:
 
 def _problems(agent: Agent, key: str | None, delegates: Collection[str]) -> dict[str, str]:
     """Return the problems with the fields, in the words of the admin's form."""
-    known = {name for group in offered_tools().values() for name in group}
+    tool_names = {name for group in offered_tools().values() for name in group}
     if agent.kind == AgentKind.REMOTE:
         values = {name: getattr(agent, name) for name in FIELDS}
-        found = dict(problems_of({**values, "key": key}))
+        problems = dict(problems_of({**values, "key": key}))
         if not may_own(agent):
-            found["protocol"] = NOT_FOR_PEERS
+            problems["protocol"] = NOT_FOR_PEERS
     elif agent.kind == AgentKind.CONNECTED:
         # Only its daemon knows what it answers with.
-        found = _problems_of_options(agent)
+        problems = _problems_of_options(agent)
     else:
-        found = _problems_of_model(agent)
+        problems = _problems_of_model(agent)
     if key and agent.kind != AgentKind.REMOTE:
         problem = problem_of_key(key, agent.kind, agent.provider, agent.options)
         if problem is not None:
-            found["key"] = problem
-    if missing := [name for name in agent.tools if name not in known]:
-        found["tools"] = f"No such tool: {', '.join(missing)}."
+            problems["key"] = problem
+    if missing := [name for name in agent.tools if name not in tool_names]:
+        problems["tools"] = f"No such tool: {', '.join(missing)}."
     if missing := unknown_to_owner(delegates, agent.owner_id):
-        found["delegates"] = f"No such agent: {', '.join(missing)}."
-    return found
+        problems["delegates"] = f"No such agent: {', '.join(missing)}."
+    return problems
 
 
 def _problems_of_options(agent: Agent) -> dict[str, str]:
@@ -193,19 +193,19 @@ def _problems_of_options(agent: Agent) -> dict[str, str]:
 def _problems_of_model(agent: Agent) -> dict[str, str]:
     options, provider = agent.options, agent.provider
     variable = options.get("api_key_env")
-    found: dict[str, str | None] = {}
+    problems: dict[str, str | None] = {}
     if "api_key" in options or (variable is not None and not is_key_name(variable)):
-        found["options"] = (
+        problems["options"] = (
             "Enter a key as `key`, or name an environment variable that ends in _API_KEY."
         )
     elif unknown := unknown_options(provider, options):
-        found["options"] = f"Unknown options: {', '.join(unknown)}."
+        problems["options"] = f"Unknown options: {', '.join(unknown)}."
     else:
-        found["options"] = problem_of(provider, options)
-    if agent.is_enabled and provider != ModelProvider.SCRIPTED and not found.get("options"):
-        found["options"] = problem_of_address(provider, options)
+        problems["options"] = problem_of(provider, options)
+    if agent.is_enabled and provider != ModelProvider.SCRIPTED and not problems.get("options"):
+        problems["options"] = problem_of_address(provider, options)
     if provider != ModelProvider.SCRIPTED and not agent.model:
-        found["model"] = "Name the model that answers."
+        problems["model"] = "Name the model that answers."
     if provider == ModelProvider.SCRIPTED and options.get("script", agent.name) not in SCRIPTS:
-        found["options"] = f"Name a script: {', '.join(SCRIPTS)}."
-    return {name: words for name, words in found.items() if words}
+        problems["options"] = f"Name a script: {', '.join(SCRIPTS)}."
+    return {name: words for name, words in problems.items() if words}

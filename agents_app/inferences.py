@@ -65,17 +65,17 @@ class InferenceLog:
     """The inferences of one response. All calls are made on one event loop."""
 
     def __init__(self, earlier: Sequence[Inference] = ()) -> None:
-        self._kept = [*earlier]
+        self._inferences = [*earlier]
         self._clocks: dict[int, float] = {}
 
     def begin(self, *, provider: str, model: str) -> Inference:
         """Add an inference that is being sent."""
-        number = self._kept[-1].number + 1 if self._kept else 1
+        number = self._inferences[-1].number + 1 if self._inferences else 1
         at = time.time_ns() // 1_000_000
         sent = Inference(number=number, provider=provider, model=storable(model)[:ID_CHARS], at=at)
         self._clocks[number] = time.monotonic()
-        self._kept.append(sent)
-        del self._kept[:-MAX_INFERENCES]
+        self._inferences.append(sent)
+        del self._inferences[:-MAX_INFERENCES]
         return sent
 
     def first_output(self, inference: Inference) -> None:
@@ -108,7 +108,7 @@ class InferenceLog:
 
     def rows(self) -> list[dict[str, Any]] | None:
         """Return the stored inferences as JSON values, oldest first, or None."""
-        return msgspec.to_builtins(self._kept) if self._kept else None
+        return msgspec.to_builtins(self._inferences) if self._inferences else None
 
     def _elapsed(self, inference: Inference) -> int:
         return round((time.monotonic() - self._clocks[inference.number]) * 1000)

@@ -116,15 +116,19 @@ def without_zeros(value: dict[str, Any]) -> dict[str, Any]:
 
     A zero price for cached tokens stays: without it, they cost as much as other input.
     """
-    kept = {
+    nonzero = {
         name: price
         for name, price in value.items()
         if name not in _ZERO_IS_NONE or _is_something(price)
     }
-    if "tools" in kept:
-        priced = {name: price for name, price in kept["tools"].items() if _is_something(price)}
-        kept = {**kept, "tools": priced} if priced else {k: kept[k] for k in kept if k != "tools"}
-    return kept
+    if "tools" in nonzero:
+        priced = {name: price for name, price in nonzero["tools"].items() if _is_something(price)}
+        nonzero = (
+            {**nonzero, "tools": priced}
+            if priced
+            else {k: nonzero[k] for k in nonzero if k != "tools"}
+        )
+    return nonzero
 
 
 def read_pricing(value: Any) -> Pricing:

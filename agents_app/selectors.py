@@ -147,10 +147,10 @@ class AgentStanding(NamedTuple):
 def standing_of(agent_ids: Collection[str]) -> dict[str, AgentStanding]:
     """Return the standing of those of these agents that exist."""
     rows = Agent.objects.filter(pk__in=agent_ids)
-    found = rows.values_list("pk", "is_enabled", "is_public", "owner_id")
+    standings = rows.values_list("pk", "is_enabled", "is_public", "owner_id")
     return {
         pk: AgentStanding(is_enabled, is_public, owner_id)
-        for pk, is_enabled, is_public, owner_id in found
+        for pk, is_enabled, is_public, owner_id in standings
     }
 
 
@@ -217,8 +217,8 @@ def models_without_a_price() -> list[tuple[str, str]]:
 
 def remembered(agent_id: str) -> AgentSpec | None:
     """Return the cached spec that `get_spec` would return, or None. Does not block."""
-    known = _specs.get(agent_id)
-    return known[1] if known is not None and time.monotonic() < known[0] else None
+    cached = _specs.get(agent_id)
+    return cached[1] if cached is not None and time.monotonic() < cached[0] else None
 
 
 def remembered_agent(name: str, *, user_id: int | None) -> AgentSpec | None:
@@ -239,9 +239,9 @@ def get_spec(agent_id: str) -> AgentSpec:
 
     Raises AgentNotFoundError.
     """
-    known = remembered(agent_id)
-    if known is not None:
-        return known
+    cached = remembered(agent_id)
+    if cached is not None:
+        return cached
     agent = Agent.objects.filter(pk=agent_id).first()
     if agent is None:
         _specs.pop(agent_id, None)
@@ -303,7 +303,7 @@ def _visible(viewer: Any, *, is_enabled: bool = True) -> QuerySet[Agent]:
 
 def spec_of(agent: Agent) -> AgentSpec:
     """Return the spec of a row, saved or not, without the cache."""
-    found = tools_named(agent.tools)
+    source_tools = tools_named(agent.tools)
     return AgentSpec(
         id=agent.id,
         name=agent.name,
@@ -313,8 +313,8 @@ def spec_of(agent: Agent) -> AgentSpec:
         model=agent.model,
         instructions=agent.instructions,
         options=agent.options,
-        tools=resolved_names(agent.tools, found),
-        source_tools=found,
+        tools=resolved_names(agent.tools, source_tools),
+        source_tools=source_tools,
         approvals=tuple(agent.approvals),
         delegates=_delegates(agent.delegates, agent.owner_id),
         pricing=read_pricing(agent.pricing),
@@ -350,9 +350,9 @@ def _delegates(names: list[str], owner_id: int | None) -> tuple[tuple[str, str],
     """Return the names and descriptions of those of these agents that an owner's agent may ask."""
     if not names:
         return ()
-    wanted = [_folded(name) for name in names]
+    folded_names = [_folded(name) for name in names]
     rows = Agent.objects.annotate(folded_name=Lower("name")).filter(
-        is_for_owner(owner_id), folded_name__in=wanted, is_enabled=True
+        is_for_owner(owner_id), folded_name__in=folded_names, is_enabled=True
     )
     return tuple(rows.order_by("name").values_list("name", "description"))
 

@@ -82,7 +82,7 @@ AIMS: Final = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command: `turns` by default, or `all` commands with an aim."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     listed = "\n".join(f"  {name:13} {command.measures}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -91,17 +91,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="python -m benchmarks [COMMAND] [options]",
     )
-    if given in (["-h"], ["--help"]):
+    if words in (["-h"], ["--help"]):
         parser.print_help()
         return
     command = DEFAULT
-    if given and not given[0].startswith("-"):
-        command = given.pop(0)
+    if words and not words[0].startswith("-"):
+        command = words.pop(0)
     if command == "all":
         for name in AIMS:
-            _run(name, given)
+            _run(name, words)
     elif command in COMMANDS or command == "report":
-        _run(command, given)
+        _run(command, words)
     else:
         parser.error(f"no such command: {command}")
 

@@ -49,14 +49,18 @@ def sizes(gateway: Path = GATEWAY) -> Iterator[ModuleSize]:
 
 def show_sizes() -> None:
     """Print the lines of each adapter and of each of its modules."""
-    found = list(sizes())
+    modules = list(sizes())
     print(f"\n{'adapter':28}{'pure':>7}{'door':>7}   lines of code, by module")
-    for folder in dict.fromkeys(module.folder.partition("/")[0] for module in found):
-        own = [module for module in found if module.folder.partition("/")[0] == folder]
-        pure = sum(module.lines for module in own if module.is_pure)
-        door = sum(module.lines for module in own if not module.is_pure)
+    for folder in dict.fromkeys(module.folder.partition("/")[0] for module in modules):
+        adapter_modules = [
+            module for module in modules if module.folder.partition("/")[0] == folder
+        ]
+        pure = sum(module.lines for module in adapter_modules if module.is_pure)
+        door = sum(module.lines for module in adapter_modules if not module.is_pure)
         parts = ", ".join(
-            f"{module.name.removesuffix('.py')} {module.lines}" for module in own if module.lines
+            f"{module.name.removesuffix('.py')} {module.lines}"
+            for module in adapter_modules
+            if module.lines
         )
         print(f"{folder or 'shared by all':28}{pure:>7}{door:>7}   {parts}")
 

@@ -42,13 +42,13 @@ def main() -> None:
     for label, query in grown_lists():
         address, times, statements = address_of(label, query), [], 0
         for _ in range(1 + ROUNDS):
-            with CaptureQueriesContext(connection) as asked:
+            with CaptureQueriesContext(connection) as queries:
                 at = time.perf_counter()
                 answer = client.get(address)
                 times.append((time.perf_counter() - at) * 1000)
             if answer.status_code != 200:
                 raise RuntimeError(f"{address}: {answer.status_code}")
-            statements = len(asked)
+            statements = len(queries)
         line = {"list": label, "query": query, "statements": statements}
         print(json.dumps({**line, "times": times[1:]}), flush=True)
 

@@ -57,8 +57,8 @@ class Results:
         self._loads.append(rounds.load())
         print(f"load at the end {self._loads[-1]:.1f}", flush=True)
         if kind is None and self._path:
-            kept = json.loads(self._path.read_text()) if self._path.exists() else {}
-            kept[self._command] = {
+            stored = json.loads(self._path.read_text()) if self._path.exists() else {}
+            stored[self._command] = {
                 "at": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
                 "commit": _commit(),
                 "python": platform.python_version(),
@@ -66,18 +66,18 @@ class Results:
                 "load": [round(load, 1) for load in self._loads],
                 "figures": self._figures,
             }
-            self._path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+            self._path.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
 
 
 def _commit() -> str:
-    found = subprocess.run(
+    process = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 git of this machine
         cwd=servers.ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return found.stdout.strip()
+    return process.stdout.strip()
 
 
 def parser(command: str, description: str | None) -> argparse.ArgumentParser:

@@ -27,10 +27,10 @@ class Spread:
 
     def __str__(self) -> str:
         digits = 2 if abs(self.median) < 10 else 1
-        shown = f"{self.median:.{digits}f}"
+        text = f"{self.median:.{digits}f}"
         if self.rounds < 2:
-            return shown
-        return f"{shown} ({self.low:.{digits}f} to {self.high:.{digits}f})"
+            return text
+        return f"{text} ({self.low:.{digits}f} to {self.high:.{digits}f})"
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -48,14 +48,14 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Spread:
 
 def measure(cells: Mapping[K, Callable[[], V]], rounds: int) -> dict[K, list[V]]:
     """Run every cell once per round in random order; return the runs by cell."""
-    found: dict[K, list[V]] = {name: [] for name in cells}
+    runs: dict[K, list[V]] = {name: [] for name in cells}
     order = list(cells)
     for number in range(1, rounds + 1):
         random.shuffle(order)
         for name in order:
-            found[name].append(cells[name]())
+            runs[name].append(cells[name]())
         print(f"  round {number} of {rounds}, load {load():.1f}", file=sys.stderr, flush=True)
-    return found
+    return runs
 
 
 def load() -> float:

@@ -120,8 +120,10 @@ def _make_agents(plan: dict[str, Any], user: User) -> None:
         provider="bench",
         external_id="bench",
     )
-    most = Money.parse("1", "USD")
-    Approval.objects.create(user_id=user.pk, agent_id=paid.pk, asset=most.asset, up_to=most.amount)
+    maximum = Money.parse("1", "USD")
+    Approval.objects.create(
+        user_id=user.pk, agent_id=paid.pk, asset=maximum.asset, up_to=maximum.amount
+    )
 
 
 def _daemon_token(user: User, name: str, count: int) -> str:

@@ -118,9 +118,9 @@ def check_message_days(**_: Any) -> list[CheckMessage]:
 def check_celery_options(**_: Any) -> list[CheckMessage]:
     """Check the Celery options."""
     return [
-        Error(f"{name} must be {wanted!r}, or {risk}.", id="uamp.E010")
-        for name, (wanted, risk) in CELERY_OPTIONS.items()
-        if getattr(settings, name, None) != wanted
+        Error(f"{name} must be {required!r}, or {risk}.", id="uamp.E010")
+        for name, (required, risk) in CELERY_OPTIONS.items()
+        if getattr(settings, name, None) != required
     ]
 
 
@@ -135,9 +135,9 @@ def database_messages(database: Mapping[str, Any]) -> list[CheckMessage]:
 
 
 def _sqlite_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
-    found: list[CheckMessage] = []
+    problems: list[CheckMessage] = []
     if options.get("transaction_mode") != "IMMEDIATE":
-        found.append(
+        problems.append(
             Error(
                 "SQLite needs transaction_mode IMMEDIATE.",
                 hint="With DEFERRED, writers fail with 'database is locked'.",
@@ -146,22 +146,22 @@ def _sqlite_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
         )
     pragmas = dict(re.findall(r"(?i)pragma\s+(\w+)\s*=\s*(\w+)", options.get("init_command", "")))
     if pragmas.get("journal_mode", "").upper() != "WAL":
-        found.append(Error("SQLite needs journal_mode WAL.", id="uamp.E003"))
+        problems.append(Error("SQLite needs journal_mode WAL.", id="uamp.E003"))
     if pragmas.get("synchronous", "").upper() not in {"FULL", "EXTRA"}:
-        found.append(
+        problems.append(
             checks.Warning(
                 "SQLite with synchronous below FULL can lose acknowledged messages in a power cut.",
                 hint="Unset SQLITE_SYNCHRONOUS.",
                 id="uamp.W004",
             )
         )
-    return found
+    return problems
 
 
 def _postgresql_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
-    found: list[CheckMessage] = []
+    problems: list[CheckMessage] = []
     if not options.get("tcp_user_timeout"):
-        found.append(
+        problems.append(
             Error(
                 "PostgreSQL needs tcp_user_timeout.",
                 hint="Without it a vanished server holds a connection forever.",
@@ -170,15 +170,15 @@ def _postgresql_messages(options: Mapping[str, Any]) -> list[CheckMessage]:
         )
     # Every write re-checks its condition under a row lock, which requires READ COMMITTED.
     if options.get("isolation_level") is not None or "isolation" in options.get("options", ""):
-        found.append(
+        problems.append(
             Error("PostgreSQL needs its default isolation, READ COMMITTED.", id="uamp.E006")
         )
     if "synchronous_commit=off" in options.get("options", "").replace(" ", ""):
-        found.append(
+        problems.append(
             Error(
                 "PostgreSQL needs synchronous_commit on.",
                 hint="Off, a crash loses acknowledged messages.",
                 id="uamp.E007",
             )
         )
-    return found
+    return problems

@@ -82,8 +82,8 @@ def _alone() -> Iterator[None]:
 
 
 def _prepare(*, is_starting: bool) -> dict[str, Any]:
-    kept = {user["username"]: user for user in read_users()}
-    users = [kept.get(name) or _new_user(name) for name in PEOPLE]
+    stored = {user["username"]: user for user in read_users()}
+    users = [stored.get(name) or _new_user(name) for name in PEOPLE]
     if password := os.environ.get("DEMO_PASSWORD"):
         users = [{**user, "password": password} for user in users]
     prepare_agents(is_starting=is_starting)
@@ -92,7 +92,7 @@ def _prepare(*, is_starting: bool) -> dict[str, Any]:
     was_revoked = bool(token) and _has_connected() and not _is_in_force(token)
     with transaction.atomic():
         for user in users:
-            _prepare_user(user, known=kept)
+            _prepare_user(user, stored=stored)
         if not was_revoked and not _is_in_force(token):
             token = _connect_token()
         chat = _prepare_chat()
@@ -117,8 +117,8 @@ def _new_user(name: str) -> dict[str, str]:
     }
 
 
-def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
-    """Create the account; `known` are the people whose password and key are in DATA_DIR."""
+def _prepare_user(user: dict[str, str], *, stored: Container[str]) -> None:
+    """Create the account; `stored` are the people whose password and key are in DATA_DIR."""
     name = user["username"]
     email = f"{name}@demo.invalid"
     row, created = User.objects.get_or_create(username=name, defaults={"email": email})
@@ -129,7 +129,7 @@ def _prepare_user(user: dict[str, str], *, known: Container[str]) -> None:
         row.is_staff = row.is_superuser = name == "admin"
     # Decided before DEMO_PASSWORD sets a password below, which revokes all keys: only a key that
     # its person revoked stays revoked.
-    is_kept = user["username"] in known
+    is_kept = user["username"] in stored
     keeps_key = created or (_is_in_force(user["api_key"]) if is_kept else _has_key(row))
     if created or "DEMO_PASSWORD" in os.environ:
         if not row.check_password(user["password"]):

@@ -160,23 +160,23 @@ def known_names() -> frozenset[str]:
     return OTHER_NAMES | names_read
 
 
-def misspelt(names: Iterable[str], known: frozenset[str]) -> list[CheckMessage]:
+def misspelt(names: Iterable[str], valid_names: frozenset[str]) -> list[CheckMessage]:
     """Return a message for each name that resembles a variable of ours."""
-    found: list[CheckMessage] = []
-    unprefixed = [name for name in known if not name.startswith(OWN_PREFIX)]
-    for name in sorted(set(names) - known):
+    problems: list[CheckMessage] = []
+    unprefixed = [name for name in valid_names if not name.startswith(OWN_PREFIX)]
+    for name in sorted(set(names) - valid_names):
         is_ours = name.startswith(OWN_PREFIX) and not SERVICE_LINK.search(name)
         nearest = (
-            get_close_matches(name, known, 1)
+            get_close_matches(name, valid_names, 1)
             if is_ours
             else get_close_matches(name, unprefixed, 1, SIMILARITY)
         )
         if is_ours or nearest:
             hint = f"Did you mean {nearest[0]}?" if nearest else "docs/settings.md lists all."
-            found.append(
+            problems.append(
                 Error(f"{name} is not a setting and has no effect.", hint=hint, id="uamp.E017")
             )
-    return found
+    return problems
 
 
 def _is_local(host: str) -> bool:

@@ -41,7 +41,7 @@ ANSWER_SECONDS = 1.0
 
 
 @dataclass(slots=True)
-class _Known:
+class _Readiness:
     """The last result on one event loop, cached since any client may ask and checks cost writes."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -50,7 +50,9 @@ class _Known:
     is_migrated: bool = False
 
 
-_known: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Known] = weakref.WeakKeyDictionary()
+_states: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Readiness] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 @require_safe
@@ -68,12 +70,12 @@ async def readyz(_: HttpRequest) -> JsonResponse:
     Results are cached for ANSWER_SECONDS; draining is reported at once.
     """
     loop = asyncio.get_running_loop()
-    known = _known.setdefault(loop, _Known())
-    async with known.lock:
-        if loop.time() - known.at >= ANSWER_SECONDS:
-            found = await asyncio.gather(_ask(_database), _ask(_files), _ask(_layer))
-            known.reasons, known.at = [reason for reason in found if reason], loop.time()
-    reasons = [*([] if lifespan.is_ready() else ["draining"]), *known.reasons]
+    state = _states.setdefault(loop, _Readiness())
+    async with state.lock:
+        if loop.time() - state.at >= ANSWER_SECONDS:
+            answers = await asyncio.gather(_ask(_database), _ask(_files), _ask(_layer))
+            state.reasons, state.at = [reason for reason in answers if reason], loop.time()
+    reasons = [*([] if lifespan.is_ready() else ["draining"]), *state.reasons]
     if reasons:
         return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
     return JsonResponse({"status": "ready"})
@@ -134,11 +136,11 @@ async def _ask(probe: Callable[[], Awaitable[str]]) -> str:
 
 async def _database() -> str:
     # Planning reads every migration file. Applied migrations stay applied while this process runs.
-    known = _known[asyncio.get_running_loop()]
-    missing = [] if known.is_migrated else await database.run(missing_migrations)
+    state = _states[asyncio.get_running_loop()]
+    missing = [] if state.is_migrated else await database.run(missing_migrations)
     if missing:
         return "migrations"
-    known.is_migrated = True
+    state.is_migrated = True
     await database.run(_write_a_row)
     return ""
 

@@ -45,7 +45,7 @@ def _is_page(request: HttpRequest) -> bool:
     return not is_rest and "text/html" in request.headers.get("Accept", "")
 
 
-def _known(language: str) -> str:
+def _supported(language: str) -> str:
     """Return the code of a language if this server supports it, else ''."""
     return language if language in dict(settings.LANGUAGES) else ""
 
@@ -111,13 +111,13 @@ def _language_of_account(request: HttpRequest) -> str:
     """Return the language chosen by a signed-in person, else ''. Synchronous."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
         return ""
-    return _known(person_settings.language_of(request.user.pk))
+    return _supported(person_settings.language_of(request.user.pk))
 
 
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
     """Store the language of the form for this browser, and for a signed-in person's account."""
-    language = _known(request.POST.get("language", ""))
+    language = _supported(request.POST.get("language", ""))
     if language and request.user.is_authenticated:
         change = person_settings.SettingsChange(language=language)
         person_settings.update_settings(user_id=request.user.pk, change=change)

@@ -83,7 +83,7 @@ class OperatorsSite(AdminSite):
         """
         if iscoroutinefunction(view):
             return self._async_view(view)
-        shown: Callable[..., HttpResponse] = super().admin_view(view, cacheable)
+        django_view: Callable[..., HttpResponse] = super().admin_view(view, cacheable)
 
         @wraps(view)
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -93,14 +93,14 @@ class OperatorsSite(AdminSite):
                 return way
             if "%00" not in request.META.get("QUERY_STRING", ""):
                 try:
-                    return shown(request, *args, **kwargs)
+                    return django_view(request, *args, **kwargs)
                 except PermissionDenied:
                     return self._forbidden(request)
-            kept = request.GET.copy()
+            query = request.GET.copy()
             for name, values in request.GET.lists():
-                kept.setlist(name, [value for value in values if NUL not in name + value])
+                query.setlist(name, [value for value in values if NUL not in name + value])
             messages.error(request, "A filter with an invalid character was ignored.")
-            return HttpResponseRedirect(f"{request.path}?{kept.urlencode()}")
+            return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
 
         return checked
 

@@ -150,7 +150,7 @@ def metadata_entry(message: Message, namespace: str) -> dict[str, Any]:
 def layout_of(message: Message, namespace: str) -> list[dict[str, Any]]:
     """Return the layout of a message's parts, as stored by a provider."""
     layout = metadata_entry(message, namespace).get("layout")
-    return [kept for kept in layout if isinstance(kept, dict)] if isinstance(layout, list) else []
+    return [part for part in layout if isinstance(part, dict)] if isinstance(layout, list) else []
 
 
 def structured_data(message: AssistantMessage, structure: Mapping[str, Any] | None) -> Any:

@@ -162,8 +162,8 @@ class ToolRunner:
                 raise
             error: Exception = RuntimeError("The work that the tool waited for was cancelled.")
             error.__cause__ = cancelled
-        except SystemExit as left:
-            error = _exit(left)
+        except SystemExit as exit_request:
+            error = _exit(exit_request)
         except UPPError as failed:
             if failed.code == ErrorCode.CANCELLED:
                 raise

@@ -211,26 +211,26 @@ class AgentForm(_AgentForm):
             "pricing": _price_parts(names),
             "strategy_options": _strategy_parts(),
         }
-        for name, found in parts.items():
+        for name, field_parts in parts.items():
             if name in fields:
-                fields[name].set_parts(found)
+                fields[name].set_parts(field_parts)
         offered = {
             "tools": (offered_tools(), agent.tools),
             "approvals": (_long_tools(), agent.approvals),
             "delegates": (_other_agents(agent.pk), agent.delegates),
         }
-        for name, (groups, kept) in offered.items():
+        for name, (groups, stored) in offered.items():
             if name in fields:
-                fields[name].offer(groups, kept)
+                fields[name].offer(groups, stored)
 
     def clean_tools(self) -> Any:
         """Reject unknown tool names."""
         names = [name for group in offered_tools().values() for name in group]
         unknown = [name for name in self.cleaned_data["tools"] if name not in names]
         if unknown:
-            known = ", ".join(names) or "none"
+            tool_list = ", ".join(names) or "none"
             raise forms.ValidationError(
-                f"No such tool: {', '.join(unknown)}. This server has: {known}."
+                f"No such tool: {', '.join(unknown)}. This server has: {tool_list}."
             )
         return self.cleaned_data["tools"]
 

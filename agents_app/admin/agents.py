@@ -167,16 +167,18 @@ class AgentAdmin(AuditedAdmin):
     def get_urls(self) -> list[URLPattern]:
         """Add the async views, which check permissions themselves."""
         # The types of Django's admin know no async views.
-        shown: Any = self.admin_site.admin_view
-        trial = path("<str:agent_id>/try/", shown(trial_view), name="agents_app_agent_try")
-        remote = path("remote/", shown(remote_view), name="agents_app_agent_remote")
+        admin_view: Any = self.admin_site.admin_view
+        trial = path("<str:agent_id>/try/", admin_view(trial_view), name="agents_app_agent_try")
+        remote = path("remote/", admin_view(remote_view), name="agents_app_agent_remote")
         drafts = [
-            path("draft/", shown(draft_view), name="agents_app_agent_draft"),
-            path("<str:agent_id>/draft/", shown(draft_view), name="agents_app_agent_draft_of"),
+            path("draft/", admin_view(draft_view), name="agents_app_agent_draft"),
+            path("<str:agent_id>/draft/", admin_view(draft_view), name="agents_app_agent_draft_of"),
         ]
         models = [
-            path("models/", shown(self.models), name="agents_app_agent_models"),
-            path("<str:agent_id>/models/", shown(self.models), name="agents_app_agent_models_of"),
+            path("models/", admin_view(self.models), name="agents_app_agent_models"),
+            path(
+                "<str:agent_id>/models/", admin_view(self.models), name="agents_app_agent_models_of"
+            ),
         ]
         return [trial, remote, *drafts, *models, *super().get_urls()]
 
@@ -210,17 +212,17 @@ class AgentAdmin(AuditedAdmin):
     @admin.display(description="discovered")
     def discovery_summary(self, agent: Agent) -> str:
         """Return what the address of a remote agent said when it was saved."""
-        found = agent.found if isinstance(agent.found, dict) else {}
-        prices = ", ".join(f"{name}: {price}" for name, price in found.get("pricing", {}).items())
-        ways = {str(way.get("protocol")) for way in found.get("ways", ())}
-        said = (
-            found.get("name", ""),
-            found.get("description", ""),
+        facts = agent.found if isinstance(agent.found, dict) else {}
+        prices = ", ".join(f"{name}: {price}" for name, price in facts.get("pricing", {}).items())
+        ways = {str(way.get("protocol")) for way in facts.get("ways", ())}
+        texts = (
+            facts.get("name", ""),
+            facts.get("description", ""),
             f"Price on its server: {prices}." if prices else "",
-            f"Tools: {', '.join(found.get('tools', ()))}." if found.get("tools") else "",
+            f"Tools: {', '.join(facts.get('tools', ()))}." if facts.get("tools") else "",
             f"Protocols: {', '.join(sorted(ways))}." if ways else "",
         )
-        return " ".join(text for text in said if text) or "nothing"
+        return " ".join(text for text in texts if text) or "nothing"
 
 
 def _daemons_of(agent: Agent) -> str:
@@ -233,11 +235,11 @@ def _daemons_of(agent: Agent) -> str:
     return format_html(
         "{} connected.{}",
         daemons,
-        format_html_join("", "<div>{}</div>", ((_said(r),) for r in rows)),
+        format_html_join("", "<div>{}</div>", ((_daemon_line(r),) for r in rows)),
     )
 
 
-def _said(row: AgentConnection) -> SafeString:
+def _daemon_line(row: AgentConnection) -> SafeString:
     """Return since when a daemon is connected, from where, its process, answers and program."""
     program = program_of(row)
     closing = "closing" if row.disconnect_requested_at is None else "disconnecting"
@@ -255,5 +257,7 @@ def _said(row: AgentConnection) -> SafeString:
 
 def program_of(row: AgentConnection) -> str:
     """Return the program that a daemon announced, with its version; "" if it did not."""
-    known = row.capabilities if isinstance(row.capabilities, dict) else {}
-    return " ".join(str(known[name])[:80] for name in ("provider", "id") if known.get(name))
+    capabilities = row.capabilities if isinstance(row.capabilities, dict) else {}
+    return " ".join(
+        str(capabilities[name])[:80] for name in ("provider", "id") if capabilities.get(name)
+    )

@@ -102,18 +102,18 @@ class PartsWidget(forms.Widget):
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         """Return the template context, with the inputs and their values."""
         context = super().get_context(name, None, attrs)
-        posted = value if isinstance(value, _Posted) else _taken_apart(value, self.parts)
+        posted = value if isinstance(value, _Posted) else _split(value, self.parts)
         base = context["widget"]["attrs"].get("id") or f"id_{name}"
         context["follows"] = self.follows
         context["rest"] = {"value": posted.rest, "id": f"{base}__rest"}
         context["is_open"] = bool(posted.rest.strip() not in {"", "{}"})
         context["parts"] = [
-            self._shown(part, name, f"{base}__{part.name}", posted.parts.get(part.name))
+            self._part_context(part, name, f"{base}__{part.name}", posted.parts.get(part.name))
             for part in self.parts
         ]
         return context
 
-    def _shown(self, part: FormPart, name: str, id_: str, value: Any) -> dict[str, Any]:
+    def _part_context(self, part: FormPart, name: str, id_: str, value: Any) -> dict[str, Any]:
         error = self.errors.get(part.name, "")
         attrs: dict[str, Any] = {"id": id_, **part.field.widget_attrs(part.field.widget)}
         described = []
@@ -162,24 +162,26 @@ class PartsField(forms.Field):
         member that has an input but is in the text too.
         """
         posted = value if isinstance(value, _Posted) else _Posted()
-        found, problems = self._rest(posted.rest)
+        members, problems = self._rest(posted.rest)
         errors: dict[str, str] = {}
         for part in self.parts:
             try:
-                given = part.field.clean(posted.parts.get(part.name))
+                input_value = part.field.clean(posted.parts.get(part.name))
             except forms.ValidationError as error:
                 errors[part.name] = " ".join(error.messages)
                 continue
-            if given is False or given in (None, "", []) or given == part.unless:
+            if input_value is False or input_value in (None, "", []) or input_value == part.unless:
                 continue
-            if not _put(found, part.path, part.means if given is True else _plain(given)):
+            if not _put(
+                members, part.path, part.means if input_value is True else _plain(input_value)
+            ):
                 errors[part.name] = "Also set in the JSON. Set it only once."
         self.widget.errors = errors
         labels = {part.name: part.label for part in self.parts}
         problems += [f"{labels[name]}: {message}" for name, message in errors.items()]
         if problems:
             raise forms.ValidationError(problems)
-        return found
+        return members
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Return whether the data sent means a different object."""
@@ -204,9 +206,9 @@ def _plain(value: Any) -> Any:
     return format(value.normalize(), "f") if isinstance(value, Decimal) else value
 
 
-def _put(found: dict[str, Any], path: Sequence[str], value: Any) -> bool:
+def _put(members: dict[str, Any], path: Sequence[str], value: Any) -> bool:
     """Set the member at a path; return False if it exists or a parent is not an object."""
-    inner = found
+    inner = members
     for name in path[:-1]:
         inner = inner.setdefault(name, {})
         if not isinstance(inner, dict):
@@ -217,25 +219,25 @@ def _put(found: dict[str, Any], path: Sequence[str], value: Any) -> bool:
     return True
 
 
-def _taken_apart(value: Any, parts: Sequence[FormPart]) -> _Posted:
+def _split(value: Any, parts: Sequence[FormPart]) -> _Posted:
     """Split an object of a row into its inputs and the JSON of members without one."""
     if not isinstance(value, dict):
         text = "" if value is None else json.dumps(value, ensure_ascii=False)
         return _Posted(rest=text)
-    rest, shown = copy.deepcopy(value), {}
+    rest, inputs = copy.deepcopy(value), {}
     for part in parts:
         inner: Any = rest
         for name in part.path[:-1]:
             inner = inner.get(name) if isinstance(inner, dict) else None
         if isinstance(inner, dict) and _fits(part, inner.get(part.path[-1])):
-            kept = inner.pop(part.path[-1])
-            shown[part.name] = (
-                kept == part.means
+            stored = inner.pop(part.path[-1])
+            inputs[part.name] = (
+                stored == part.means
                 if isinstance(part.field, forms.BooleanField)
-                else part.field.prepare_value(kept)
+                else part.field.prepare_value(stored)
             )
     rest = {name: inner for name, inner in rest.items() if inner != {} or value[name] == {}}
-    return _Posted(parts=shown, rest=json.dumps(rest, ensure_ascii=False) if rest else "")
+    return _Posted(parts=inputs, rest=json.dumps(rest, ensure_ascii=False) if rest else "")
 
 
 def _fits(part: FormPart, value: Any) -> bool:
@@ -271,11 +273,11 @@ class NamesField(forms.MultipleChoiceField):
         widget = forms.CheckboxSelectMultiple(attrs={"class": "names"})
         super().__init__(widget=widget, required=False, **options)
 
-    def offer(self, groups: Mapping[str, Mapping[str, str]], kept: Any) -> None:
+    def offer(self, groups: Mapping[str, Mapping[str, str]], stored: Any) -> None:
         """Offer names with descriptions in groups, and stored names that no longer exist."""
-        known = {name for names in groups.values() for name in names}
-        kept = kept if isinstance(kept, list) else []
-        gone = {str(name): "uncheck it" for name in kept if name not in known}
+        offered_names = {name for names in groups.values() for name in names}
+        stored = stored if isinstance(stored, list) else []
+        gone = {str(name): "uncheck it" for name in stored if name not in offered_names}
         every = {**groups, **({"No longer available": gone} if gone else {})}
         self.choices = [
             (group, [(name, _described(name, text)) for name, text in names.items()])

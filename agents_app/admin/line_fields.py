@@ -63,9 +63,9 @@ class PairsField(_LineField):
         """Return the pairs; raises ValidationError for a missing or duplicate name."""
         pairs: dict[str, str] = {}
         for line in _lines(value):
-            name, found, text = line.partition(self.separator)
+            name, separator, text = line.partition(self.separator)
             name = name.strip()
-            if not found or not name:
+            if not separator or not name:
                 form = f"NAME{self.separator}{self.space}value"
                 raise forms.ValidationError(
                     f"Each line must be {form}. This one is not: {line[:80]!r}"

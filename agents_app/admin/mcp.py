@@ -46,7 +46,7 @@ _STDIO = ToolSourceTransport.STDIO
 _WHERE = ("transport", "url", "command", "args")
 
 
-def _shown(values: Any) -> dict[str, str]:
+def _redacted_values(values: Any) -> dict[str, str]:
     return {str(name): redacted(str(value)) for name, value in dict(values).items()}
 
 
@@ -74,7 +74,7 @@ class SourceForm(_SourceForm):
         super().__init__(*args, **kwargs)
         for name in ("env", "headers"):
             if name in self.initial:
-                self.initial[name] = _shown(self.initial[name])
+                self.initial[name] = _redacted_values(self.initial[name])
 
     def clean_env(self) -> Any:
         """Reject values that cannot be in an environment."""
@@ -85,22 +85,22 @@ class SourceForm(_SourceForm):
         return self._texts("headers")
 
     def _texts(self, field: str) -> dict[str, str]:
-        given: dict[str, str] = self.cleaned_data[field]
-        for name, value in given.items():
+        texts: dict[str, str] = self.cleaned_data[field]
+        for name, value in texts.items():
             if "\0" in name + value or not (name + value).isascii():
                 raise forms.ValidationError(f"{name!r} has a value that cannot be sent.")
             try:
                 check_references(value)
             except SourceFailed as error:
                 raise forms.ValidationError(str(error)) from error
-        return given
+        return texts
 
     def _put_back(self, values: dict[str, Any], field: str) -> None:
         """Restore hidden values from the row, unless they would go to another address."""
-        kept: dict[str, str] = getattr(self.instance, field) if self.instance.pk else {}
+        stored: dict[str, str] = getattr(self.instance, field) if self.instance.pk else {}
         has_moved = any(values.get(part) != getattr(self.instance, part) for part in _WHERE)
         for name in [name for name, value in values[field].items() if value == HIDDEN]:
-            if name not in kept:
+            if name not in stored:
                 self.add_error(field, f"Enter the value of {name!r}.")
                 return
             if has_moved:
@@ -109,7 +109,7 @@ class SourceForm(_SourceForm):
                 )
                 self.add_error(field, message)
                 return
-            values[field][name] = kept[name]
+            values[field][name] = stored[name]
 
     def clean(self) -> dict[str, Any]:
         """Check that the source has an address or a program, and that it may be used."""
@@ -261,12 +261,12 @@ class ToolSourceAdmin(AuditedAdmin):
     @admin.display(description="environment")
     def masked_env(self, source: ToolSource) -> str:
         """Return the environment without secrets."""
-        return str(_shown(source.env))
+        return str(_redacted_values(source.env))
 
     @admin.display(description="headers")
     def masked_headers(self, source: ToolSource) -> str:
         """Return the headers without secrets."""
-        return str(_shown(source.headers))
+        return str(_redacted_values(source.headers))
 
 
 def _may(request: HttpRequest, source: ToolSource | None) -> bool:

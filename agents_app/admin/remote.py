@@ -62,44 +62,44 @@ async def remote_view(request: HttpRequest) -> HttpResponse:
     if not await user.ahas_perm(_ADD):
         raise PermissionDenied
     form = AddressForm(request.POST if request.method == "POST" else None)
-    found, status = None, 200
+    agent, status = None, 200
     if form.is_valid():
         if await is_admitted(user):
             try:
                 url, key = form.cleaned_data["url"].strip(), form.cleaned_data["key"]
-                found = await asyncio.to_thread(discover, url, key)
+                agent = await asyncio.to_thread(discover, url, key)
             except Unreachable as error:
                 form.add_error("url", f"No agent was found there: {error.reason}.")
         else:
             status = 429
             form.add_error(None, "Too many attempts. Wait a moment.")
-    return await sync_to_async(_page)(request, form, found, status)
+    return await sync_to_async(_page)(request, form, agent, status)
 
 
 def _page(
-    request: HttpRequest, form: AddressForm, found: DiscoveredAgent | None, status: int
+    request: HttpRequest, form: AddressForm, agent: DiscoveredAgent | None, status: int
 ) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "opts": Agent._meta,  # noqa: SLF001 the admin's templates need it
         "title": "Add a remote agent",
         "form": form,
-        "found": found,
-        "ways": [] if found is None else [_shown(found, way) for way in found.ways],
+        "found": agent,
+        "ways": [] if agent is None else [_endpoint_row(agent, way) for way in agent.ways],
     }
     return render(request, "admin/agents_app/agent/remote.html", context, status=status)
 
 
-def _shown(found: DiscoveredAgent, way: DiscoveredEndpoint) -> dict[str, str]:
+def _endpoint_row(agent: DiscoveredAgent, way: DiscoveredEndpoint) -> dict[str, str]:
     """Return a way to call the agent for the page, with a link that opens the prefilled form."""
-    name = _NO_NAME.sub("-", found.name or way.model).strip("-._")[:64]
+    name = _NO_NAME.sub("-", agent.name or way.model).strip("-._")[:64]
     values = {
         "kind": "remote",
         "url": way.url,
         "protocol": way.protocol,
         "model": way.model,
         "name": name,
-        "description": found.description,
+        "description": agent.description,
         **({} if way.streams else {"streams": "0"}),
     }
     return {

@@ -175,8 +175,8 @@ async def try_agent(
     payment = _payment_of(spec, request, user_id)
     broker = TrialBroker(payment)
 
-    async def receive(shown: Event | str) -> None:
-        event = text_delta(request.response_id, shown) if isinstance(shown, str) else shown
+    async def receive(output: Event | str) -> None:
+        event = text_delta(request.response_id, output) if isinstance(output, str) else output
         await payment.saw(event)
         if isinstance(event, UsageDelta):
             trial.usage = _added(trial.usage, event.delta)

@@ -39,10 +39,12 @@ class DelegationOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 def delegate_description(delegates: Sequence[tuple[str, str]]) -> str:
     """Return the description of `delegate`; `delegates` are names with descriptions."""
-    known = "".join(f"\n- {name}: {about}" if about else f"\n- {name}" for name, about in delegates)
+    agents = "".join(
+        f"\n- {name}: {about}" if about else f"\n- {name}" for name, about in delegates
+    )
     return (
         "Give a task to another agent and get its answer. Pass contents by their content_id as"
-        f" attachments. The agents:{known}"
+        f" attachments. The agents:{agents}"
     )
 
 

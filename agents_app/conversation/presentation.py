@@ -46,14 +46,16 @@ class ContentPresenter(Protocol):
 async def present(presenter: ContentPresenter, arguments: dict[str, Any]) -> ToolOutcome:
     """Show contents in the chat; errors are described for the model."""
     try:
-        wanted = msgspec.convert(arguments, Presentation)
-        items = await presenter.present(wanted.content_ids)
+        presentation = msgspec.convert(arguments, Presentation)
+        items = await presenter.present(presentation.content_ids)
     except (msgspec.ValidationError, ToolError) as error:
         return ToolOutcome(result=f"Nothing was shown. {error}", is_error=True)
-    caption = storable(wanted.caption)
-    shown = tuple(_described(item, caption) for item in items)
+    caption = storable(presentation.caption)
+    content_items = tuple(_described(item, caption) for item in items)
     return ToolOutcome(
-        result=f"The chat sees {_count(len(shown))} now.", content_items=shown, is_presented=True
+        result=f"The chat sees {_count(len(content_items))} now.",
+        content_items=content_items,
+        is_presented=True,
     )
 
 

@@ -61,17 +61,17 @@ class SharedStateStore(Protocol):
 async def set_state(store: SharedStateStore, arguments: dict[str, Any]) -> ToolOutcome:
     """Change the state; errors are described for the model."""
     try:
-        wanted = msgspec.convert(arguments, StatePatch)
-        patch = [_operation(one) for one in wanted.patch]
-        state = await store.change_state(patch, version=wanted.version)
+        change = msgspec.convert(arguments, StatePatch)
+        patch = [_operation(operation) for operation in change.patch]
+        state = await store.change_state(patch, version=change.version)
     except (msgspec.ValidationError, ToolError) as error:
         return ToolOutcome(result=f"The state was not changed. {error}", is_error=True)
     return ToolOutcome(result=f"The state has version {state.version} now.")
 
 
-def _operation(one: StateOperation) -> dict[str, Any]:
-    operation = {"op": one.op, "path": one.path}
-    value = {} if one.op == "remove" else {"value": one.value}
+def _operation(entry: StateOperation) -> dict[str, Any]:
+    operation = {"op": entry.op, "path": entry.path}
+    value = {} if entry.op == "remove" else {"value": entry.value}
     return {**storable_json(operation), **storable_json(value)}
 
 
@@ -91,7 +91,7 @@ def described(state: VersionedState) -> str:
 
 def state_in(system: str) -> VersionedState:
     """Parse the state out of a request's system text; for scripts."""
-    found = _SHOWN.search(system)
-    if found is None:
+    match = _SHOWN.search(system)
+    if match is None:
         return VersionedState()
-    return VersionedState(value=msgspec.json.decode(found[2]), version=int(found[1]))
+    return VersionedState(value=msgspec.json.decode(match[2]), version=int(match[1]))

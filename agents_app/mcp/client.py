@@ -162,8 +162,8 @@ async def _listing(client: Client) -> Listing:
         if not cursor:
             break
     info = client.server_info
-    known = f"{info.name} {info.version}".strip() if info else "an unnamed server"
-    return Listing(tools=tools, server=f"{known}, MCP {client.protocol_version}")
+    server_name = f"{info.name} {info.version}".strip() if info else "an unnamed server"
+    return Listing(tools=tools, server=f"{server_name}, MCP {client.protocol_version}")
 
 
 def _leave_results_to_us(client: Client) -> None:
@@ -183,14 +183,14 @@ def _is_as_listed(place: Place, listing: Listing, name: str, result: CallToolRes
     if result.structured_content is None:
         return False
     try:
-        found = misfit(schema, result.structured_content, asker=f"source:{place.source}")
+        problem = misfit(schema, result.structured_content, asker=f"source:{place.source}")
     except NoSchemaError:
         return False
     except TooMuchWorkError:
         # The tool has done its work, whatever its schema is worth.
         logger.warning("the result of %s was not checked: its schema takes too long", name)
         return True
-    return found is None
+    return problem is None
 
 
 async def _run(opened: _McpSession, work: Callable[[Client], Awaitable[T]]) -> T:

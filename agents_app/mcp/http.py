@@ -160,5 +160,5 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def _addresses(self, host: str, port: int, seconds: float) -> Sequence[str]:
         if (host.rstrip("."), port) != (self._target.host, self._target.port):
             raise Unreachable(f"{host}:{port} is not {self._target.place}")
-        found = await look_up_async(host, port, seconds)
-        return check_addresses(self._target, found)
+        addresses = await look_up_async(host, port, seconds)
+        return check_addresses(self._target, addresses)

@@ -73,8 +73,8 @@ class Place:
 
 def place_of(source: ToolSource) -> Place:
     """Return where a source is; raises SourceFailed if it may not be used."""
-    given = source.env if source.transport == ToolSourceTransport.STDIO else source.headers
-    values = {str(name): resolved(str(value)) for name, value in given.items()}
+    templates = source.env if source.transport == ToolSourceTransport.STDIO else source.headers
+    values = {str(name): resolved(str(value)) for name, value in templates.items()}
     way: Program | Address
     if source.transport == ToolSourceTransport.STDIO:
         check_command(source.command)
@@ -92,7 +92,7 @@ def place_of(source: ToolSource) -> Place:
         way=way,
         seconds=source.seconds,
         max_bytes=settings.UAMP_MCP_RESULT_BYTES,
-        secrets=_secrets(values, given),
+        secrets=_secrets(values, templates),
     )
 
 
@@ -131,7 +131,7 @@ def resolved(value: str) -> str:
     """Return a value with every `${MCP_…}` replaced; raises SourceFailed if one is not set."""
     check_references(value)
 
-    def found(match: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         name = match[1]
         if name not in os.environ:
             raise SourceFailed(
@@ -139,7 +139,7 @@ def resolved(value: str) -> str:
             )
         return os.environ[name]
 
-    return _REFERENCE.sub(found, value)
+    return _REFERENCE.sub(value_of, value)
 
 
 def redacted(value: str) -> str:
@@ -147,11 +147,11 @@ def redacted(value: str) -> str:
     return value if _OPEN_VALUE.fullmatch(value) else HIDDEN
 
 
-def _secrets(values: Mapping[str, str], given: Mapping[str, object]) -> tuple[str, ...]:
+def _secrets(values: Mapping[str, str], templates: Mapping[str, object]) -> tuple[str, ...]:
     """Return the secrets to hide, longest first: values, their words and expanded references."""
-    found = set(values.values())
+    secrets = set(values.values())
     for value in values.values():
-        found.update(value.split())
-    for text in given.values():
-        found.update(os.environ.get(name, "") for name in _REFERENCE.findall(str(text)))
-    return tuple(sorted((s for s in found if len(s) >= _SECRET_CHARS), key=len, reverse=True))
+        secrets.update(value.split())
+    for text in templates.values():
+        secrets.update(os.environ.get(name, "") for name in _REFERENCE.findall(str(text)))
+    return tuple(sorted((s for s in secrets if len(s) >= _SECRET_CHARS), key=len, reverse=True))

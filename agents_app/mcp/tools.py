@@ -91,7 +91,7 @@ def refresh(source: ToolSource) -> bool:
 
 def _keep(source: ToolSource, listing: "Listing") -> None:
     """Store a listing in its row; unusable tools are left out and reported."""
-    found: dict[str, dict[str, Any]] = {}
+    usable: dict[str, dict[str, Any]] = {}
     left_out: list[str] = []
     for tool in listing.tools:
         listed = {
@@ -103,15 +103,15 @@ def _keep(source: ToolSource, listing: "Listing") -> None:
             else {},
         }
         is_usable = (
-            tool.name not in found
-            and len(found) < MAX_TOOLS
+            tool.name not in usable
+            and len(usable) < MAX_TOOLS
             and len(msgspec.json.encode(tool.input_schema)) <= SCHEMA_BYTES
         )
         if is_usable:
-            found[tool.name] = storable_json(listed)
+            usable[tool.name] = storable_json(listed)
         else:
             left_out.append(tool.name)
-    source.tools = list(found.values())
+    source.tools = list(usable.values())
     source.server = storable(listing.server)[:300]
     source.refreshed_at = timezone.now()
     source.error = storable(f"Left out: {', '.join(left_out)[:1000]}.") if left_out else ""
@@ -174,7 +174,7 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
         text = f"{tool.source} no longer has a tool named {tool.own_name!r}."
         raise _Misfit(text, cause="no such tool")
     try:
-        found = misfit(schema, arguments, asker=f"source:{tool.source}")
+        problem = misfit(schema, arguments, asker=f"source:{tool.source}")
     except NoSchemaError as error:
         raise SourceFailed(
             f"{tool.source} lists {tool.own_name!r} with an invalid schema.",
@@ -185,8 +185,8 @@ def _check(tool: SourceTool, arguments: dict[str, Any], listing: "Listing") -> N
             f"{tool.source} lists {tool.own_name!r} with a schema that takes too long to check.",
             cause="violated the protocol",
         ) from error
-    if found is not None:
-        raise _Misfit(f"{tool.name} was not run. {found}.", cause="invalid arguments")
+    if problem is not None:
+        raise _Misfit(f"{tool.name} was not run. {problem}.", cause="invalid arguments")
 
 
 class _ProgressReporter:

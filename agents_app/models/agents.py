@@ -294,7 +294,7 @@ class Agent(models.Model):
             # A daemon may have connected or disconnected since this row was read.
             self.is_connected = before.is_connected
             fields = (field for field in self._meta.concrete_fields if not field.primary_key)
-            kwargs["update_fields"] = [one.name for one in fields if one.name != "is_connected"]
+            kwargs["update_fields"] = [f.name for f in fields if f.name != "is_connected"]
         super().save(*args, **kwargs)
         if not is_new:
             self.sponsorships.exclude(user=self.owner).delete()

@@ -153,8 +153,8 @@ class _Fetch:
                 self.headers = {n: v for n, v in self.headers.items() if n not in _CREDENTIALS}
             place = target.place
             self.on_host(target.host)
-            found = self.resolve(target.host, target.port, _left(self.deadline))
-            answer = self._ask(target, check_addresses(target, found))
+            addresses = self.resolve(target.host, target.port, _seconds_left(self.deadline))
+            answer = self._ask(target, check_addresses(target, addresses))
             if isinstance(answer, Fetched):
                 return answer
             url = _joined(target.url, answer)
@@ -163,9 +163,9 @@ class _Fetch:
     def post(self, url: str, body: bytes, *, reads_answer: bool) -> Posted:
         """Post a body and return the response's status and Retry-After, and its body if wanted."""
         target = check_url(url, self.policy)
-        found = self.resolve(target.host, target.port, _left(self.deadline))
+        addresses = self.resolve(target.host, target.port, _seconds_left(self.deadline))
         try:
-            with self._sent("POST", target, check_addresses(target, found), body) as response:
+            with self._sent("POST", target, check_addresses(target, addresses), body) as response:
                 headers = _headers(response)
                 after = headers.get("retry-after", b"")
                 seconds = int(after) if _SECONDS.fullmatch(after) else None
@@ -243,12 +243,12 @@ class _Fetch:
         return bytes(data)
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     """Return the seconds left, always more than 0; raises Unreachable."""
-    left = deadline - time.monotonic()
-    if left <= 0:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise Unreachable("it took too long")
-    return left
+    return seconds
 
 
 def _joined(base: httpx.URL, location: bytes) -> str:
@@ -296,7 +296,7 @@ class _PinnedBackend(httpcore.NetworkBackend):
                 stream = self._sockets.connect_tcp(
                     address,
                     port,
-                    _left(self._deadline) / waiting,
+                    _seconds_left(self._deadline) / waiting,
                     local_address,
                     socket_options,
                 )
@@ -316,10 +316,10 @@ class _TimedStream(httpcore.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 as above
-        return self._stream.read(max_bytes, _left(self._deadline))
+        return self._stream.read(max_bytes, _seconds_left(self._deadline))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 as above
-        self._stream.write(buffer, _left(self._deadline))
+        self._stream.write(buffer, _seconds_left(self._deadline))
 
     def close(self) -> None:
         self._stream.close()
@@ -330,7 +330,7 @@ class _TimedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002 as above
     ) -> httpcore.NetworkStream:
-        stream = self._stream.start_tls(ssl_context, server_hostname, _left(self._deadline))
+        stream = self._stream.start_tls(ssl_context, server_hostname, _seconds_left(self._deadline))
         return _TimedStream(stream, self._deadline)
 
     def get_extra_info(self, info: str) -> object:

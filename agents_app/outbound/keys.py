@@ -28,8 +28,8 @@ def encrypted_key(key: str, place: str) -> str:
     """Encrypt a key for a row; return "" for an empty key."""
     if not key:
         return ""
-    found = _Kept(place=place, key=key)
-    return cipher(_PURPOSE).encrypt(msgspec.json.encode(found)).decode()
+    entry = _Kept(place=place, key=key)
+    return cipher(_PURPOSE).encrypt(msgspec.json.encode(entry)).decode()
 
 
 def key_for(secret: str, place: str) -> str | None:
@@ -40,7 +40,7 @@ def key_for(secret: str, place: str) -> str | None:
     if not secret:
         return None
     try:
-        found = msgspec.json.decode(cipher(_PURPOSE).decrypt(secret.encode()), type=_Kept)
+        entry = msgspec.json.decode(cipher(_PURPOSE).decrypt(secret.encode()), type=_Kept)
     except InvalidToken as error:
         raise Undecipherable from error
-    return found.key if found.place == place else None
+    return entry.key if entry.place == place else None

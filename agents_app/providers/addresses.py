@@ -154,8 +154,8 @@ class _Guard(AbstractResolver):
         try:
             if (host.rstrip("."), port) != (self._target.host, self._target.port):
                 raise Unreachable(f"{host}:{port} is not {self._target.place}")  # noqa: TRY301 logged in one place
-            found = await look_up_async(host, port, _LOOK_UP_SECONDS)
-            addresses = check_addresses(self._target, found)
+            dns_addresses = await look_up_async(host, port, _LOOK_UP_SECONDS)
+            addresses = check_addresses(self._target, dns_addresses)
         except Unreachable as error:
             raise _refused(error) from error
         return [

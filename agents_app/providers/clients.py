@@ -104,34 +104,36 @@ def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
     the agent.
     """
     params = dict(spec.options.get("params", {}))
-    wanted = vendor_options(spec.provider, overrides.get("extensions") or {})
-    wanted.pop("model", None)
-    wanted |= _generation_params(spec, overrides)
+    requested = vendor_options(spec.provider, overrides.get("extensions") or {})
+    requested.pop("model", None)
+    requested |= _generation_params(spec, overrides)
     if spec.provider == "google":
-        if wanted:
-            params["generationConfig"] = _merged_config(params.get("generationConfig", {}), wanted)
+        if requested:
+            params["generationConfig"] = _merged_config(
+                params.get("generationConfig", {}), requested
+            )
     else:
-        if "max_completion_tokens" in wanted:
+        if "max_completion_tokens" in requested:
             params.pop("max_tokens", None)
-            wanted.pop("max_tokens", None)
-        params |= wanted
-    given = {
+            requested.pop("max_tokens", None)
+        params |= requested
+    limits = {
         name: overrides[name]
         for name in ("temperature", "max_tokens")
         if overrides.get(name) is not None
     }
     if spec.max_output_tokens is not None:
-        _bound_tokens(spec, params, given)
+        _bound_tokens(spec, params, limits)
     if spec.provider == "google":
         names = {"temperature": "temperature", "max_tokens": "maxOutputTokens"}
-        config = {names[name]: value for name, value in given.items()}
+        config = {names[name]: value for name, value in limits.items()}
         if config:
             params["generationConfig"] = {**params.get("generationConfig", {}), **config}
         return params
-    params |= given
+    params |= limits
     if spec.provider == "openai_realtime":
         return params | _speech_params(spec, overrides)
-    if spec.provider == "anthropic" and "thinking" in wanted:
+    if spec.provider == "anthropic" and "thinking" in requested:
         params = fitted_thinking(params)
     return params
 
@@ -149,28 +151,28 @@ def _speech_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, A
 
 def _generation_params(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request's options that apply to every inference, as vendor parameters."""
-    given = {
+    options = {
         name: value
         for name in _GENERATION
         if (value := overrides.get(name)) is not None and name not in ("temperature", "max_tokens")
     }
-    return vendor_parameters(spec.provider, given) if given else given
+    return vendor_parameters(spec.provider, options) if options else options
 
 
-def _merged_config(configured: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _merged_config(configured: Mapping[str, Any], requested: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a request's options into Google's `generationConfig`.
 
     The API rejects a thinking level together with a thinking budget.
     """
-    merged = {**configured, **wanted}
-    if "thinkingConfig" in wanted:
-        kept = dict(configured.get("thinkingConfig") or {})
-        kept.pop("thinkingLevel", None)
-        merged["thinkingConfig"] = kept | wanted["thinkingConfig"]
+    merged = {**configured, **requested}
+    if "thinkingConfig" in requested:
+        thinking = dict(configured.get("thinkingConfig") or {})
+        thinking.pop("thinkingLevel", None)
+        merged["thinkingConfig"] = thinking | requested["thinkingConfig"]
     return merged
 
 
-def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]) -> None:
+def _bound_tokens(spec: AgentSpec, params: dict[str, Any], limits: dict[str, Any]) -> None:
     """Cap the tokens of a request at the agent's limit, under whichever name the vendor uses."""
     limit = spec.max_output_tokens
     if spec.provider == "google":
@@ -180,10 +182,10 @@ def _bound_tokens(spec: AgentSpec, params: dict[str, Any], given: dict[str, Any]
     if "max_completion_tokens" in params:
         # Models that use this name reject the other one.
         params["max_completion_tokens"] = min(params["max_completion_tokens"], limit)
-        given.pop("max_tokens", None)
+        limits.pop("max_tokens", None)
         return
-    wanted = given.get("max_tokens", configured)
-    given["max_tokens"] = limit if wanted is None else min(wanted, limit)
+    requested = limits.get("max_tokens", configured)
+    limits["max_tokens"] = limit if requested is None else min(requested, limit)
 
 
 def with_token_limit(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:
@@ -280,8 +282,8 @@ def _provider(spec: AgentSpec) -> _Provider:
     is_trusted = target is None or is_vendors(address)
     # Each provider has its own connection pool.
     is_allowed = None if target is None else target.is_allowed
-    kept = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
-    if kept not in _providers:
+    cache_key = (spec.provider, base_url, api_version, api_key, timeout, is_allowed)
+    if cache_key not in _providers:
         config = ProviderConfig(
             base_url=base_url,
             api_key=api_key,
@@ -292,8 +294,8 @@ def _provider(spec: AgentSpec) -> _Provider:
             # Who chose another address may also have written the server that counts there.
             hidden_tokens=None if is_trusted else settings.UAMP_RESERVE_REASONING_TOKENS,
         )
-        _providers[kept] = _KINDS[spec.provider](config=config)
-    return _providers[kept]
+        _providers[cache_key] = _KINDS[spec.provider](config=config)
+    return _providers[cache_key]
 
 
 def model_address(provider: str, base_url: str | None) -> str:

@@ -72,5 +72,5 @@ def guide_text(question: str) -> str:
     """
     text = question.casefold()
     with translation.override("de" if _GERMAN.search(text) else settings.LANGUAGE_CODE):
-        topics = [str(said) for words, said in _TOPICS.items() if any(w in text for w in words)]
+        topics = [str(topic) for words, topic in _TOPICS.items() if any(w in text for w in words)]
         return "\n\n".join((str(_OPENING), *(topics or [str(_OVERVIEW)])))

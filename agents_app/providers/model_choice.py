@@ -145,7 +145,9 @@ def models_listed(provider: str, listing: bytes) -> tuple[str, ...]:
             try:
                 listed = json.loads(listing)[vendor.member]
                 names = [
-                    str(one[vendor.name]) for one in listed if _chats(one, str(one[vendor.name]))
+                    str(entry[vendor.name])
+                    for entry in listed
+                    if _chats(entry, str(entry[vendor.name]))
                 ]
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 return ()
@@ -180,7 +182,9 @@ def _list(vendor: _Vendor, base: str, key: str | None) -> list[str]:
             url, headers=vendor.headers(key) if key else {}, timeout=LIST_SECONDS
         ).raise_for_status()
         listed = answer.json()[vendor.member]
-        models = [str(one[vendor.name]) for one in listed if _chats(one, str(one[vendor.name]))]
+        models = [
+            str(entry[vendor.name]) for entry in listed if _chats(entry, str(entry[vendor.name]))
+        ]
     except httpx.HTTPStatusError as error:
         raise _failed(vendor, url, f"answered {error.response.status_code}") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -52,13 +52,13 @@ def suggested_models(row: ModelRow, admit: Callable[[], bool]) -> tuple[str, ...
     url, headers = request
     # Keys may list different models, and a key itself never stands in the cache.
     digest = hashlib.sha256("\0".join((row.provider, url, key or "")).encode()).hexdigest()
-    found: tuple[str, ...] | None = cache.get(f"models:{digest}")
-    if found is None:
+    models: tuple[str, ...] | None = cache.get(f"models:{digest}")
+    if models is None:
         if not admit():
             return ()
-        found = _listed(row.provider, url, headers)
-        cache.set(f"models:{digest}", found, KEPT_SECONDS if found else FAILED_SECONDS)
-    return found
+        models = _listed(row.provider, url, headers)
+        cache.set(f"models:{digest}", models, KEPT_SECONDS if models else FAILED_SECONDS)
+    return models
 
 
 def _listed(provider: str, url: str, headers: dict[str, str]) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ def output_bound(
     params = vendor_params(spec, overrides)
     named = _limits(spec.provider, params)
     if spec.provider == "scripted":
-        wanted = overrides.get("max_tokens") or spec.max_output_tokens
-        named = [wanted] if wanted else []
+        max_tokens = overrides.get("max_tokens") or spec.max_output_tokens
+        named = [max_tokens] if max_tokens else []
     bound = max(named) if named else visible + _reasoning(spec.provider, params, hidden).tokens
     return bound + int(spec.options.get("reasoning_tokens") or 0)
 
@@ -76,19 +76,19 @@ def _reasoning(provider: str, params: Mapping[str, Any], hidden: int) -> _Reason
     """Return how many tokens a model may use for reasoning, if its parameters turn it on."""
     config = params.get("generationConfig", {}) if provider == "google" else {}
     reasoning = params.get("reasoning")
-    for said, budget in (
+    for setting, budget in (
         (params.get("thinking"), "budget_tokens"),
         (config.get("thinkingConfig"), "thinkingBudget"),
         (reasoning, "max_tokens"),
     ):
-        if not isinstance(said, dict):
+        if not isinstance(setting, dict):
             continue
-        if said.get("type") == "disabled" or said.get("enabled") is False:
+        if setting.get("type") == "disabled" or setting.get("enabled") is False:
             return _Reasoning(0)
-        tokens = said.get(budget)
+        tokens = setting.get(budget)
         if isinstance(tokens, int) and tokens >= 0:
             return _Reasoning(tokens)
-        if said is not reasoning:
+        if setting is not reasoning:
             return _Reasoning(max(hidden, 2 * BUDGETS["medium"]), is_budget=False)
     effort = params.get("reasoning_effort")
     if effort is None and isinstance(reasoning, dict):

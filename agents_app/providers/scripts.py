@@ -60,9 +60,9 @@ async def echo(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, No
 
 async def asker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Mention the agents named in the option `asks`, followed by the text of the option `says`."""
-    asked = " ".join(f"@{name}" for name in agent.options.get("asks", ()))
-    said = agent.options.get("says", "What do you think?")
-    for piece in _pieces(f"{asked} {said}".strip().removeprefix(written_text(request))):
+    mentions = " ".join(f"@{name}" for name in agent.options.get("asks", ()))
+    question = agent.options.get("says", "What do you think?")
+    for piece in _pieces(f"{mentions} {question}".strip().removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -79,21 +79,21 @@ async def tool_user(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
     result = _result(request)
     if result is not None:
         outcome = "failed" if result.is_error else "answered"
-        said = f"The tool {outcome}: {result.result}"
+        text = f"The tool {outcome}: {result.result}"
     elif request.tools:
         yield Call(name=request.tools[0].name, arguments={"query": user_text(agent, request)})
         return
     else:
-        said = "This session declares no tools. Declare one in session.tools and ask me again."
-    for piece in _pieces(said.removeprefix(written_text(request))):
+        text = "This session declares no tools. Declare one in session.tools and ask me again."
+    for piece in _pieces(text.removeprefix(written_text(request))):
         yield Text(piece)
 
 
 async def thinker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Think in pieces, then answer."""
     text = user_text(agent, request)
-    said = written_text(request)
-    if not said:
+    text_so_far = written_text(request)
+    if not text_so_far:
         words = len(text.split())
         thought = (
             f"The question has {words} words. First I read it. Then I see what it asks for."
@@ -101,7 +101,7 @@ async def thinker(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
         )
         for piece in _pieces(thought):
             yield Reasoning(piece)
-    for piece in _pieces(f"I thought about it. You asked: {text}".removeprefix(said)):
+    for piece in _pieces(f"I thought about it. You asked: {text}".removeprefix(text_so_far)):
         yield Text(piece)
 
 
@@ -123,18 +123,18 @@ async def report(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
     """Have csv_report read the last CSV file in the conversation, and repeat its findings."""
     result = _result(request)
     if result is not None:
-        said = _without_labels(str(result.result))
+        text = _without_labels(str(result.result))
         if result.is_error:
-            said = f"I could not make the report. {said}"
+            text = f"I could not make the report. {text}"
     elif (content_id := _last_csv(request)) is not None:
         yield Call(name="csv_report", arguments={"content_id": content_id})
         return
     else:
-        said = (
+        text = (
             "I make a report of a CSV file. Attach one to your message (the paper clip beside the"
             " text field, or an input.file event) and ask me again."
         )
-    for piece in _pieces(said.removeprefix(written_text(request))):
+    for piece in _pieces(text.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -152,7 +152,7 @@ async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, 
             }
             yield Call(name="delegate", arguments=order)
             return
-        said = _NO_PICTURE if agent.delegates else "I know no agent that could edit a picture."
+        text = _NO_PICTURE if agent.delegates else "I know no agent that could edit a picture."
     elif called == "delegate" and not result.is_error and (made := _pictures(str(result.result))):
         yield Call(
             name="present",
@@ -160,12 +160,12 @@ async def studio(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, 
         )
         return
     elif called == "delegate":
-        said = _without_labels(str(result.result))
+        text = _without_labels(str(result.result))
     elif result.is_error:
-        said = f"I have the picture, but I cannot show it. {result.result}"
+        text = f"I have the picture, but I cannot show it. {result.result}"
     else:
-        said = f"Here it is. {_without_labels(str(done[0][1].result))}"
-    for piece in _pieces(said.removeprefix(written_text(request))):
+        text = f"Here it is. {_without_labels(str(done[0][1].result))}"
+    for piece in _pieces(text.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -174,20 +174,20 @@ async def darkroom(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step
     result, picture = _result(request), _last_picture(request)
     changes = _wanted_changes(user_text(agent, request))
     if result is not None:
-        said = _without_labels(str(result.result))
+        text = _without_labels(str(result.result))
         if result.is_error:
-            said = f"I could not edit the picture. {said}"
+            text = f"I could not edit the picture. {text}"
     elif picture is None:
-        said = _NO_PICTURE
+        text = _NO_PICTURE
     elif not changes:
-        said = (
+        text = (
             "Say what to do with the picture: black and white, turn it (left, right or upside"
             " down), smaller, more or less contrast, or a caption in quotes."
         )
     else:
         yield Call(name="edit_picture", arguments={"content_id": picture, **changes})
         return
-    for piece in _pieces(said.removeprefix(written_text(request))):
+    for piece in _pieces(text.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -221,8 +221,8 @@ def _wanted_changes(text: str) -> dict[str, Any]:
 
 async def guide(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Explain this server to a person whose assistant has no model."""
-    said = guide_text(user_text(agent, request))
-    for piece in _pieces(said.removeprefix(written_text(request))):
+    text = guide_text(user_text(agent, request))
+    for piece in _pieces(text.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -239,8 +239,8 @@ async def checklist(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
         )
         yield Call(name=SET_STATE, arguments={"patch": [change], "version": state.version})
         return
-    said = str(result.result) if result.is_error else f"It is on the list. {result.result}"
-    for piece in _pieces(said.removeprefix(written_text(request))):
+    text = str(result.result) if result.is_error else f"It is on the list. {result.result}"
+    for piece in _pieces(text.removeprefix(written_text(request))):
         yield Text(piece)
 
 
@@ -270,8 +270,8 @@ def _pieces(text: str) -> list[str]:
 
 def _without_mention(name: str, text: str) -> str:
     mention = re.compile(rf"\s*@{re.escape(name)}(?![\w.-]*\w)[:,]?\s*", re.IGNORECASE)
-    found = mention.match(text)
-    return text[found.end() :] if found else text
+    match = mention.match(text)
+    return text[match.end() :] if match else text
 
 
 _TABLES = {"text/csv", "text/tab-separated-values"}

@@ -80,14 +80,16 @@ def problem_of_extensions(extensions: Mapping[str, Any]) -> str | None:
     Unknown options are ignored, as unknown fields are (UAMP §14.3).
     """
     for vendor, kind in _KINDS.items():
-        given = extensions.get(vendor)
-        if given is None:
+        options = extensions.get(vendor)
+        if options is None:
             continue
         try:
-            msgspec.convert(given, kind)
+            msgspec.convert(options, kind)
         except msgspec.ValidationError as error:
             return f"session.extensions.{vendor}: {error}"
-        unknown = sorted(set(given) - {field.encode_name for field in msgspec.structs.fields(kind)})
+        unknown = sorted(
+            set(options) - {field.encode_name for field in msgspec.structs.fields(kind)}
+        )
         if unknown:
             logger.info("options of %s that are ignored: %.200s", vendor, ", ".join(unknown))
     return None
@@ -99,11 +101,11 @@ def vendor_options(provider: str, extensions: Mapping[str, Any]) -> dict[str, An
     Options of other vendors are ignored, as are invalid ones stored before bounds existed.
     """
     vendor = _VENDOR_OF.get(provider, "")
-    given = extensions.get(vendor)
-    if given is None:
+    extension = extensions.get(vendor)
+    if extension is None:
         return {}
     try:
-        options: dict[str, Any] = msgspec.to_builtins(msgspec.convert(given, _KINDS[vendor]))
+        options: dict[str, Any] = msgspec.to_builtins(msgspec.convert(extension, _KINDS[vendor]))
     except msgspec.ValidationError as error:
         logger.warning("the options of %s of a session are ignored: %s", vendor, error)
         return {}

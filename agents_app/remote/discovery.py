@@ -64,7 +64,7 @@ def discover(url: str, key: str = "") -> DiscoveredAgent:
     places = dict.fromkeys(base + path for path in _WELL_KNOWN)
     # If the address names one agent, the card at the server's root describes another agent.
     places |= dict.fromkeys(origin + path for path in _WELL_KNOWN) if base == origin else {}
-    asked: list[tuple[str, Callable[[str, Any], DiscoveredAgent]]] = [
+    sources: list[tuple[str, Callable[[str, Any], DiscoveredAgent]]] = [
         (base, _of_directory),
         *((place, _of_card) for place in places),
         (f"{base}/capabilities", _of_capabilities),
@@ -72,16 +72,16 @@ def discover(url: str, key: str = "") -> DiscoveredAgent:
         (f"{base}/v1/models", _of_models),
     ]
 
-    def ask(one: tuple[str, Callable[[str, Any], DiscoveredAgent]]) -> DiscoveredAgent | None:
-        found = _read(one[0], headers)
+    def ask(source: tuple[str, Callable[[str, Any], DiscoveredAgent]]) -> DiscoveredAgent | None:
+        document = _read(source[0], headers)
         try:
-            return None if found is None else one[1](one[0], found)
+            return None if document is None else source[1](source[0], document)
         except RecursionError:
             # The decoder takes deeper JSON than the copy that can be stored.
             return None
 
-    with ThreadPoolExecutor(len(asked), thread_name_prefix="discovery") as threads:
-        merged = _merged([found for found in threads.map(ask, asked) if found is not None])
+    with ThreadPoolExecutor(len(sources), thread_name_prefix="discovery") as threads:
+        merged = _merged([agent for agent in threads.map(ask, sources) if agent is not None])
     if not merged.ways:
         raise Unreachable("nothing at that address answers as an agent")
     return merged
@@ -98,11 +98,11 @@ def facts_of(agent: Agent) -> dict[str, Any]:
     except (Unreachable, Undecipherable):
         return {}
     above = url.copy_with(raw_path=url.raw_path.rstrip(b"/").rpartition(b"/")[0] or b"/")
-    found: list[DiscoveredAgent] = []
+    descriptions: list[DiscoveredAgent] = []
     for place in dict.fromkeys((str(url), str(above))):
         with suppress(Unreachable):
-            found.append(discover(place, key))
-    named = sorted(found, key=lambda one: not one.name)
+            descriptions.append(discover(place, key))
+    named = sorted(descriptions, key=lambda description: not description.name)
     facts: dict[str, Any] = msgspec.to_builtins(named[0]) if named else {}
     return facts
 
@@ -111,18 +111,18 @@ def _read(url: str, headers: Mapping[str, str]) -> Any:
     """Return the JSON object at an address, or None."""
     try:
         answer = fetch(url, policy(), headers=headers)
-        found = msgspec.json.decode(answer.data)
+        document = msgspec.json.decode(answer.data)
     except (Unreachable, TooLarge, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    is_found = 200 <= answer.status < 300 and isinstance(found, dict)  # noqa: PLR2004 successes
-    return found if is_found else None
+    is_found = 200 <= answer.status < 300 and isinstance(document, dict)  # noqa: PLR2004 successes
+    return document if is_found else None
 
 
-def _of_directory(_url: str, found: Any) -> DiscoveredAgent:
+def _of_directory(_url: str, document: Any) -> DiscoveredAgent:
     """Read an agent from a directory in this server's format (docs/adapters.md)."""
-    if found.get("object") != "agent":
+    if document.get("object") != "agent":
         return DiscoveredAgent()
-    name, base = _text(found.get("name"), NAME_CHARS), _text(found.get("url"), TEXT_CHARS)
+    name, base = _text(document.get("name"), NAME_CHARS), _text(document.get("url"), TEXT_CHARS)
     if not base:
         return DiscoveredAgent()
     paths = {
@@ -137,9 +137,9 @@ def _of_directory(_url: str, found: Any) -> DiscoveredAgent:
     }
     return DiscoveredAgent(
         name=name,
-        description=_text(found.get("description"), TEXT_CHARS),
-        pricing=_pricing(found.get("pricing")),
-        tools=_names(found.get("tools")),
+        description=_text(document.get("description"), TEXT_CHARS),
+        pricing=_pricing(document.get("pricing")),
+        tools=_names(document.get("tools")),
         ways=tuple(
             DiscoveredEndpoint(protocol=protocol.value, url=f"{base}{path}", model=name)
             for protocol, path in paths.items()
@@ -147,30 +147,30 @@ def _of_directory(_url: str, found: Any) -> DiscoveredAgent:
     )
 
 
-def _of_card(_url: str, found: Any) -> DiscoveredAgent:
-    can = found.get("capabilities")
+def _of_card(_url: str, card: Any) -> DiscoveredAgent:
+    can = card.get("capabilities")
     can = can if isinstance(can, dict) else {}
     streams = can.get("streaming") is True
     ways: list[DiscoveredEndpoint] = []
-    interfaces = found.get("supportedInterfaces")
-    for one in interfaces[:MAX_ITEMS] if isinstance(interfaces, list) else ():
-        if isinstance(one, dict) and one.get("protocolBinding") == "JSONRPC":
-            is_old = str(one.get("protocolVersion", "")).startswith("0.")
-            ways.append(_task_way(one.get("url"), is_old=is_old, streams=streams))
-    if not ways and found.get("preferredTransport", "JSONRPC") == "JSONRPC" and found.get("url"):
-        ways.append(_task_way(found.get("url"), is_old=True, streams=streams))
+    interfaces = card.get("supportedInterfaces")
+    for interface in interfaces[:MAX_ITEMS] if isinstance(interfaces, list) else ():
+        if isinstance(interface, dict) and interface.get("protocolBinding") == "JSONRPC":
+            is_old = str(interface.get("protocolVersion", "")).startswith("0.")
+            ways.append(_task_way(interface.get("url"), is_old=is_old, streams=streams))
+    if not ways and card.get("preferredTransport", "JSONRPC") == "JSONRPC" and card.get("url"):
+        ways.append(_task_way(card.get("url"), is_old=True, streams=streams))
     extensions = can.get("extensions")
     prices = [
-        _pricing(one["params"].get("pricing"))
-        for one in (extensions if isinstance(extensions, list) else ())
-        if isinstance(one, dict) and isinstance(one.get("params"), dict)
+        _pricing(extension["params"].get("pricing"))
+        for extension in (extensions if isinstance(extensions, list) else ())
+        if isinstance(extension, dict) and isinstance(extension.get("params"), dict)
     ]
-    skills = found.get("skills")
+    skills = card.get("skills")
     return DiscoveredAgent(
-        name=_text(found.get("name"), NAME_CHARS),
-        description=_text(found.get("description"), TEXT_CHARS),
+        name=_text(card.get("name"), NAME_CHARS),
+        description=_text(card.get("description"), TEXT_CHARS),
         pricing=next((price for price in prices if price), {}),
-        tools=_names([one.get("name") for one in skills if isinstance(one, dict)])
+        tools=_names([skill.get("name") for skill in skills if isinstance(skill, dict)])
         if isinstance(skills, list)
         else (),
         ways=tuple(ways),
@@ -182,16 +182,16 @@ def _task_way(url: object, *, is_old: bool, streams: bool) -> DiscoveredEndpoint
     return DiscoveredEndpoint(protocol=protocol.value, url=_text(url, TEXT_CHARS), streams=streams)
 
 
-def _of_capabilities(url: str, found: Any) -> DiscoveredAgent:
-    if not isinstance(found.get("modalities"), list) or not found.get("id"):
+def _of_capabilities(url: str, document: Any) -> DiscoveredAgent:
+    if not isinstance(document.get("modalities"), list) or not document.get("id"):
         return DiscoveredAgent()
     base = url.removesuffix("/capabilities")
-    name = _text(found.get("id"), NAME_CHARS)
-    extensions = found.get("extensions")
+    name = _text(document.get("id"), NAME_CHARS)
+    extensions = document.get("extensions")
     return DiscoveredAgent(
         name=name,
         pricing=_pricing(extensions.get("pricing") if isinstance(extensions, dict) else None),
-        tools=_names(found.get("provides")),
+        tools=_names(document.get("provides")),
         ways=tuple(
             DiscoveredEndpoint(protocol=protocol.value, url=base)
             for protocol in (RemoteProtocol.UAMP, RemoteProtocol.UAMP_HTTP)
@@ -199,10 +199,10 @@ def _of_capabilities(url: str, found: Any) -> DiscoveredAgent:
     )
 
 
-def _of_models(url: str, found: Any) -> DiscoveredAgent:
-    listed = found.get("data")
+def _of_models(url: str, document: Any) -> DiscoveredAgent:
+    listed = document.get("data")
     names = (
-        [one.get("id") for one in listed if isinstance(one, dict)]
+        [model.get("id") for model in listed if isinstance(model, dict)]
         if isinstance(listed, list)
         else []
     )
@@ -215,18 +215,18 @@ def _of_models(url: str, found: Any) -> DiscoveredAgent:
     )
 
 
-def _merged(found: list[DiscoveredAgent]) -> DiscoveredAgent:
+def _merged(agents: list[DiscoveredAgent]) -> DiscoveredAgent:
     """Merge descriptions into one agent; the first source of each fact wins."""
     ways: dict[tuple[str, str, str], DiscoveredEndpoint] = {}
-    for one in found:
-        for way in one.ways:
+    for agent in agents:
+        for way in agent.ways:
             if _may_be_called(way.url):
                 ways.setdefault((way.protocol, way.url, way.model), way)
     return DiscoveredAgent(
-        name=next((one.name for one in found if one.name), ""),
-        description=next((one.description for one in found if one.description), ""),
-        pricing=next((one.pricing for one in found if one.pricing), {}),
-        tools=next((one.tools for one in found if one.tools), ()),
+        name=next((agent.name for agent in agents if agent.name), ""),
+        description=next((agent.description for agent in agents if agent.description), ""),
+        pricing=next((agent.pricing for agent in agents if agent.pricing), {}),
+        tools=next((agent.tools for agent in agents if agent.tools), ()),
         ways=tuple(ways.values())[:MAX_ITEMS],
     )
 
@@ -244,8 +244,8 @@ def _text(value: object, chars: int) -> str:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    found = value if isinstance(value, list | tuple) else ()
-    return tuple(storable(one[:NAME_CHARS]) for one in found if isinstance(one, str) and one)[
+    items = value if isinstance(value, list | tuple) else ()
+    return tuple(storable(item[:NAME_CHARS]) for item in items if isinstance(item, str) and item)[
         :MAX_ITEMS
     ]
 
@@ -254,10 +254,10 @@ def _pricing(value: object) -> dict[str, Any]:
     """Return prices in the format of a row; empty if they are invalid or free."""
     if not isinstance(value, dict):
         return {}
-    kept: dict[str, Any] = storable_json(
+    prices: dict[str, Any] = storable_json(
         {name: price for name, price in value.items() if price not in (None, {}, "0")}
     )
     try:
-        return {} if read_pricing(kept).is_free else kept
+        return {} if read_pricing(prices).is_free else prices
     except ValueError:
         return {}

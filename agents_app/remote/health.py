@@ -58,10 +58,10 @@ async def run_sync(function: Callable[..., Any], *args: object) -> Any:
     return await _run(function, *args)
 
 
-async def note_failure(spec: AgentSpec, error: UPPError, *, said: str) -> None:
-    """Record an error if it is the other side's fault; `said` must be free of credentials."""
+async def note_failure(spec: AgentSpec, error: UPPError, *, message: str) -> None:
+    """Record an error if it is the other side's fault; `message` must be free of credentials."""
     if error.code in _ITS_FAULT:
-        await _run(failed, spec.id, said[:ERROR_CHARS])
+        await _run(failed, spec.id, message[:ERROR_CHARS])
 
 
 async def note_answer(spec: AgentSpec) -> None:
@@ -77,11 +77,11 @@ def pause_after(failures: int) -> int:
     return min(FIRST_PAUSE << min(failures - FAILURES, 16), LONGEST_PAUSE)
 
 
-def failed(agent_id: str, said: str) -> None:
+def failed(agent_id: str, message: str) -> None:
     """Record a failed call of an agent, with a message for operators. Synchronous."""
     now = timezone.now()
     rows = Agent.objects.filter(pk=agent_id)
-    if not rows.update(failures=F("failures") + 1, last_error=said, failed_at=now):
+    if not rows.update(failures=F("failures") + 1, last_error=message, failed_at=now):
         return
     agent = rows.get()
     was_online = agent.is_online

@@ -175,8 +175,8 @@ class RemoteModel(EmittingModel):
         """See Model."""
 
         async def pass_on(event: StreamEvent) -> None:
-            for one in self.side_events.take():
-                await self.give(one)
+            for side_event in self.side_events.take():
+                await self.give(side_event)
             await emit(event)
 
         called = self.called

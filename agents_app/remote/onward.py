@@ -57,7 +57,7 @@ class OnwardPayments:
     def __init__(self, agent_id: str, response_id: str, options: Mapping[str, Any]) -> None:
         self._agent_id = agent_id
         self._response_id = response_id
-        self._left = amount_of(options.get(OPTION)) or Decimal(0)
+        self._remaining = amount_of(options.get(OPTION)) or Decimal(0)
         self._trusts_cost = options.get(TRUST) is True
         self.cost: Decimal | None = None
         """The cost of the answer, as stated by the other side."""
@@ -69,24 +69,24 @@ class OnwardPayments:
 
     async def reserve(self, amount: str, currency: str) -> None:
         """Reserve a payment before it is submitted; raises OverBudget."""
-        wanted = amount_of(amount)
-        if currency != CURRENCY or wanted is None:
+        requested = amount_of(amount)
+        if currency != CURRENCY or requested is None:
             raise OverBudget(
                 f"it asks for {amount[:40]} {currency[:20]}, which is not a valid amount here"
             )
-        if _ledger is None or self._left <= 0:
+        if _ledger is None or self._remaining <= 0:
             raise OverBudget("its owner has set no budget for that")
         if not self._is_restored:
             await self.restore()
             self._abandoned, self._submitted = sum(self._submitted, Decimal(0)), []
-        if wanted > self._left:
+        if requested > self._remaining:
             raise OverBudget(f"it asks for {amount} {currency}, more than its owner allows")
         hold_id = await health.run_sync(
             _ledger.reserve, self._agent_id, self._response_id, amount, currency
         )
         self._hold_id = self._hold_id or hold_id
-        self._left -= wanted
-        self._submitted.append(wanted)
+        self._remaining -= requested
+        self._submitted.append(requested)
 
     async def restore(self) -> None:
         """Count what earlier runs of this response paid, or reserved and did not settle."""
@@ -94,7 +94,7 @@ class OnwardPayments:
         if _ledger is None:
             return
         before = await health.run_sync(_ledger.payments_of, self._response_id)
-        self._left -= before.paid + before.held
+        self._remaining -= before.paid + before.held
         if before.hold_id:
             self._hold_id = before.hold_id
             self._submitted.append(before.held)
@@ -102,7 +102,7 @@ class OnwardPayments:
     def withdrawn(self) -> None:
         """Note that the last payment was not submitted after all."""
         if self._submitted:
-            self._left += self._submitted.pop()
+            self._remaining += self._submitted.pop()
 
     def refused(self) -> None:
         """Note that the other side says that it rejected the last payment."""
@@ -117,11 +117,11 @@ class OnwardPayments:
         self.cost = None
         if hold_id is None or _ledger is None:
             return
-        taken = submitted
+        price = submitted
         if cost is not None and self._trusts_cost:
-            taken = min(max(cost, Decimal(0)), submitted)
-        self._left += submitted - taken
-        charged = f"{taken + abandoned:f}"
+            price = min(max(cost, Decimal(0)), submitted)
+        self._remaining += submitted - price
+        charged = f"{price + abandoned:f}"
         await health.run_sync(_ledger.settle, self._response_id, hold_id, charged, CURRENCY)
 
 
@@ -130,10 +130,10 @@ def amount_of(value: object) -> Decimal | None:
     if not isinstance(value, str) or not value.isascii():
         return None
     try:
-        found = Decimal(value)
+        amount = Decimal(value)
     except InvalidOperation:
         return None
-    return found if found.is_finite() and 0 < found < 10**9 else None
+    return amount if amount.is_finite() and 0 < amount < 10**9 else None
 
 
 def cost_in(cost: object, currency: object) -> Decimal | None:

@@ -26,13 +26,13 @@ _KNOWN: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 )
 
 
-def unknown_options(spec: AgentSpec, wanted: Mapping[str, Any]) -> list[str]:
+def unknown_options(spec: AgentSpec, options: Mapping[str, Any]) -> list[str]:
     """Return those of these options that are not sent to a remote agent, sorted by name."""
-    known = _KNOWN.get(spec.protocol, frozenset())
+    option_names = _KNOWN.get(spec.protocol, frozenset())
     return sorted(
         name
-        for name, value in wanted.items()
-        if name not in known and (name, value) != ("parallel_tool_calls", True)
+        for name, value in options.items()
+        if name not in option_names and (name, value) != ("parallel_tool_calls", True)
     )
 
 
@@ -41,10 +41,10 @@ def params_of(spec: AgentSpec, overrides: Mapping[str, Any]) -> dict[str, Any]:
 
     The token limit never exceeds that of the agent.
     """
-    known = _KNOWN.get(spec.protocol, frozenset())
+    option_names = _KNOWN.get(spec.protocol, frozenset())
     params = {**spec.options.get("params", {})}
-    params |= {n: v for n, v in overrides.items() if n in known and v is not None}
-    if spec.max_output_tokens is not None and "max_tokens" in known:
+    params |= {n: v for n, v in overrides.items() if n in option_names and v is not None}
+    if spec.max_output_tokens is not None and "max_tokens" in option_names:
         params["max_tokens"] = min(
             params.get("max_tokens", spec.max_output_tokens), spec.max_output_tokens
         )

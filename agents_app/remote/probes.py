@@ -23,10 +23,10 @@ ERROR = "Its address no longer describes an agent."
 async def probe_due() -> None:
     """Probe the agents whose pauses are over; each is probed by one process only."""
     due = await health.run_sync(claim)
-    found = await asyncio.gather(
+    descriptions = await asyncio.gather(
         *(asyncio.to_thread(discovery.facts_of, agent) for agent in due), return_exceptions=True
     )
-    for agent, facts in zip(due, found, strict=True):
+    for agent, facts in zip(due, descriptions, strict=True):
         if isinstance(facts, BaseException):
             logger.error("the probe of agent %s failed", agent.pk, exc_info=facts)
             await health.run_sync(health.failed, agent.pk, ERROR)

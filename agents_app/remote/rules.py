@@ -30,42 +30,42 @@ NOT_FOR_PEERS = "An operator who may change peers makes the agents of peers."
 
 def problems_of(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the problems with the fields of a remote agent, in words for their author."""
-    found: dict[str, str | None] = {}
+    problems: dict[str, str | None] = {}
     protocol, options = values.get("protocol"), values.get("options") or {}
     try:
         target_of(str(values.get("url") or ""))
     except Unreachable as error:
-        found["url"] = f"This address may not be called: {error.reason}."
+        problems["url"] = f"This address may not be called: {error.reason}."
     if protocol not in RemoteProtocol.values:
-        found["protocol"] = "Choose how the agent is called."
+        problems["protocol"] = "Choose how the agent is called."
     if protocol in _NAMED and not values.get("model"):
-        found["model"] = "Enter the agent's name on its own server."
-    found |= _problems_of_peer(values)
+        problems["model"] = "Enter the agent's name on its own server."
+    problems |= _problems_of_peer(values)
     if unknown := unknown_options(OPTIONS, options):
-        found["options"] = f"Unknown options: {', '.join(unknown)}."
+        problems["options"] = f"Unknown options: {', '.join(unknown)}."
     else:
-        found["options"] = problem_of(OPTIONS, options)
+        problems["options"] = problem_of(OPTIONS, options)
     if values.get("strategy") not in {None, "loop"}:
-        found["strategy"] = "A remote agent has its own strategy: choose loop."
+        problems["strategy"] = "A remote agent has its own strategy: choose loop."
     if protocol in _WITHOUT_TOOLS:
         for field in ("tools", "delegates"):
             if values.get(field):
-                found[field] = "Its protocol cannot offer this server's tools."
-    if (key := values.get("key")) and "key" not in found and not is_key(key):
-        found["key"] = NO_KEY
-    return {name: words for name, words in found.items() if words}
+                problems[field] = "Its protocol cannot offer this server's tools."
+    if (key := values.get("key")) and "key" not in problems and not is_key(key):
+        problems["key"] = NO_KEY
+    return {name: words for name, words in problems.items() if words}
 
 
 def _problems_of_peer(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the problems with the fields of an agent called with signed envelopes."""
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     if values.get("protocol") not in ENVELOPES:
-        return found
+        return problems
     if not str(values.get("model") or "").startswith(_DID):
-        found["model"] = f"Write the name of the agent that signs, as {_DID}host:agents:echo."
+        problems["model"] = f"Write the name of the agent that signs, as {_DID}host:agents:echo."
     if values.get("key"):
-        found["key"] = "An agent of a peer needs no key: this server signs its requests."
-    return found
+        problems["key"] = "An agent of a peer needs no key: this server signs its requests."
+    return problems
 
 
 def complete(agent: Agent, key: str | None) -> None:

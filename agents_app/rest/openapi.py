@@ -91,7 +91,7 @@ def _add_tag(operation: dict[str, Any]) -> None:
 def _add_key(operation: dict[str, Any]) -> None:
     """Add the key of repeats, unless the operation names its own."""
     parameters = operation.setdefault("parameters", [])
-    if all(one.get("name") != _IDEMPOTENCY_KEY["name"] for one in parameters):
+    if all(parameter.get("name") != _IDEMPOTENCY_KEY["name"] for parameter in parameters):
         parameters.append(dict(_IDEMPOTENCY_KEY))
     operation["responses"].setdefault("409", dict(_PROBLEM))
 

@@ -113,11 +113,13 @@ class _Examples:
             return None
         schema, component = self._resolved(schema)
         if "enum" in schema or "const" in schema:
-            found = schema.get("enum", [schema.get("const")])
-            return named if named in found else next(one for one in found if one is not None)
+            values = schema.get("enum", [schema.get("const")])
+            return (
+                named if named in values else next(value for value in values if value is not None)
+            )
         kinds = schema.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
-        kind = next((one for one in kinds if one != "null"), "")
+        kind = next((type_name for type_name in kinds if type_name != "null"), "")
         if named is not _UNNAMED and _fits(named, schema, kinds):
             return named
         if depth >= _DEPTH and "null" in kinds:
@@ -134,25 +136,34 @@ class _Examples:
                 component = schema["$ref"].rpartition("/")[2]
                 schema = self._schemas[component]
             elif "allOf" in schema:
-                resolved = [self._resolved(one) for one in schema["allOf"]]
+                resolved = [self._resolved(subschema) for subschema in schema["allOf"]]
                 parts, component = [part for part, _ in resolved], resolved[0][1]
                 rest = {name: value for name, value in schema.items() if name != "allOf"}
                 schema = {name: value for part in [*parts, rest] for name, value in part.items()}
-            elif found := schema.get("oneOf") or schema.get("anyOf"):
-                schema = next((one for one in found if one.get("type") != "null"), found[0])
+            elif alternatives := schema.get("oneOf") or schema.get("anyOf"):
+                schema = next(
+                    (
+                        alternative
+                        for alternative in alternatives
+                        if alternative.get("type") != "null"
+                    ),
+                    alternatives[0],
+                )
             else:
                 return schema, component
 
     def _object(self, schema: dict[str, Any], depth: int, component: str) -> dict[str, Any]:
         members = schema.get("properties", {})
         hidden = "readOnly" if self._is_request else "writeOnly"
-        shown = {name: one for name, one in members.items() if not one.get(hidden)}
+        visible = {name: member for name, member in members.items() if not member.get(hidden)}
         if self._is_request or depth >= _DEPTH:
-            wanted = [name for name in shown if name in schema.get("required", ())]
-            if self._is_request and depth == 0 and not wanted:
-                wanted = list(shown)[:1]
-            shown = {name: shown[name] for name in wanted}
-        return {name: self.of(one, name, depth + 1, component) for name, one in shown.items()}
+            required_names = [name for name in visible if name in schema.get("required", ())]
+            if self._is_request and depth == 0 and not required_names:
+                required_names = list(visible)[:1]
+            visible = {name: visible[name] for name in required_names}
+        return {
+            name: self.of(member, name, depth + 1, component) for name, member in visible.items()
+        }
 
     def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
         if depth >= _DEPTH and not schema.get("minItems"):

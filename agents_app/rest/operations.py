@@ -34,8 +34,8 @@ class OperationSchema(AutoSchema):
         """Return the ways to authenticate, with the scope as the role that a key needs."""
         roles = [self._scope] if self._scope else []
         return [
-            {name: roles if name == _KEY_SCHEME else [] for name in one}
-            for one in super().get_auth()
+            {name: roles if name == _KEY_SCHEME else [] for name in schemes}
+            for schemes in super().get_auth()
         ]
 
     def get_description(self) -> str:  # type: ignore[override]  # as in the base class

@@ -97,8 +97,8 @@ def refusal(
 
 def wrong_method(request: HttpRequest, *allowed: str, hint: str = "") -> HttpResponse:
     """Return the 405 of a path that is not a view of Django REST framework."""
-    said = f"This path takes {' and '.join(allowed)}, not {request.method}. {hint}".rstrip()
-    response = refusal("method_not_allowed", instance=request.path, detail=said)
+    detail = f"This path takes {' and '.join(allowed)}, not {request.method}. {hint}".rstrip()
+    response = refusal("method_not_allowed", instance=request.path, detail=detail)
     response["Allow"] = ", ".join(allowed)
     return response
 
@@ -230,10 +230,10 @@ def _request_id(request: Request) -> str:
 
     If no server has set one, it is the client's id or a new one.
     """
-    if known := log_fields.current().request_id:
-        return known
-    given = str(request.headers.get("X-Request-ID", ""))
-    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+    if logged_id := log_fields.current().request_id:
+        return logged_id
+    header = str(request.headers.get("X-Request-ID", ""))
+    return header if _REQUEST_ID.fullmatch(header) else uuid.uuid4().hex
 
 
 def _code(error: Exception) -> str:

@@ -186,10 +186,10 @@ def unknown_scopes(scopes: Iterable[str]) -> list[str]:
     return sorted(set(scopes) - set(SCOPES) - groups - {EVERYTHING})
 
 
-def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
+def _both(names: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    if names is None or other is None:
+        return other if names is None else names
+    return names & other
 
 
 def _within(inner: Collection[str] | None, outer: Collection[str] | None) -> bool:

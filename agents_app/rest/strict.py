@@ -63,12 +63,12 @@ def name_choices(serializer: serializers.Serializer[Any]) -> None:
 
 def _wrong_types(serializer: StrictSerializer, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the errors of members that have another JSON type than their fields."""
-    found = {
+    errors_by_name = {
         name: _wrong_type(field, data[name])
         for name, field in serializer.fields.items()
         if name in data and not field.read_only
     }
-    return {name: errors for name, errors in found.items() if errors}
+    return {name: errors for name, errors in errors_by_name.items() if errors}
 
 
 def _wrong_type(field: serializers.Field[Any, Any, Any, Any], value: Any) -> Any:

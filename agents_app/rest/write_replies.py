@@ -27,7 +27,7 @@ def without_texts(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
         return {key: without_texts(member, str(key)) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_texts(one) for one in value if isinstance(one, dict)]
+        return [without_texts(item) for item in value if isinstance(item, dict)]
     if isinstance(value, str) and name not in _SHOWN and not name.endswith(_SHOWN_ENDS):
         return ""
     return value

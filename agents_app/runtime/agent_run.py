@@ -134,7 +134,7 @@ async def _run_model(
     form = form_of(spec, request.response_format, asker=request.asker)
     tools = RunTools(spec, request, broker, schema=None if form is None else form.schema)
     events = _AgentEvents(spec, tools, _translator(request, tools), receive)
-    kept = request.checkpoint
+    checkpoint = request.checkpoint
     try:
         conversation = await to_conversation(
             recent(spec, request.history),
@@ -152,7 +152,7 @@ async def _run_model(
         hooks = StepHooks(
             spec,
             checkpoints,
-            kept,
+            checkpoint,
             before=len(conversation.messages),
             tokens=tokens,
             admit=tools.admit_step,
@@ -182,7 +182,7 @@ async def _run_model(
         )
     except UPPError as error:
         if spec.kind == "remote":
-            await health.note_failure(spec, error, said=cause_of(error))
+            await health.note_failure(spec, error, message=cause_of(error))
         fail(
             spec,
             error,
@@ -235,8 +235,8 @@ class _AgentEvents:
         """Translate an event; return once it has been received, counted and paid for."""
         await self._turn()
         try:
-            for shown in self._translator.follow(event):
-                if (receiving := self._give(shown)) is not None:
+            for output in self._translator.follow(event):
+                if (receiving := self._give(output)) is not None:
                     await receiving
             if self._translator.written > ANSWER_CHARS:
                 raise AgentError(
@@ -257,11 +257,11 @@ class _AgentEvents:
         if self._count % EVENTS_AT_ONCE == 0:
             await asyncio.sleep(0)
 
-    async def give(self, shown: Event) -> None:
+    async def give(self, event: Event) -> None:
         """Pass on another event of a remote agent; return once it has been received."""
         await self._turn()
         try:
-            if (receiving := self._give(shown)) is not None:
+            if (receiving := self._give(event)) is not None:
                 await receiving
         finally:
             self._is_receiving = False
@@ -277,11 +277,11 @@ class _AgentEvents:
         """Drop the receiver, which holds the answer: an agent's objects form reference cycles."""
         self._receive = None
 
-    def _give(self, shown: Event | str) -> Awaitable[None] | None:
-        if isinstance(shown, UsageDelta):
-            self.used = added_usage(self.used, shown.delta)
+    def _give(self, event: Event | str) -> Awaitable[None] | None:
+        if isinstance(event, UsageDelta):
+            self.used = added_usage(self.used, event.delta)
             self.inferences += 1
-        return None if self._receive is None else self._receive(shown)
+        return None if self._receive is None else self._receive(event)
 
 
 def build_agent(
@@ -376,12 +376,12 @@ def _opening(
     spec: AgentSpec, conversation: Sequence[ModelMessage], request: RunRequest
 ) -> AgentState:
     """Return the state in which a run starts, continuing after its last messages."""
-    kept = request.checkpoint
-    state = AgentState.initial() if kept is None else kept.state
-    shown = request.resume if kept is None else kept.output_since(request.resume)
-    added = output_messages(shown)
+    checkpoint = request.checkpoint
+    state = AgentState.initial() if checkpoint is None else checkpoint.state
+    output = request.resume if checkpoint is None else checkpoint.output_since(request.resume)
+    added = output_messages(output)
     messages = (*conversation, *state.messages, *added)
-    if kept is not None and not added:
+    if checkpoint is not None and not added:
         return state.with_context(messages)
     scripted = spec.provider == "scripted"
     return state.with_context(open_ended(messages, resumes=bool(added), scripted=scripted))

@@ -83,8 +83,8 @@ class OrderlyModel(EmittingModel):
     async def infer(self, request: LLMRequest, emit: Emit) -> LLMResponse:
         """See Model. Events pass through unchanged; the calls of the final message are executed."""
         if self.tokens.limit is not None and self.tokens.written:
-            left = max(self.tokens.limit - self.tokens.written, 1)
-            request = replace(request, params=with_token_limit(request.params, left))
+            remaining = max(self.tokens.limit - self.tokens.written, 1)
+            request = replace(request, params=with_token_limit(request.params, remaining))
         if self.admit is not None:
             await self.admit()
         if self.sent is not None:

@@ -33,14 +33,14 @@ NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 def tools_of_agent(spec: AgentSpec) -> dict[str, ServerTool]:
     """Return an agent's tools from this server and from MCP servers, by name."""
-    known = {
+    available = {
         **{listed.name: served(listed) for listed in spec.source_tools},
         **server_tools(),
     }
     for name in spec.tools:
-        if name not in known and name not in {PRESENT, SET_STATE}:
+        if name not in available and name not in {PRESENT, SET_STATE}:
             logger.warning("Agent %s: this server has no tool named %s", spec.name, name)
-    tools = {name: known[name] for name in spec.tools if name in known}
+    tools = {name: available[name] for name in spec.tools if name in available}
     for name in spec.approvals:
         if name in tools and not tools[name].long_running:
             # The row was written without the form that checks it; no person could be asked.
@@ -58,9 +58,9 @@ def offered(spec: AgentSpec, request: RunRequest) -> list[tuple[str, str, Mappin
         (tool.name, tool.description, tool.parameters) for tool in served_here.values()
     ]
     tools += [
-        (tool.name, said.description or "", said.parameters or NO_PARAMETERS)
+        (tool.name, function.description or "", function.parameters or NO_PARAMETERS)
         for tool in tools_of_client(request.tools, served_here).values()
-        if (said := tool.function) is not None
+        if (function := tool.function) is not None
     ]
     if PRESENT in spec.tools:
         tools.append((PRESENT, PRESENT_DESCRIPTION, PRESENT_SCHEMA))
@@ -80,12 +80,16 @@ def run_by_client(spec: AgentSpec, request: RunRequest) -> frozenset[str]:
 
 
 def tools_of_client(
-    declared: Sequence[ToolDefinition], taken: Mapping[str, ServerTool]
+    declared: Sequence[ToolDefinition], server_tools: Mapping[str, ServerTool]
 ) -> dict[str, ToolDefinition]:
     """Return the client's functions by name, except those with the name of a server tool."""
-    found: dict[str, ToolDefinition] = {}
-    own = {PRESENT, SET_STATE, DELEGATE}
+    functions: dict[str, ToolDefinition] = {}
+    builtin_names = {PRESENT, SET_STATE, DELEGATE}
     for tool in declared:
-        if tool.function is not None and tool.name not in taken and tool.name not in own:
-            found.setdefault(tool.name, tool)
-    return found
+        if (
+            tool.function is not None
+            and tool.name not in server_tools
+            and tool.name not in builtin_names
+        ):
+            functions.setdefault(tool.name, tool)
+    return functions

@@ -53,9 +53,9 @@ def later_texts(spec: AgentSpec, request: RunRequest) -> Iterator[str]:
         yield repeat_prompt("x" * PROBLEM_CHARS, schema)
 
 
-def checkpoint_texts(kept: ResponseCheckpoint) -> Iterator[str]:
+def checkpoint_texts(checkpoint: ResponseCheckpoint) -> Iterator[str]:
     """Yield the texts of a checkpoint's messages, including those that were never shown."""
-    return map(_all_text, kept.state.messages)
+    return map(_all_text, checkpoint.state.messages)
 
 
 def _of_strategy(spec: AgentSpec, request: RunRequest) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _ends_in_own_words(request: RunRequest) -> bool:
     """Return whether a prompt may follow the agent's own last words."""
     if request.resume or request.checkpoint is not None:
         return True
-    spoken = (one for one in reversed(request.history) if one.role != "system")
+    spoken = (message for message in reversed(request.history) if message.role != "system")
     last = next(spoken, None)
     return last is not None and last.role == "assistant"
 
@@ -84,9 +84,13 @@ def _ends_in_own_words(request: RunRequest) -> bool:
 def _all_text(message: ModelMessage) -> str:
     """Return all text of a message that a model is sent."""
     if isinstance(message, ToolResultMessage):
-        results = [(one.tool_call_id, _text(one.result)) for one in message.results]
+        results = [
+            (tool_result.tool_call_id, _text(tool_result.result)) for tool_result in message.results
+        ]
         return "".join(part for result in results for part in result)
-    texts = [one.text for one in message.content if isinstance(one, TextBlock | ReasoningBlock)]
+    texts = [
+        block.text for block in message.content if isinstance(block, TextBlock | ReasoningBlock)
+    ]
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
     texts += [call.tool_call_id + call.tool_name + _json(call.arguments) for call in calls]
     return "".join(texts)

@@ -272,5 +272,7 @@ def _ends_in_result(request: RunRequest, client_tools: Mapping[str, ToolDefiniti
     if not request.resume or not isinstance(request.resume[-1], ToolResultContent):
         return False
     call_id = request.resume[-1].tool_result.call_id
-    calls = [one.tool_call for one in request.resume if isinstance(one, ToolCallContent)]
+    calls = [
+        content.tool_call for content in request.resume if isinstance(content, ToolCallContent)
+    ]
     return any(call.id == call_id and call.name in client_tools for call in calls)

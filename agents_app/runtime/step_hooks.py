@@ -34,14 +34,14 @@ def recent(spec: AgentSpec, history: Sequence[Message]) -> Sequence[Message]:
     limit = spec.history_messages
     if limit is None or len(history) <= limit:
         return history
-    kept, last = [m for m in history[:-limit] if m.role == "system"], history[-limit:]
-    return [*kept, *last]
+    system, last = [m for m in history[:-limit] if m.role == "system"], history[-limit:]
+    return [*system, *last]
 
 
 class StepHooks:
     """Hooks between the steps of one run.
 
-    `kept` is the checkpoint from which the run continues, `before` the number of messages in the
+    `checkpoint` is where the run continues, `before` the number of messages in the
     conversation before the response, and `tokens` counts its output. `admit` allows each further
     step. The agent calls the hooks in the run's task.
     """
@@ -50,7 +50,7 @@ class StepHooks:
         self,
         spec: AgentSpec,
         saver: CheckpointSaver | None,
-        kept: ResponseCheckpoint | None,
+        checkpoint: ResponseCheckpoint | None,
         *,
         before: int,
         tokens: Tokens,
@@ -60,7 +60,7 @@ class StepHooks:
         self._admit = admit
         self._saver = saver
         # Across all runs of the response.
-        self._steps = kept.step if kept else 0
+        self._steps = checkpoint.step if checkpoint else 0
         self._messages_before = before
         self._tokens = tokens
         self._ended: AgentState | None = None

@@ -99,31 +99,31 @@ class Form:
         return AgentError(text, code=ErrorCode.INVALID_OUTPUT)
 
 
-def form_of(spec: AgentSpec, wanted: ResponseFormat | None, *, asker: str) -> Form | None:
+def form_of(spec: AgentSpec, response_format: ResponseFormat | None, *, asker: str) -> Form | None:
     """Return the form of the answer to a request by `asker`, or None for plain text.
 
     Scripts are not asked again, since they would repeat themselves.
     """
-    schema = schema_of_form(wanted)
+    schema = schema_of_form(response_format)
     if schema is None:
         return None
     repeats = 0 if spec.provider == "scripted" else 1
     return Form(spec.name, schema, asker=asker, repeats=repeats)
 
 
-def schema_of_form(wanted: ResponseFormat | None) -> Mapping[str, Any] | None:
+def schema_of_form(response_format: ResponseFormat | None) -> Mapping[str, Any] | None:
     """Return the JSON Schema of a requested form, or None for plain text."""
-    if wanted is None or wanted.type == "text":
+    if response_format is None or response_format.type == "text":
         return None
-    schema = wanted.json_schema.schema if wanted.json_schema is not None else None
+    schema = response_format.json_schema.schema if response_format.json_schema is not None else None
     return schema or {"type": "object"}
 
 
-def repeat_prompt(said: str, schema: Mapping[str, Any]) -> str:
-    """Return the prompt for an answer in a form, after `said`."""
+def repeat_prompt(reason: str, schema: Mapping[str, Any]) -> str:
+    """Return the prompt for an answer in a form, after the reason."""
     text = msgspec.json.encode(schema).decode()
-    known = f"\nThe JSON Schema of the answer: {text}" if len(text) <= _PROMPT_CHARS else ""
-    return f"{said} Write JSON and nothing else: no prose and no code fence.{known}"
+    schema_note = f"\nThe JSON Schema of the answer: {text}" if len(text) <= _PROMPT_CHARS else ""
+    return f"{reason} Write JSON and nothing else: no prose and no code fence.{schema_note}"
 
 
 @dataclass(frozen=True)
@@ -172,15 +172,17 @@ class FormedModel(EmittingModel):
                 await emit(event)
 
         response = await infer(self.model, request, hold)
-        for event in await self._shown(held, response):
+        for event in await self._visible_events(held, response):
             await emit(event)
         return response
 
-    async def _shown(self, held: list[StreamEvent], said: LLMResponse) -> list[StreamEvent]:
-        if not self.form.is_answering or said.message.tool_calls:
+    async def _visible_events(
+        self, held: list[StreamEvent], response: LLMResponse
+    ) -> list[StreamEvent]:
+        if not self.form.is_answering or response.message.tool_calls:
             return [_thought(event) for event in held]
-        fits = said.stop_reason == "content_filter" or not self.form.repeats
-        if fits or await self.form.problem(said.message.text) is None:
+        fits = response.stop_reason == "content_filter" or not self.form.repeats
+        if fits or await self.form.problem(response.message.text) is None:
             return held
         return [event for event in held if event.type != "text_delta"]
 
@@ -240,10 +242,10 @@ class Formed:
         return None if is_filtered else await self.form.problem(turn.response.text)
 
     async def _ask(
-        self, context: ExecutionContext, so_far: ExecutionResult, emit: Emit | None, said: str
+        self, context: ExecutionContext, so_far: ExecutionResult, emit: Emit | None, reason: str
     ) -> ExecutionResult:
-        asked = UserMessage(content=repeat_prompt(said, self.form.schema), metadata=_MARK)
-        again = replace(context, state=so_far.state, input=asked)
+        prompt = UserMessage(content=repeat_prompt(reason, self.form.schema), metadata=_MARK)
+        again = replace(context, state=so_far.state, input=prompt)
         result = await _executed(loop(max_iterations=0), again, emit)
         before, turn = so_far.turn, result.turn
         whole = msgspec.structs.replace(

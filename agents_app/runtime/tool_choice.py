@@ -31,14 +31,14 @@ def refused_options(spec: AgentSpec, request: RunRequest) -> list[str]:
     """
     if spec.provider == "scripted":
         return []
-    wanted = {
+    requested = {
         name: value
         for name, value in request.params.items()
         if name in GenerationOptions.__struct_fields__
     }
     if spec.kind == "remote" and spec.provider != "openai_compat":
-        return unknown_options(spec, wanted)
-    refused = unknown_parameters(spec.provider, wanted)
+        return unknown_options(spec, requested)
+    refused = unknown_parameters(spec.provider, requested)
     if "tool_choice" not in refused and not _can_keep_to(spec, request):
         refused.append("tool_choice")
     return sorted(refused)
@@ -105,11 +105,11 @@ class ChoosingModel(EmittingModel):
         if choice == "none" and request.structure is not None:
             # A call may stand in for the structure, so this is the only tool allowed.
             return await infer(self.model, replace(request, tools=()), emit)
-        wanted = tool_parameters(self.provider_kind, choice=choice, parallel=self.parallel)
-        if "toolConfig" in wanted:
+        tool_params = tool_parameters(self.provider_kind, choice=choice, parallel=self.parallel)
+        if "toolConfig" in tool_params:
             configured = request.params.get("toolConfig") or {}
-            wanted["toolConfig"] = {**configured, **wanted["toolConfig"]}
-        bound = replace(request, params={**request.params, **wanted})
+            tool_params["toolConfig"] = {**configured, **tool_params["toolConfig"]}
+        bound = replace(request, params={**request.params, **tool_params})
         response = await infer(self.model, bound, emit)
         self.has_called = self.has_called or bool(response.message.tool_calls)
         return response

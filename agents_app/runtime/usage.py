@@ -3,11 +3,11 @@
 from uamp.types.session import AudioUsage, UsageStats
 
 
-def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
+def added_usage(usage: UsageStats, other: UsageStats) -> UsageStats:
     """Return the sum of two token usages."""
 
     def total(name: str) -> int | None:
-        return (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
+        return (getattr(usage, name) or 0) + (getattr(other, name) or 0) or None
 
     return UsageStats(
         input_tokens=total("input_tokens"),
@@ -15,16 +15,16 @@ def added_usage(one: UsageStats, other: UsageStats) -> UsageStats:
         total_tokens=total("total_tokens"),
         cached_tokens=total("cached_tokens"),
         cache_write_tokens=total("cache_write_tokens"),
-        audio=added_audio(one.audio, other.audio),
+        audio=added_audio(usage.audio, other.audio),
     )
 
 
-def added_audio(one: AudioUsage | None, other: AudioUsage | None) -> AudioUsage | None:
+def added_audio(audio: AudioUsage | None, other: AudioUsage | None) -> AudioUsage | None:
     """Return the sum of two audio usages, or None if both are None."""
-    if one is None or other is None:
-        return one or other
+    if audio is None or other is None:
+        return audio or other
     sums = {
-        name: (getattr(one, name) or 0) + (getattr(other, name) or 0) or None
+        name: (getattr(audio, name) or 0) + (getattr(other, name) or 0) or None
         for name in AudioUsage.__struct_fields__
     }
     return AudioUsage(**sums)

@@ -29,7 +29,7 @@ def search_chat(
     if len(words) > WORDS:
         raise ToolError(f"Look for at most {WORDS} words at once.")
     context.progress(percent=0, step=1, total_steps=1, stage="search", message="Searching")
-    found = context.search_messages(words, limit=limit)
+    messages = context.search_messages(words, limit=limit)
     context.progress(percent=100, step=1, total_steps=1, stage="done", message="Done")
     return [
         {
@@ -37,7 +37,7 @@ def search_chat(
             "name": message.name or message.role,
             "excerpt": excerpt(message.text, words),
         }
-        for message in found
+        for message in messages
     ]
 
 

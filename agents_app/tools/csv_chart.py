@@ -42,7 +42,9 @@ def draw(title: str, columns: Sequence[Column], *, rows: int) -> tuple[bytes, st
                 return _drawn(title, chart)
         except (ArithmeticError, RuntimeError, ValueError) as error:
             logger.info("a chart cannot be drawn: %s", error)
-    return _drawn(title, partial(_frequencies, column=max(columns, key=lambda one: one.filled)))
+    return _drawn(
+        title, partial(_frequencies, column=max(columns, key=lambda column: column.filled))
+    )
 
 
 def _charts(columns: Sequence[Column], rows: int) -> list[Callable[[Axes], str]]:
@@ -65,11 +67,11 @@ def _drawn(title: str, chart: Callable[[Axes], str]) -> tuple[bytes, str]:
     figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    said = chart(axes)
+    description = chart(axes)
     _style(axes, _label(title, 60))
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
-    return buffer.getvalue(), said
+    return buffer.getvalue(), description
 
 
 def _lines(axes: Axes, dates: Column, numbers: Sequence[Column]) -> str:

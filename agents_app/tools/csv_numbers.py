@@ -38,14 +38,14 @@ def numbers_of(values: Sequence[str], *, delimiter: str) -> tuple[float, ...]:
     parts = []
     units = set()
     for value in values:
-        found = _VALUE.fullmatch(unicodedata.normalize("NFKC", value.translate(_SPACES)))
-        if found is None or (found["before"] and found["after"]):
+        match = _VALUE.fullmatch(unicodedata.normalize("NFKC", value.translate(_SPACES)))
+        if match is None or (match["before"] and match["after"]):
             return ()
-        units.add((found["before"] or found["after"] or "").rstrip("."))
-        if found["last"] and (found["paren"] or found["sign"] or found["minus"]):
+        units.add((match["before"] or match["after"] or "").rstrip("."))
+        if match["last"] and (match["paren"] or match["sign"] or match["minus"]):
             return ()
-        is_negative = found["paren"] or "-" in {found["sign"], found["minus"], found["last"]}
-        parts.append((-1 if is_negative else 1, found["digits"].strip()))
+        is_negative = match["paren"] or "-" in {match["sign"], match["minus"], match["last"]}
+        parts.append((-1 if is_negative else 1, match["digits"].strip()))
     if len(units - {""}) > 1:
         return ()
     digits = [text for _, text in parts]

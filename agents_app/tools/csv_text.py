@@ -42,18 +42,18 @@ def detect(data: bytes) -> DecodedText | None:
         return _wide(data)
     if (text := _decoded(data, "utf-8-sig")) is not None:
         return DecodedText(text, "")
-    found = [
+    candidates = [
         (encoding.likeness(text), encoding.name, text)
         for encoding in _ENCODINGS
         if (text := _decoded(data, encoding.codec)) is not None
     ]
-    if not found:
+    if not candidates:
         return None
-    likeness, name, text = max(found, key=lambda one: one[0])
+    likeness, name, text = max(candidates, key=lambda candidate: candidate[0])
     if likeness >= _PLAUSIBLE:
-        rivals = sum(one[0] > likeness - _CLOSE for one in found)
+        rivals = sum(candidate[0] > likeness - _CLOSE for candidate in candidates)
         return DecodedText(text, name, is_sure=rivals == 1)
-    latin = next(((name, text) for _, name, text in found if name == _LATIN), None)
+    latin = next(((name, text) for _, name, text in candidates if name == _LATIN), None)
     return None if latin is None else DecodedText(latin[1], latin[0], is_sure=False)
 
 

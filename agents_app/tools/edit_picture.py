@@ -78,7 +78,7 @@ def edit_picture(
     item = context.write_content(
         _saved(picture, kind), mime_type=mime_type, filename=f"{name}-edited.{ending}"
     )
-    done = ", ".join(said for _, said, _ in work.changes)
+    done = ", ".join(description for _, description, _ in work.changes)
     size = f"{picture.width} by {picture.height} pixels"
     if isinstance(item, ImageContent):
         shows = f"{content.filename or 'The picture'}, {done}"
@@ -92,17 +92,17 @@ class _Work:
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
-        self._stage, self._said, self._step = "", "", 0
+        self._stage, self._description, self._step = "", "", 0
         self.changes: list[tuple[str, str, _Change]] = []
 
-    def add(self, stage: str, said: str, change: _Change) -> None:
-        """Add a change; `said` describes the picture after it."""
-        self.changes.append((stage, said, change))
+    def add(self, stage: str, description: str, change: _Change) -> None:
+        """Add a change; `description` describes the picture after it."""
+        self.changes.append((stage, description, change))
 
     def run(self, picture: Image.Image) -> Image.Image:
         """Apply all changes to the picture, reporting each as it begins."""
-        for step, (stage, said, change) in enumerate(self.changes, start=1):
-            self._step, self._stage, self._said = step, stage, said
+        for step, (stage, description, change) in enumerate(self.changes, start=1):
+            self._step, self._stage, self._description = step, stage, description
             self._part(0)
             picture = change(picture)
         return picture
@@ -140,8 +140,8 @@ class _Work:
 
     def _part(self, share: float) -> None:
         done = (self._step - 1 + share) / len(self.changes)
-        said = f"{self._said[0].upper()}{self._said[1:]}"
-        self.report(self._stage, said, percent=10 + 80 * done)
+        message = f"{self._description[0].upper()}{self._description[1:]}"
+        self.report(self._stage, message, percent=10 + 80 * done)
 
 
 def _opened(content: ReadContent) -> tuple[Image.Image, str]:

@@ -149,14 +149,14 @@ class _Writer:
         start, address = self._link
         self._link = None
         words = "".join(self._line[start:])
-        shown = " ".join(words.split())
+        text = " ".join(words.split())
         try:
             url = urljoin(self._base, address)
         except ValueError:
             return
-        if shown and address and len(url) <= _LINK_CHARS and url.startswith(("http:", "https:")):
+        if text and address and len(url) <= _LINK_CHARS and url.startswith(("http:", "https:")):
             before, after = (" " if edge.isspace() else "" for edge in (words[0], words[-1]))
-            self._line[start:] = [f"{before}[{shown}]({url}){after}"]
+            self._line[start:] = [f"{before}[{text}]({url}){after}"]
             self.size += len(url)
 
     def _end_line(self) -> None:

@@ -38,8 +38,8 @@ class Tag(NamedTuple):
 
     def attribute(self, name: str) -> str:
         """Return one of NAMED, or ""."""
-        found = _ATTRIBUTES[name].search(self.rest)
-        return html.unescape(next(filter(None, found.groups()), "")).strip() if found else ""
+        match = _ATTRIBUTES[name].search(self.rest)
+        return html.unescape(next(filter(None, match.groups()), "")).strip() if match else ""
 
 
 def tokens(source: str) -> Iterator[Tag | str]:

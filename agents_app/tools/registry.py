@@ -209,12 +209,12 @@ def _made(
 
     def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
         try:
-            given = msgspec.convert(arguments, expected)
+            call_arguments = msgspec.convert(arguments, expected)
         except msgspec.ValidationError as error:
             return ToolOutcome(
                 result=f"{name} was not run. {error}.", is_error=True, cause="invalid arguments"
             )
-        values = {field: getattr(given, field) for field in expected.__struct_fields__}
+        values = {field: getattr(call_arguments, field) for field in expected.__struct_fields__}
         return _outcome(function(context, **values) if takes_context else function(**values))
 
     return ServerTool(

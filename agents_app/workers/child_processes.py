@@ -210,8 +210,8 @@ class _ChildProcess:
             raise OSError("the process has no output")
         data = b""
         while len(data) < size:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([stdout], [], [], left)[0]:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([stdout], [], [], remaining)[0]:
                 raise TooSlow
             piece = os.read(stdout.fileno(), size - len(data))
             if not piece:

@@ -46,12 +46,12 @@ def misfit(schema: dict[str, Any], value: Any, *, asker: str) -> str | None:
     """
     if is_quick(schema, value):
         return _problem_of(_check(schema, value))
-    given = msgspec.json.encode([schema, value])
+    question = msgspec.json.encode([schema, value])
     try:
-        found = _processes.ask(given, asker=asker, seconds=CHECK_SECONDS, wait=WAIT_SECONDS)
+        answer = _processes.ask(question, asker=asker, seconds=CHECK_SECONDS, wait=WAIT_SECONDS)
     except TooSlow as error:
         raise TooMuchWorkError from error
-    return _problem_of(msgspec.json.decode(found, type=_Verdict))
+    return _problem_of(msgspec.json.decode(answer, type=_Verdict))
 
 
 async def slow_misfit(schema: dict[str, Any], value: Any, *, asker: str, wait: float) -> str | None:
@@ -59,12 +59,14 @@ async def slow_misfit(schema: dict[str, Any], value: Any, *, asker: str, wait: f
 
     Also raises TooMuchWorkError if no process became free within `wait` seconds.
     """
-    given = msgspec.json.encode([schema, value])
+    question = msgspec.json.encode([schema, value])
     try:
-        found = await _processes.ask_from_loop(given, asker=asker, seconds=CHECK_SECONDS, wait=wait)
+        answer = await _processes.ask_from_loop(
+            question, asker=asker, seconds=CHECK_SECONDS, wait=wait
+        )
     except TooSlow as error:
         raise TooMuchWorkError from error
-    return _problem_of(msgspec.json.decode(found, type=_Verdict))
+    return _problem_of(msgspec.json.decode(answer, type=_Verdict))
 
 
 def _problem_of(verdict: _Verdict) -> str | None:
@@ -92,18 +94,18 @@ def _check(schema: dict[str, Any], value: Any) -> _Verdict:
         kind.check_schema(schema)
         # An empty registry: a schema must not make this server fetch anything.
         errors = kind(schema, registry=Registry()).iter_errors(value)
-        found = jsonschema.exceptions.best_match(errors)
+        error = jsonschema.exceptions.best_match(errors)
     except (jsonschema.SchemaError, Unresolvable, RecursionError, re.error):
         return _Verdict(is_schema=False)
     except (ArithmeticError, MemoryError):
         return _Verdict(is_checked=False)
-    if found is None:
+    if error is None:
         return _Verdict()
-    return _Verdict(misfit=f"{found.message[:500]} - at {found.json_path[:500]}")
+    return _Verdict(misfit=f"{error.message[:500]} - at {error.json_path[:500]}")
 
 
-def _checked(given: bytes) -> bytes:
-    schema, value = msgspec.json.decode(given)
+def _checked(question: bytes) -> bytes:
+    schema, value = msgspec.json.decode(question)
     return msgspec.json.encode(_check(schema, value))
 
 

@@ -41,37 +41,37 @@ def _is_plain(schema: Any, depth: int) -> bool:
         return True
     if not isinstance(schema, dict) or not depth:
         return False
-    return all(_is_plain_keyword(key, said, depth - 1) for key, said in schema.items())
+    return all(_is_plain_keyword(key, value, depth - 1) for key, value in schema.items())
 
 
-def _is_plain_keyword(key: str, said: Any, depth: int) -> bool:
+def _is_plain_keyword(key: str, value: Any, depth: int) -> bool:
     if key == "items":
-        return _is_plain(said, depth)
+        return _is_plain(value, depth)
     if key == "properties":
-        return isinstance(said, dict) and all(_is_plain(part, depth) for part in said.values())
-    return key in _ANNOTATIONS or (key in _PLAIN and _PLAIN[key](said))
+        return isinstance(value, dict) and all(_is_plain(part, depth) for part in value.values())
+    return key in _ANNOTATIONS or (key in _PLAIN and _PLAIN[key](value))
 
 
-def _is_scalar(said: Any) -> bool:
-    return said is None or isinstance(said, bool | int | float | str)
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
 
 
-def _are_scalars(said: Any) -> bool:
-    return isinstance(said, list) and all(map(_is_scalar, said))
+def _are_scalars(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_scalar, value))
 
 
-def _are_names(said: Any) -> bool:
+def _are_names(value: Any) -> bool:
     # Names must be unique, and values that cannot be sorted would be compared pair by pair.
-    return isinstance(said, list) and all(isinstance(name, str) for name in said)
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 _PLAIN: dict[str, Callable[[Any], bool]] = {
-    "$schema": lambda said: isinstance(said, str) and said in _DIALECTS,
-    "additionalProperties": lambda said: isinstance(said, bool),
+    "$schema": lambda value: isinstance(value, str) and value in _DIALECTS,
+    "additionalProperties": lambda value: isinstance(value, bool),
     "const": _is_scalar,
     "enum": _are_scalars,
     "required": _are_names,
-    "type": lambda said: isinstance(said, str) or _are_names(said),
+    "type": lambda value: isinstance(value, str) or _are_names(value),
     **dict.fromkeys(
         (
             "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties",

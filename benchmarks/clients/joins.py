@@ -56,8 +56,8 @@ async def run(order: JoinOrder) -> None:
             answer.raise_for_status()
             done = time.perf_counter()
             added.append(done - began)
-            wanted = Order(port=own_port, token=own_key, session={"chat": order.chat})
-            readers.append(await open_session(Reader, wanted, number))
+            session_order = Order(port=own_port, token=own_key, session={"chat": order.chat})
+            readers.append(await open_session(Reader, session_order, number))
             opened.append(time.perf_counter() - done)
 
         async with asyncio.TaskGroup() as joining:

@@ -66,7 +66,7 @@ class Reader(Socket):
         self.text = 0
         self.came: dict[tuple[bytes, int], float] = {}
         self.ends: list[float] = []
-        self.most = 0
+        self.limit = 0
         self.finished = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
@@ -81,7 +81,7 @@ class Reader(Socket):
                 self._note(payload)
         elif payload.startswith(b'{"type":"response.done"'):
             self.ends.append(time.perf_counter())
-            if len(self.ends) == self.most:
+            if len(self.ends) == self.limit:
                 self.finished.set()
         elif not self.opened.done():
             super()._event(payload)
@@ -103,10 +103,10 @@ class Asker(Socket):
 
     def __init__(self, order: Order, number: int) -> None:
         super().__init__(order, number)
-        self.asked: list[float] = []
+        self.ask_times: list[float] = []
         self.came: dict[tuple[bytes, int], float] = {}
         self.words = 0
-        self.most = 0
+        self.limit = 0
 
     def _event(self, payload: bytearray) -> None:
         if payload.startswith(b'{"type":"response.delta"'):
@@ -117,20 +117,20 @@ class Asker(Socket):
 
     def ask(self) -> None:
         """Ask, unless the limit has been reached."""
-        if self.most and len(self.asked) >= self.most:
+        if self.limit and len(self.ask_times) >= self.limit:
             self.running = False
             if not self.stopped.done():
                 self.stopped.set_result(None)
             return
-        self.asked.append(time.perf_counter())
+        self.ask_times.append(time.perf_counter())
         super().ask()
 
 
-async def open_session(make: Any, wanted: Order, number: int) -> Any:
+async def open_session(make: Any, order: Order, number: int) -> Any:
     """Connect a `Socket` and wait until its session is open; raises TimeoutError."""
     async with asyncio.timeout(TIMEOUT_SECONDS):
         _, opened = await asyncio.get_running_loop().create_connection(
-            lambda: make(wanted, number), "127.0.0.1", wanted.port
+            lambda: make(order, number), "127.0.0.1", order.port
         )
         await opened.opened
     return opened
@@ -138,8 +138,8 @@ async def open_session(make: Any, wanted: Order, number: int) -> Any:
 
 async def _open(make: Any, port: int, token: str, order: RoomOrder, number: int) -> Any:
     session = {"chat": order.chat, **order.session}
-    wanted = Order(port=port, token=token, session=session, text=order.text)
-    return await open_session(make, wanted, number)
+    session_order = Order(port=port, token=token, session=session, text=order.text)
+    return await open_session(make, session_order, number)
 
 
 async def run(order: RoomOrder) -> None:
@@ -152,11 +152,11 @@ async def run(order: RoomOrder) -> None:
         reader.stall()
     healthy = readers[order.stalled :]
     for reader in healthy:
-        reader.most = order.turns
+        reader.limit = order.turns
     asker: Asker | None = None
     if order.asker is not None:
         asker = await _open(Asker, *order.asker, order, len(readers))
-        asker.most = order.turns
+        asker.limit = order.turns
         asker.running = True
         if not order.turns:
             asker.ask()
@@ -189,7 +189,7 @@ async def run(order: RoomOrder) -> None:
         "words": words,
         "bytes": size,
         "seconds": elapsed,
-        "turns": len(asker.asked) if asker else 0,
+        "turns": len(asker.ask_times) if asker else 0,
         "answered_ms": _answered(asker, healthy),
         "behind_ms": _behind(asker, watching),
         "wire": watched / text if text else 0.0,
@@ -206,9 +206,9 @@ def _answered(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float
     if asker is None:
         return {}
     times = [
-        (end - asked) * 1000
+        (end - start) * 1000
         for reader in readers
-        for asked, end in zip(asker.asked, reader.ends, strict=False)
+        for start, end in zip(asker.ask_times, reader.ends, strict=False)
     ]
     if len(times) < 2:
         return {}
@@ -231,10 +231,10 @@ def _behind(asker: Asker | None, readers: Sequence[Reader]) -> dict[str, float]:
 
 def _delta(payload: bytearray) -> tuple[tuple[bytes, int], int]:
     """Return the answer and the offset of a text, and its length, in an ASCII frame."""
-    found = DELTA.search(payload)
-    if found is None:
+    match = DELTA.search(payload)
+    if match is None:
         raise ValueError(payload.decode())
-    return (found[1], int(found[3])), len(found[2])
+    return (match[1], int(match[3])), len(match[2])
 
 
 def main() -> None:

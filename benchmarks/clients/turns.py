@@ -186,8 +186,8 @@ class Socket(asyncio.Protocol):
         if since is not None:
             self.after_model.append(since)
 
-    def _fail(self, said: bytes) -> None:
-        error = RuntimeError(said.decode(errors="replace"))
+    def _fail(self, reason: bytes) -> None:
+        error = RuntimeError(reason.decode(errors="replace"))
         for future in (self.opened, self.stopped):
             if not future.done():
                 future.set_exception(error)
@@ -311,7 +311,7 @@ async def open_sockets(order: Order, make: Callable[[Order, int], S]) -> list[S]
     loop = asyncio.get_running_loop()
     gate = asyncio.Semaphore(order.at_once)
 
-    async def one(number: int) -> S:
+    async def open_socket(number: int) -> S:
         async with gate, asyncio.timeout(TIMEOUT_SECONDS):
             began = time.perf_counter()
             _, socket = await loop.create_connection(
@@ -321,7 +321,7 @@ async def open_sockets(order: Order, make: Callable[[Order, int], S]) -> list[S]
             socket.opening = time.perf_counter() - began
             return socket
 
-    return list(await asyncio.gather(*(one(number) for number in range(order.sockets))))
+    return list(await asyncio.gather(*(open_socket(number) for number in range(order.sockets))))
 
 
 def quantiles(values: list[float]) -> dict[str, float]:

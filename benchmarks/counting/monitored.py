@@ -42,13 +42,13 @@ _METHODS: Final = (
 @contextmanager
 def without_metrics() -> Iterator[None]:
     """Let nothing be counted within the block."""
-    kept = [(kind, name, kind.__dict__.get(name)) for kind, name in _METHODS]
+    originals = [(kind, name, kind.__dict__.get(name)) for kind, name in _METHODS]
     for kind, name in _METHODS:
         setattr(kind, name, _same if name == "labels" else _nothing)
     try:
         yield
     finally:
-        for kind, name, method in kept:
+        for kind, name, method in originals:
             if method is None:
                 delattr(kind, name)
             else:
@@ -106,8 +106,8 @@ async def main(order: dict[str, Any]) -> None:
         await _in(variant, partial(turns, variant, order["warm"]))
     for _ in range(order["rounds"]):
         random.shuffle(names)
-        found = {variant: await _in(variant, partial(counted, variant)) for variant in names}
-        print(json.dumps(found), flush=True)
+        seconds = {variant: await _in(variant, partial(counted, variant)) for variant in names}
+        print(json.dumps(seconds), flush=True)
     await socket.close()
     for provider in providers.values():
         if provider is not None:

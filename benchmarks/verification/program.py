@@ -159,7 +159,9 @@ class Writer:
             transport="websocket",
         )
         output: list[dict[str, Any]] = [{"type": "text", "text": text}]
-        asked = {"id": question.id, "role": "user", "content": question.content} if question else {}
+        request_message = (
+            {"id": question.id, "role": "user", "content": question.content} if question else {}
+        )
         claims = signatures.AnswerClaims(
             iss=settings.UAMP_ISSUER,
             sub=self.agent.pk,
@@ -169,9 +171,9 @@ class Writer:
             iat=int(now.timestamp()),
             response_hash=signatures.text_sha256(text),
             output_hash=signatures.sha256_of(output),
-            request_hash=signatures.sha256_of(signatures.request_of(asked)),
+            request_hash=signatures.sha256_of(signatures.request_of(request_message)),
             message_id=answer.id,
-            request_id=asked.get("id"),
+            request_id=request_message.get("id"),
             price=None,
             status="completed",
             digital_source_type=AI_MADE,

@@ -33,6 +33,6 @@ def check_version(request: HttpRequest, spoken: Literal["1.0", "0.3", ""] = "") 
 def activate(request: HttpRequest, response: HttpResponseBase) -> None:
     """Name the requested extensions that are active in the response."""
     for header in _EXTENSIONS:
-        wanted = [one.strip() for one in request.headers.get(header, "").split(",")]
-        if payments.EXTENSION in wanted:
+        extensions = [name.strip() for name in request.headers.get(header, "").split(",")]
+        if payments.EXTENSION in extensions:
             response[header] = payments.EXTENSION

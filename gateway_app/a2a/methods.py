@@ -147,12 +147,12 @@ def _time(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise TaskRefused(
             TaskErrorReason.INVALID_PARAMS, "`statusTimestampAfter` is a time of ISO 8601."
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 async def card(call: MethodCall) -> dict[str, Any]:
@@ -169,14 +169,14 @@ async def set_receiver(call: MethodCall) -> dict[str, Any]:
     words = call.dialect.push
     params = call.read(words.set_params)
     receiver = await _service(call).set_receiver(params.task_id, words.receiver_of(params))
-    return words.shown(params.task_id, receiver)
+    return words.config(params.task_id, receiver)
 
 
 async def get_receiver(call: MethodCall) -> dict[str, Any]:
     """Return a receiver of a task, without its credentials."""
     words = call.dialect.push
     task_id, name = words.key_of(call.read(words.key_params))
-    return words.shown(task_id, await _service(call).get_receiver(task_id, name))
+    return words.config(task_id, await _service(call).get_receiver(task_id, name))
 
 
 async def list_receivers(call: MethodCall) -> Any:
@@ -184,7 +184,7 @@ async def list_receivers(call: MethodCall) -> Any:
     words = call.dialect.push
     task_id = words.task_of(call.read(words.list_params))
     receivers = await _service(call).list_receivers(task_id)
-    return words.shown_list([words.shown(task_id, one) for one in receivers])
+    return words.config_list([words.config(task_id, receiver) for receiver in receivers])
 
 
 async def delete_receiver(call: MethodCall) -> Any:

@@ -67,5 +67,5 @@ def _body(question: ExampleQuestion) -> dict[str, Any]:
     }
 
 
-def _result(shown: dict[str, Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": CALL_ID, "result": shown}
+def _result(result: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": CALL_ID, "result": result}

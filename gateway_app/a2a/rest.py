@@ -49,9 +49,9 @@ class _RestCall:
         Raises TaskRefused and RemoteProtocolError if they are invalid.
         """
         has_body = self.request.method == "POST" and kind is not TaskParams
-        given = self._body() if has_body else self.request.GET.dict()
+        params = self._body() if has_body else self.request.GET.dict()
         try:
-            return msgspec.convert({**json_names(given), **self.path}, kind, strict=has_body)
+            return msgspec.convert({**json_names(params), **self.path}, kind, strict=has_body)
         except msgspec.ValidationError as error:
             raise TaskRefused(TaskErrorReason.INVALID_PARAMS, f"{error}.") from None
 
@@ -95,14 +95,16 @@ _ROUTES: Final[tuple[Route, ...]] = (
 
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError | TaskRefused) -> HttpResponse:
-    found = error_of(error)
-    return _json(request, found.status(), status=found.http)
+    task_error = error_of(error)
+    return _json(request, task_error.status(), status=task_error.http)
 
 
 def _json(request: HttpRequest, value: Any, *, status: int = 200) -> HttpResponse:
     """Return JSON in the media type of the request, or in one that the client accepts."""
-    wanted = request.content_type or request.headers.get("Accept", "")
-    media_type = "application/a2a+json" if "application/a2a+json" in wanted else "application/json"
+    requested_type = request.content_type or request.headers.get("Accept", "")
+    media_type = (
+        "application/a2a+json" if "application/a2a+json" in requested_type else "application/json"
+    )
     return HttpResponse(msgspec.json.encode(value), status=status, content_type=media_type)
 
 

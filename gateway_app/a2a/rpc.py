@@ -100,11 +100,11 @@ def _refused(
     call_id: Id, error: TaskRefused | RemoteProtocolError, *, as_event: bool = False
 ) -> HttpResponse:
     """Return an error; with `as_event`, in a stream unless HTTP has a status for it."""
-    found = error_of(error)
-    failure = _failure(call_id, found.json_rpc())
-    if as_event and found.rpc_status == HTTPStatus.OK:
+    task_error = error_of(error)
+    failure = _failure(call_id, task_error.json_rpc())
+    if as_event and task_error.rpc_status == HTTPStatus.OK:
         return HttpResponse(data_frame(failure), content_type=_EVENT_STREAM)
-    return with_retry_after(_json(failure, status=found.rpc_status), error)
+    return with_retry_after(_json(failure, status=task_error.rpc_status), error)
 
 
 def _json(value: Any, *, status: int = 200) -> HttpResponse:
@@ -121,8 +121,8 @@ def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
 
 
 def _id_of(body: Mapping[str, Any]) -> Id:
-    given = body.get("id")
-    return given if isinstance(given, str | int) and not isinstance(given, bool) else None
+    call_id = body.get("id")
+    return call_id if isinstance(call_id, str | int) and not isinstance(call_id, bool) else None
 
 
 @dialect_view(_refusal, "POST", protocol=TRANSPORT)
@@ -171,8 +171,8 @@ def _called(
 ) -> tuple[_RpcCall, Method]:
     if body.get("jsonrpc") != "2.0":
         raise TaskRefused(TaskErrorReason.INVALID_REQUEST, 'A call needs `"jsonrpc": "2.0"`.')
-    method, given = body.get("method"), body.get("id")
-    if not isinstance(method, str) or (given is not None and call_id is None):
+    method, sent_id = body.get("method"), body.get("id")
+    if not isinstance(method, str) or (sent_id is not None and call_id is None):
         raise TaskRefused(
             TaskErrorReason.INVALID_REQUEST,
             "A call needs a `method`, and an `id` that is a string or a whole number.",

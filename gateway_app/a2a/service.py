@@ -136,7 +136,7 @@ class TaskService:
         exchange = await self._exchange()
         try:
             reader = self._reader(exchange)
-            stored = await self._found(reader, task_id)
+            stored = await self._stored(reader, task_id)
             _check_live(stored, TaskErrorReason.TASK_NOT_CANCELABLE)
             stored = await reader.cancel(exchange, task_id) or stored
             (stored,) = await reader.with_follow_ups([stored])
@@ -169,7 +169,7 @@ class TaskService:
     async def set_receiver(self, task_id: str, receiver: WebhookReceiver) -> WebhookReceiver:
         """Set a receiver of a task's future states; return it with its name."""
         reader = await self._reader_alone()
-        await self._found(reader, task_id)
+        await self._stored(reader, task_id)
         return await self._set_receiver(reader, task_id, receiver, from_beginning=False)
 
     async def get_receiver(self, task_id: str, name: str) -> WebhookReceiver:
@@ -178,31 +178,31 @@ class TaskService:
         `default` also finds the receiver that was set without a name.
         """
         reader = await self._reader_alone()
-        await self._found(reader, task_id)
+        await self._stored(reader, task_id)
         find = partial(webhooks.find_receiver, principal=reader.principal)
         if name:
-            found = await find(task_id, name)
-            if found is None and name == _UNNAMED:
-                found = await find(task_id, task_id)
+            receiver = await find(task_id, name)
+            if receiver is None and name == _UNNAMED:
+                receiver = await find(task_id, task_id)
         else:
             receivers = await webhooks.list_receivers(task_id, principal=reader.principal)
-            found = next(iter(receivers), None)
-        if found is None:
+            receiver = next(iter(receivers), None)
+        if receiver is None:
             raise TaskRefused(
                 TaskErrorReason.TASK_NOT_FOUND, "The task has no such push notification config."
             )
-        return found
+        return receiver
 
     async def list_receivers(self, task_id: str) -> Sequence[WebhookReceiver]:
         """Return the receivers of a task."""
         reader = await self._reader_alone()
-        await self._found(reader, task_id)
+        await self._stored(reader, task_id)
         return await webhooks.list_receivers(task_id, principal=reader.principal)
 
     async def delete_receiver(self, task_id: str, name: str) -> None:
         """Delete the receiver of this name, if any."""
         reader = await self._reader_alone()
-        await self._found(reader, task_id)
+        await self._stored(reader, task_id)
         await webhooks.delete_receiver(task_id, name, principal=reader.principal)
 
     async def _set_receiver(
@@ -245,7 +245,7 @@ class TaskService:
             self._request, transport=TRANSPORT, agent=self._agent, extension=CONTEXT_EXTENSION
         )
 
-    async def _found(self, reader: ResponseReader, task_id: str) -> StoredResponse:
+    async def _stored(self, reader: ResponseReader, task_id: str) -> StoredResponse:
         stored = await reader.find(task_id)
         if stored is None:
             raise TaskRefused(
@@ -257,7 +257,7 @@ class TaskService:
         self, reader: ResponseReader, task_id: str, history_length: int | None = None
     ) -> StoredResponse:
         """Return the response of a task, with its history unless `history_length` is 0."""
-        stored = await self._found(reader, task_id)
+        stored = await self._stored(reader, task_id)
         if history_length == 0:
             return stored
         (stored,) = await reader.with_follow_ups([stored])
@@ -298,7 +298,7 @@ class TaskService:
     async def _answer(
         self, exchange: Exchange, reader: ResponseReader, sent: SentMessage
     ) -> TaskWriter:
-        stored = await self._found(reader, sent.task_id)
+        stored = await self._stored(reader, sent.task_id)
         if sent.context_id and sent.context_id != stored.thread:
             raise invalid("`contextId` does not match the task.")
         if stored.has_ended or not stored.pending_questions:
@@ -339,7 +339,7 @@ class TaskService:
                         yield made or KEEP_ALIVE
                     if exchange.has_ended:
                         break
-            stored = await self._found(reader, exchange.response_id)
+            stored = await self._stored(reader, exchange.response_id)
             yield encode(writer.status(stored))
         except (TaskRefused, RemoteProtocolError) as error:
             yield encode(error)
@@ -356,7 +356,7 @@ class TaskService:
             yield frame
         while not writer.has_ended:
             try:
-                stored = await self._found(reader, writer.task_id)
+                stored = await self._stored(reader, writer.task_id)
                 if stored.pending_questions and not stored.has_ended:
                     yield KEEP_ALIVE
                     await asyncio.sleep(ASKING_SECONDS)

@@ -118,8 +118,8 @@ class AcpDialect(ForeignDialect):
         """Send the messages of a session, and resume it from there."""
         session_id = methods.params_of(message, read.SessionParams).session_id
         loaded = await self.own_sessions(methods.EXTENSION).load(session_id)
-        for shown in methods.history_of(self, session_id, loaded):
-            self.send_json(shown)
+        for update in methods.history_of(self, session_id, loaded):
+            self.send_json(update)
         if session_id not in self.connection.sessions:
             await self.resume_session(session_id, after=(loaded.epoch, loaded.seq))
         return {}
@@ -135,8 +135,8 @@ class AcpDialect(ForeignDialect):
         await self._cancel(message)
         await self.send(ev.SessionEnd(session_id=session_id))
         if (prompt := self._prompts.pop(session_id, None)) is not None:
-            for shown in prompt.feed(ev.ResponseCancelled(response_id=prompt.response_id)):
-                self.send_json(shown)
+            for update in prompt.feed(ev.ResponseCancelled(response_id=prompt.response_id)):
+                self.send_json(update)
         return {}
 
     async def _prompt(self, message: Rpc) -> None:
@@ -220,7 +220,7 @@ class AcpDialect(ForeignDialect):
 
     def _messages(self, event: Event, session_id: str) -> Iterator[dict[str, Any]]:
         if (lost := lost_session(event)) is not None:
-            yield from self._left(session_id, lost)
+            yield from self._report_lost(session_id, lost)
             return
         prompt = self._prompt_of(event, session_id)
         if prompt is None:
@@ -257,7 +257,7 @@ class AcpDialect(ForeignDialect):
             self._followed[response_id] = prompt
         return self._followed.get(response_id)
 
-    def _left(self, session_id: str, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
+    def _report_lost(self, session_id: str, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
         """Report a lost session, in the answer to its prompt and in a notification."""
         self._unpaid.pop(session_id, None)
         if (prompt := self._prompts.pop(session_id, None)) is not None:

@@ -66,7 +66,7 @@ async def acp(request: HttpRequest, name: str = "") -> HttpResponseBase:
 
 async def _stream(request: HttpRequest, connection_id: str) -> HttpResponseBase:
     accepts = request.headers.get("Accept", "*/*")
-    if not any(one in accepts for one in (EVENT_STREAM, *_ANY_TYPES)):
+    if not any(media_type in accepts for media_type in (EVENT_STREAM, *_ANY_TYPES)):
         return _refused(406, read.INVALID_REQUEST, f"A stream is {EVENT_STREAM}.")
     session_id = request.headers.get(SESSION, "")
     stream = await EventStream.of(request, methods.TRANSPORT, connection_id, session_id)
@@ -127,10 +127,12 @@ async def _take_request(
     posted: PostedEvents, connection_id: str, message: Rpc, session_id: str
 ) -> None:
     request_id = msgspec.json.encode(message.id).decode()
-    asked = session_id or str(message.params.get("sessionId", ""))
+    target_session = session_id or str(message.params.get("sessionId", ""))
     is_prompt = message.method == "session/prompt"
     try:
-        is_new = await posted.expect_answer(connection_id, request_id, asked if is_prompt else "")
+        is_new = await posted.expect_answer(
+            connection_id, request_id, target_session if is_prompt else ""
+        )
     except RemoteProtocolError as error:
         if error.code != ErrorCode.UNKNOWN_SESSION:
             raise

@@ -98,7 +98,7 @@ async def list_sessions(port: AcpPort, message: Rpc) -> dict[str, Any]:
     """Return a page of the caller's sessions with the agent, filtered by `cwd` if given."""
     params = params_of(message, read.ListSessionsParams)
     sessions, cursor = await port.own_sessions(EXTENSION).page(params.cursor or "")
-    shown = [
+    rows = [
         {
             "sessionId": session.id,
             "cwd": session.extension.get("cwd") or "/",
@@ -108,14 +108,14 @@ async def list_sessions(port: AcpPort, message: Rpc) -> dict[str, Any]:
         for session in sessions
     ]
     if params.cwd is not None:
-        shown = [session for session in shown if session["cwd"] == params.cwd]
-    return {"sessions": shown, **({"nextCursor": cursor} if cursor else {})}
+        rows = [session for session in rows if session["cwd"] == params.cwd]
+    return {"sessions": rows, **({"nextCursor": cursor} if cursor else {})}
 
 
 def history_of(port: AcpPort, session_id: str, loaded: LoadedSession) -> list[dict[str, Any]]:
     """Return the notifications that replay a session to its client."""
-    shown = write.history_updates(loaded.messages, link=port.link_in(loaded.chat_id))
-    return [write.update(session_id, one) for one in shown]
+    updates = write.history_updates(loaded.messages, link=port.link_in(loaded.chat_id))
+    return [write.update(session_id, content) for content in updates]
 
 
 async def list_tools(port: AcpPort, message: Rpc) -> dict[str, Any]:
@@ -151,8 +151,8 @@ async def begin(
     if token is not None:
         await port.send(ev.SessionUpdate(session_id=session_id, payment_token=token))
     try:
-        for given in inputs:
-            await port.send(given)
+        for event in inputs:
+            await port.send(event)
     except RemoteProtocolError:
         port.drop_inputs(session_id)
         raise

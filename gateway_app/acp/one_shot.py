@@ -57,14 +57,14 @@ async def _answer(request: HttpRequest, message: Rpc) -> HttpResponseBase:
             if message.method == "session/cancel":
                 await cancel(posted, message)
             return accepted()
-        *shown, answer = await answers_of(posted, message)
+        *updates, answer = await answers_of(posted, message)
     finally:
         await posted.close()
-    if shown and _takes_stream(request):
-        frames = b"".join(map(data_frame, [*shown, answer]))
+    if updates and _takes_stream(request):
+        frames = b"".join(map(data_frame, [*updates, answer]))
         return HttpResponse(frames, content_type=EVENT_STREAM)
-    if shown:
-        answer["result"]["updates"] = [one["params"]["update"] for one in shown]
+    if updates:
+        answer["result"]["updates"] = [notification["params"]["update"] for notification in updates]
     return _json(answer)
 
 
@@ -171,9 +171,9 @@ async def _begin_prompt(
 
 def _paid(inputs: list[uamp.InputEvent], token: str) -> list[uamp.InputEvent]:
     """Return the inputs with the token on the first text, adding an empty text if there is none."""
-    for index, given in enumerate(inputs):
-        if isinstance(given, ev.InputText):
-            paid = msgspec.structs.replace(given, payment_token=token)
+    for index, event in enumerate(inputs):
+        if isinstance(event, ev.InputText):
+            paid = msgspec.structs.replace(event, payment_token=token)
             return [*inputs[:index], paid, *inputs[index + 1 :]]
     return [ev.InputText(text="", payment_token=token), *inputs]
 

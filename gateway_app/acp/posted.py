@@ -40,7 +40,7 @@ async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]
 
     Raises RpcError and RemoteProtocolError.
     """
-    shown: list[dict[str, Any]] = []
+    updates: list[dict[str, Any]] = []
     match message.method:
         case "session/new":
             result = await methods.new_session(posted, message)
@@ -49,7 +49,7 @@ async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]
         case "session/load":
             session_id = methods.params_of(message, read.SessionParams).session_id
             loaded = await posted.own_sessions(methods.EXTENSION).load(session_id)
-            shown = methods.history_of(posted, session_id, loaded)
+            updates = methods.history_of(posted, session_id, loaded)
             # Clients open the stream of the session that an answer names.
             result = {"sessionId": session_id}
         case "session/resume":
@@ -67,7 +67,7 @@ async def answers_of(posted: PostedEvents, message: Rpc) -> list[dict[str, Any]]
             result = await methods.call_tool(posted, message)
         case _:
             raise read.RpcError(read.METHOD_NOT_FOUND, f"Unknown method: {message.method!r}.")
-    return [*shown, write.success(message.id, result)]
+    return [*updates, write.success(message.id, result)]
 
 
 async def cancel(posted: PostedEvents, message: Rpc) -> None:

@@ -70,12 +70,12 @@ class Prompt:
         writer = self._writer = self._writer or write.PromptWriter(
             self.response_id, link=self._link
         )
-        for shown in writer.feed(event):
-            yield self._shown(shown)
+        for content_update in writer.feed(event):
+            yield self._notification(content_update)
         match event:
             case ev.ToolApprovalRequired():
-                for shown in writer.call(event.call_id, event.name, event.arguments):
-                    yield self._shown(shown)
+                for content_update in writer.call(event.call_id, event.name, event.arguments):
+                    yield self._notification(content_update)
                 yield write.permission_request(event, self.session_id)
             case ev.PaymentRequired():
                 self.expect_payment(event)
@@ -133,11 +133,11 @@ class Prompt:
             result["content"] = uamp.text_of(output.output)
         return result | ({"usage": used} if used else {})
 
-    def _shown(self, shown: dict[str, Any]) -> dict[str, Any]:
+    def _notification(self, content_update: dict[str, Any]) -> dict[str, Any]:
         """Convert an update to the client's dialect."""
         if not self.is_submitted:
-            return write.update(self.session_id, shown)
-        content = shown.get("content")
+            return write.update(self.session_id, content_update)
+        content = content_update.get("content")
         text = content["text"] if isinstance(content, dict) and "text" in content else ""
-        params = {"content": text, "role": "assistant", "update": shown["sessionUpdate"]}
+        params = {"content": text, "role": "assistant", "update": content_update["sessionUpdate"]}
         return write.notification("prompt/progress", params)

@@ -69,8 +69,8 @@ class RpcError(Exception):
 
     def body(self) -> dict[str, Any]:
         """Return the `error` member of a response."""
-        shown = {"code": self.code, "message": self.message}
-        return shown if self.data is None else {**shown, "data": self.data}
+        members = {"code": self.code, "message": self.message}
+        return members if self.data is None else {**members, "data": self.data}
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

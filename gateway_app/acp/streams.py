@@ -67,7 +67,7 @@ class AcpStream:
 
     async def _messages(self, event: Event) -> list[dict[str, Any]]:
         if (lost := lost_session(event)) is not None:
-            return await self._left(lost)
+            return await self._report_lost(lost)
         response_id = await answer_of(event)
         if not response_id or response_id in self._ended:
             return []
@@ -99,14 +99,14 @@ class AcpStream:
         if len(self._ended) > ENDS_REMEMBERED:
             self._ended.popitem(last=False)
 
-    async def _left(self, error: RemoteProtocolError) -> list[dict[str, Any]]:
+    async def _report_lost(self, error: RemoteProtocolError) -> list[dict[str, Any]]:
         """Return the messages that report a lost session, and end its stream."""
         self._has_closed = True
         refused = read.RpcError.of(error).body()
         messages = [message async for message in self._owed()]
         owing = await self._stream.owed() or ()
-        taken = [_id_of(owed) for owed in owing if await self._stream.take(owed)]
-        messages += [write.failure(request_id, refused) for request_id in taken]
+        request_ids = [_id_of(owed) for owed in owing if await self._stream.take(owed)]
+        messages += [write.failure(request_id, refused) for request_id in request_ids]
         return [*messages, write.session_lost(self._session_id, refused)]
 
     # --- Answers ---

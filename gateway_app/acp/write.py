@@ -160,9 +160,9 @@ def _resource_link(uri: str, name: str) -> dict[str, Any]:
     return {"type": "resource_link", "uri": uri, "name": name}
 
 
-def update(session_id: str, shown: dict[str, Any]) -> dict[str, Any]:
+def update(session_id: str, content: dict[str, Any]) -> dict[str, Any]:
     """Return the notification that carries an update."""
-    return notification("session/update", {"sessionId": session_id, "update": shown})
+    return notification("session/update", {"sessionId": session_id, "update": content})
 
 
 def notification(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -185,22 +185,22 @@ def session_lost(session_id: str, error: dict[str, Any]) -> dict[str, Any]:
     return notification("_session/error", {"sessionId": session_id, "error": error})
 
 
-def permission_request(asked: ev.ToolApprovalRequired, session_id: str) -> dict[str, Any]:
+def permission_request(question: ev.ToolApprovalRequired, session_id: str) -> dict[str, Any]:
     """Return the request for a person's permission, with an id that `decision_of` can read."""
     params = {
         "sessionId": session_id,
         "toolCall": {
-            "toolCallId": asked.call_id,
-            "title": asked.name,
+            "toolCallId": question.call_id,
+            "title": question.name,
             "kind": "other",
             "status": "pending",
-            "rawInput": asked.arguments,
+            "rawInput": question.arguments,
         },
         "options": _OPTIONS,
     }
     return {
         "jsonrpc": "2.0",
-        "id": f"{session_id}/{asked.response_id}/{asked.call_id}",
+        "id": f"{session_id}/{question.response_id}/{question.call_id}",
         "method": "session/request_permission",
         "params": params,
     }

@@ -65,7 +65,7 @@ def _folded(events: Iterable[uamp.Event], run: RunInput) -> list[ThreadEntry]:
     writer = RunWriter(run)
     entries: dict[str, ThreadEntry] = {}
     calls: dict[str, dict[str, Any]] = {}
-    for made in (one for event in events for one in writer.feed(event)):
+    for made in (run_event for event in events for run_event in writer.feed(event)):
         match made:
             case {"type": "TEXT_MESSAGE_START", "messageId": id_}:
                 entries[id_] = {"id": id_, "role": "assistant", "content": ""}

@@ -182,10 +182,10 @@ def _state_of(run: RunInput) -> tuple[uamp.InputEvent | uamp.StateUpdate, ...]:
     props = run.forwarded_props if isinstance(run.forwarded_props, dict) else {}
     version = props.get(STATE_VERSION)
     try:
-        known = msgspec.convert(version, Count | None)
+        base_version = msgspec.convert(version, Count | None)
     except msgspec.ValidationError:
         raise invalid(f"`forwardedProps.{STATE_VERSION}` is the number of a version.") from None
-    return (uamp.StateUpdate(state=run.state, version=known),)
+    return (uamp.StateUpdate(state=run.state, version=base_version),)
 
 
 def _message(message: ThreadMessage) -> uamp.Message:

@@ -99,7 +99,7 @@ async def _return(exchange: Exchange, writer: RunWriter, body: RunInput) -> list
     running = await exchange.running()
     # An answer that ends from here on is in the log, so joining it finds its end.
     messages = await messages_of(exchange.chat_id)
-    ended = [one for one in messages if not running or one.response_id != running]
+    ended = [message for message in messages if not running or message.response_id != running]
     made = [*writer.begin(state), messages_snapshot(ended, body, link=exchange.link)]
     if not running:
         return [*made, *writer.finish({"type": "success"})]
@@ -107,7 +107,7 @@ async def _return(exchange: Exchange, writer: RunWriter, body: RunInput) -> list
     so_far = events_of_output(running, await output_of(running))
     # The output has the thoughts in place; the state lumps them together.
     after = [event for event in joined if not isinstance(event, ev.Thinking)]
-    return made + [shown for event in (*so_far, *after) for shown in writer.feed(event)]
+    return made + [run_event for event in (*so_far, *after) for run_event in writer.feed(event)]
 
 
 def _demand(body: Mapping[str, Any]) -> bytes:

@@ -111,10 +111,12 @@ class RunWriter:
             case ev.ResponseError():
                 yield from self.fail(event.error, event.usage)
 
-    def interrupt(self, asked: Iterable[Event], waiting: str) -> Iterator[RunEvent]:
-        """Yield the end of a run whose response `waiting` resumes once `asked` is answered."""
-        interrupts = [found for event in asked if (found := interrupt_of(event, waiting))]
-        suspended = {"type": "suspended", "interruptIds": [one["id"] for one in interrupts]}
+    def interrupt(self, questions: Iterable[Event], waiting: str) -> Iterator[RunEvent]:
+        """Yield the end of a run whose response `waiting` resumes once they are answered."""
+        interrupts = [
+            interrupt for event in questions if (interrupt := interrupt_of(event, waiting))
+        ]
+        suspended = {"type": "suspended", "interruptIds": [entry["id"] for entry in interrupts]}
         for subagent in self._subagents:
             yield _event("SUBAGENT_FINISHED", subagentRunId=subagent, outcome=suspended)
         self._subagents.clear()
@@ -315,9 +317,9 @@ def _agent_of(call: uamp.ToolCallData) -> str:
 
 def _without_result(output: Sequence[uamp.ContentItem]) -> list[uamp.ToolCallData]:
     results = [item.tool_result for item in output if isinstance(item, uamp.ToolResultContent)]
-    known = {result.call_id for result in results}
+    answered_ids = {result.call_id for result in results}
     calls = [item.tool_call for item in output if isinstance(item, uamp.ToolCallContent)]
-    return [call for call in calls if call.id not in known]
+    return [call for call in calls if call.id not in answered_ids]
 
 
 def _usage(used: uamp.UsageStats | None) -> list[dict[str, int]] | None:

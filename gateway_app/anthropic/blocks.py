@@ -145,12 +145,12 @@ def messages_of(messages: Sequence[MessageParam]) -> tuple[uamp.Message, ...]:
     called: set[str] = set()
     for index, message in enumerate(messages):
         place = f"messages.{index}.content"
-        given = message.content
-        blocks = (TextBlockParam(text=given),) if isinstance(given, str) else given
+        content = message.content
+        blocks = (TextBlockParam(text=content),) if isinstance(content, str) else content
         if message.role == "assistant":
             calls = _calls(blocks)
             called |= {call.id for call in calls}
-            converted.append(_said(blocks, calls, place))
+            converted.append(_agent_message(blocks, calls, place))
             continue
         results, rest = _results(blocks, called, place)
         converted += results
@@ -183,7 +183,7 @@ def _calls(blocks: Sequence[Block]) -> tuple[uamp.ToolCallData, ...]:
     )
 
 
-def _said(
+def _agent_message(
     blocks: Sequence[Block], calls: tuple[uamp.ToolCallData, ...], place: str
 ) -> uamp.Message:
     texts: list[uamp.ContentItem] = []
@@ -217,9 +217,9 @@ def _results(
                     raise refused(
                         f"{at}.tool_use_id", f"No earlier message calls {block.tool_use_id!r}."
                     )
-                text, shown = _result(block, at)
-                results.append(text)
-                rest += shown
+                result, media_items = _result(block, at)
+                results.append(result)
+                rest += media_items
             case (
                 TextBlockParam()
                 | ImageBlockParam()
@@ -234,9 +234,9 @@ def _results(
 
 def _result(block: ToolResultBlockParam, place: str) -> tuple[uamp.Message, list[uamp.ContentItem]]:
     """Return a result and its media, which models accept only from a user."""
-    given = block.content or ()
-    shown = (TextBlockParam(text=given),) if isinstance(given, str) else given
-    items = [_item(one, f"{place}.content.{index}") for index, one in enumerate(shown)]
+    content = block.content or ()
+    blocks = (TextBlockParam(text=content),) if isinstance(content, str) else content
+    items = [_item(inner, f"{place}.content.{index}") for index, inner in enumerate(blocks)]
     text = "\n".join(item.text for item in items if isinstance(item, uamp.TextContent))
     failure = (
         uamp.ToolResultContent(
@@ -259,12 +259,12 @@ def _item(block: _Shown, place: str) -> uamp.ContentItem:
         case ImageBlockParam():
             return uamp.ImageContent(image=media.medium_of(_address(block.source, place)))
         case SearchResultBlockParam():
-            texts = "\n".join(one.text for one in block.content)
+            texts = "\n".join(part.text for part in block.content)
             return uamp.TextContent(text=f"{block.title} ({block.source})\n{texts}")
         case DocumentBlockParam(source=TextSourceParam(data=text)):
             return uamp.TextContent(text=_titled(block, text))
-        case DocumentBlockParam(source=ContentSourceParam(content=given)):
-            text = given if isinstance(given, str) else "\n".join(one.text for one in given)
+        case DocumentBlockParam(source=ContentSourceParam(content=content)):
+            text = content if isinstance(content, str) else "\n".join(part.text for part in content)
             return uamp.TextContent(text=_titled(block, text))
         case DocumentBlockParam(
             source=Base64SourceParam() | UrlSourceParam() | FileSourceParam() as source

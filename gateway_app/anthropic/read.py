@@ -104,8 +104,10 @@ class CountRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shows_thoughts(self) -> bool:
         """Whether the answer contains thoughts."""
-        wanted = self.thinking
-        return wanted is not None and wanted.type != "disabled" and wanted.display != "omitted"
+        thinking = self.thinking
+        return (
+            thinking is not None and thinking.type != "disabled" and thinking.display != "omitted"
+        )
 
 
 class MessagesRequest(CountRequest, frozen=True, kw_only=True):
@@ -194,8 +196,8 @@ def _choice(choice: ToolChoiceParam) -> str | uamp.ToolChoice:
 
 
 def _format_of(body: CountRequest) -> uamp.ResponseFormat | None:
-    wanted = (body.output_config and body.output_config.format) or body.output_format
-    if wanted is None:
+    output_format = (body.output_config and body.output_config.format) or body.output_format
+    if output_format is None:
         return None
-    schema = uamp.JsonSchemaFormat(name=SCHEMA_NAME, schema=wanted.schema, strict=True)
+    schema = uamp.JsonSchemaFormat(name=SCHEMA_NAME, schema=output_format.schema, strict=True)
     return uamp.ResponseFormat(type="json_schema", json_schema=schema)

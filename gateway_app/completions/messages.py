@@ -121,8 +121,8 @@ def uamp_messages(messages: Sequence[CompletionMessage]) -> tuple[uamp.Message, 
         if message.role == "function":
             call_id = called.get(message.name or "")
         if message.role in {"tool", "function"} and call_id is None:
-            wanted = "tool_call_id" if message.role == "tool" else "name"
-            raise refused(f"{place}.{wanted}", "The result names no call of this conversation.")
+            field = "tool_call_id" if message.role == "tool" else "name"
+            raise refused(f"{place}.{field}", "The result names no call of this conversation.")
         content, items = _content(message, place)
         converted.append(
             uamp.Message(
@@ -165,15 +165,15 @@ def _item(part: ContentPart, place: str) -> uamp.ContentItem:
         case RefusalPart():
             return uamp.TextContent(text=part.refusal)
         case ImagePart(image_url=image):
-            shown = ImageAddress(image) if isinstance(image, str) else image
-            return uamp.ImageContent(image=media.medium_of(shown.url), detail=shown.detail)
+            address = ImageAddress(image) if isinstance(image, str) else image
+            return uamp.ImageContent(image=media.medium_of(address.url), detail=address.detail)
         case AudioPart(input_audio=sound):
             return uamp.AudioContent(audio=media.medium_of(sound.data), format=sound.format)
         case FilePart():
-            given = part.file
+            file = part.file
             return document_of(
                 f"{place}.file",
-                file_id=given.file_id,
-                file_data=given.file_data,
-                filename=given.filename,
+                file_id=file.file_id,
+                file_data=file.file_data,
+                filename=file.filename,
             )

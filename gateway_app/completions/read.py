@@ -141,9 +141,9 @@ def _tools_of(body: CompletionRequest) -> tuple[uamp.ToolDefinition, ...]:
 
 
 def _format_of(body: CompletionRequest) -> uamp.ResponseFormat | None:
-    wanted = body.response_format
-    if wanted is None or wanted.type == "text":
+    response_format = body.response_format
+    if response_format is None or response_format.type == "text":
         return None
-    if wanted.type == "json_schema" and wanted.json_schema is None:
+    if response_format.type == "json_schema" and response_format.json_schema is None:
         raise refused("response_format.json_schema", "A json_schema format needs its schema here.")
-    return uamp.ResponseFormat(type=wanted.type, json_schema=wanted.json_schema)
+    return uamp.ResponseFormat(type=response_format.type, json_schema=response_format.json_schema)

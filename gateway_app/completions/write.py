@@ -204,8 +204,8 @@ class CompletionWriter(AnswerWriter[CompletionChunk]):
     def _write_call(self, call: uamp.ToolCallData, index: int) -> Iterator[CompletionChunk]:
         function = FunctionDelta(name=call.name, arguments=call.arguments)
         if not self.is_older:
-            shown = ToolCallDelta(index=index, id=call.id, type="function", function=function)
-            yield self._chunk(ChunkChoice(delta=AnswerDelta(tool_calls=(shown,))))
+            delta = ToolCallDelta(index=index, id=call.id, type="function", function=function)
+            yield self._chunk(ChunkChoice(delta=AnswerDelta(tool_calls=(delta,))))
         elif index == 0:
             yield self._chunk(ChunkChoice(delta=AnswerDelta(function_call=function)))
 

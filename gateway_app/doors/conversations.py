@@ -95,14 +95,14 @@ class Conversations:
         return await database.run(self._find, conversation_id)
 
     def _find(self, conversation_id: str) -> StoredConversation:
-        found = metadata_of(conversation_id, reader_id=self._user_id)
-        if found is None or not self._principal.rights.sees_chat(conversation_id):
+        metadata = metadata_of(conversation_id, reader_id=self._user_id)
+        if metadata is None or not self._principal.rights.sees_chat(conversation_id):
             raise _no_conversation(conversation_id)
         return StoredConversation(
-            id=found.id,
-            created_at=int(found.created_at.timestamp()),
-            metadata=found.metadata or {},
-            is_open=found.metadata is not None,
+            id=metadata.id,
+            created_at=int(metadata.created_at.timestamp()),
+            metadata=metadata.metadata or {},
+            is_open=metadata.metadata is not None,
         )
 
     async def set_metadata(self, conversation_id: str, metadata: Mapping[str, str]) -> None:

@@ -18,10 +18,10 @@ async def current_texts(
     response_ids: Iterable[str], principal: Principal
 ) -> dict[str, CurrentTexts]:
     """Return the current text of responses that the principal holds copies of."""
-    found = await database.run(past_responses.current_texts, list(response_ids), principal)
+    texts_by_id = await database.run(past_responses.current_texts, list(response_ids), principal)
     return {
         response_id: CurrentTexts(
             question=texts.message, is_edited=texts.is_edited, has_answer=texts.has_answer
         )
-        for response_id, texts in found.items()
+        for response_id, texts in texts_by_id.items()
     }

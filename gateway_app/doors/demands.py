@@ -120,5 +120,5 @@ async def charged_details(response_id: str, *, has_stopped: bool = False) -> dic
             break
         await asyncio.sleep(END_SECONDS)
         charges = await database.run(demands.charges_of, response_id)
-    amounts = [{"amount": str(one), "currency": one.asset} for one in charges.amounts]
+    amounts = [{"amount": str(amount), "currency": amount.asset} for amount in charges.amounts]
     return {"response_id": response_id, "charged": amounts}

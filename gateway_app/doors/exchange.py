@@ -59,8 +59,8 @@ class Exchange:
     """The life of one request: a session, its turn and the events that answer it.
 
     All methods are called from the request's task, except that another task may call `close` again.
-    `asked` holds the pending questions to the client, a person or a payer. `state` is the chat's
-    shared state before the response began, for a turn that shares it.
+    `pending_questions` are for the client, a person or a payer. `state` is the chat's shared state
+    before the response began, for a turn that shares it.
     """
 
     def __init__(
@@ -130,13 +130,13 @@ class Exchange:
         RemoteProtocolError.
         """
         silent = uamp.ResponseCreate(agents=())
-        sent = await self._send(turn, [one for inputs in messages for one in (*inputs, silent)])
+        sent = await self._send(turn, [event for inputs in messages for event in (*inputs, silent)])
         row_id = attached_session(self._connection, self.session_id).session.id
-        outcomes = [await database.run(selectors.outcome_of, row_id, one) for one in sent]
+        outcomes = [await database.run(selectors.outcome_of, row_id, event_id) for event_id in sent]
         return [outcome.message_id for outcome in outcomes if outcome and outcome.message_id]
 
     async def _send(
-        self, turn: ClientTurn, given: Sequence[InputEvent | uamp.StateUpdate | uamp.ResponseCreate]
+        self, turn: ClientTurn, batch: Sequence[InputEvent | uamp.StateUpdate | uamp.ResponseCreate]
     ) -> list[str]:
         """Open the session of a turn and send its events; return the ids of response.create."""
         connection, create = self._connection, named(self._connection, turn)
@@ -144,14 +144,14 @@ class Exchange:
         if turn.thread or turn.is_kept:
             defaults.ephemeral = False
         defaults.follows_closed = bool(turn.thread)
-        asked = (create.agent or defaults.agent or "", create.chat or defaults.chat or "")
+        target = (create.agent or defaults.agent or "", create.chat or defaults.chat or "")
         connection.principal, opening, events = await event_repeats.under_key(
-            self._request, connection.principal, create, given, names=asked
+            self._request, connection.principal, create, batch, names=target
         )
         if turn.follows and connection.principal.is_visitor:
-            known = await find_session(turn.follows, connection.principal)
-            if known is not None:
-                connection.principal = replace(connection.principal, key=known.principal.key)
+            earlier = await find_session(turn.follows, connection.principal)
+            if earlier is not None:
+                connection.principal = replace(connection.principal, key=earlier.principal.key)
         has_key = batch_repeats.HEADER in self._request.headers
         await self._session.open(opening, is_named=bool(create.session.id), has_key=has_key)
         asking: list[str] = []
@@ -183,7 +183,7 @@ class Exchange:
         state: list[Event] = []
         queue = self._connection.outgoing
         while queue.has_work and (batch := await queue.batch()) is not None:
-            state += await self._own(batch)
+            state += await self._own_events(batch)
         self._followed.check()
         return state
 
@@ -193,10 +193,10 @@ class Exchange:
         If that session was closed, open its successor in the same thread.
         """
         create = named(self._connection, turn)
-        wanted = create.session.id or ""
-        if await self._session.find(wanted):
+        session_id = create.session.id or ""
+        if await self._session.find(session_id):
             return True
-        if not await database.run(selectors.was_closed, wanted, self._connection.principal):
+        if not await database.run(selectors.was_closed, session_id, self._connection.principal):
             return False
         defaults = self._connection.defaults
         defaults.ephemeral, defaults.follows_closed = False, True
@@ -235,8 +235,8 @@ class Exchange:
         """Yield the events of the response, grouped as they arrived.
 
         Yields an empty sequence after HEARTBEAT_SECONDS of silence. The last events are the end of
-        the response or the questions in `asked`. Raises RemoteProtocolError for a session error
-        that arrives before them.
+        the response or its `pending_questions`. Raises RemoteProtocolError for a session error that
+        arrives before them.
         """
         self._is_read = True
         self._http.end_when_idle()
@@ -245,7 +245,7 @@ class Exchange:
             if not batch:
                 yield ()
                 continue
-            events = await self._own(batch)
+            events = await self._own_events(batch)
             if events:
                 yield events
             if not self.has_ended:
@@ -264,7 +264,7 @@ class Exchange:
             self.pending_questions.note(event)
         return [*asking]
 
-    async def _own(self, batch: Sequence[Outgoing]) -> list[Event]:
+    async def _own_events(self, batch: Sequence[Outgoing]) -> list[Event]:
         """Return the events of this response, up to an error of the session."""
         events: list[Event] = []
         try:

@@ -37,7 +37,7 @@ async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r}.")
     config = turn.response.response or uamp.ResponseConfig()
     history = config.messages or ()
-    asked = run_request(
+    request = run_request(
         "",
         uamp.SessionConfig(),
         ResponseRequest(
@@ -51,7 +51,7 @@ async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
     ids = media_ids(history)
     owner = ContentOwner(user_id=principal.user_id, chats=principal.rights.chats)
     extents = await database.run(_extents, ids, owner) if ids else {}
-    return usual_input(spec, asked, extents).input_tokens or 0
+    return usual_input(spec, request, extents).input_tokens or 0
 
 
 def _extents(ids: Sequence[str], owner: ContentOwner) -> dict[str, tuple[Extent, ...]]:

@@ -52,45 +52,45 @@ async def message_for(request: HttpRequest, message_id: str) -> PresentedMessage
     """
     principal = await reader_of(request, protocol="rest", scope="chats:read")
     await count_events(request, principal, kind="reads")
-    found = await database.run(partial(_read, message_id, principal.user_id))
-    if found is None or not principal.rights.sees_chat(found[0].chat_id):
+    rows = await database.run(partial(_read, message_id, principal.user_id))
+    if rows is None or not principal.rights.sees_chat(rows[0].chat_id):
         raise RemoteProtocolError(
             ErrorCode.CHAT_NOT_FOUND, "There is no such message, or you are not in its chat."
         )
-    return _shown(request, principal.user_id, *found)
+    return _presented(request, principal.user_id, *rows)
 
 
 def _read(message_id: str, user_id: int | None) -> _Read | None:
     entry = history.message_entry(message_id)
     if entry is None or not membership.is_member(entry.chat_id, user_id):
         return None
-    kept = past_responses.response_about(message_id, entry.response_id)
-    if kept is None:
+    response = past_responses.response_about(message_id, entry.response_id)
+    if response is None:
         return entry, None, None
-    ends = history.ends_of_responses(entry.chat_id, [kept.id])
-    return entry, kept, ends[0] if ends else None
+    ends = history.ends_of_responses(entry.chat_id, [response.id])
+    return entry, response, ends[0] if ends else None
 
 
-def _shown(
+def _presented(
     request: HttpRequest,
     user_id: int | None,
     entry: LoggedMessage,
-    kept: PastResponse | None,
+    response: PastResponse | None,
     end: LoggedEvent | None,
 ) -> PresentedMessage:
     event = _event(entry.event)
-    if kept is None:
+    if response is None:
         return PresentedMessage(event=event, question=None, answer=None)
-    base = request.build_absolute_uri(f"/agents/{quote(kept.agent)}")
+    base = request.build_absolute_uri(f"/agents/{quote(response.agent)}")
     question = ExampleQuestion(
         base=base,
-        text=uamp.text_of(kept.message),
+        text=uamp.text_of(response.message),
         chat_id=entry.chat_id if entry.is_shared else "",
     )
     answer = None
     if entry.response_id and end is not None:
         # Payments and session ids belong to the person who asked, not to other members.
-        stored = replace(stored_of(kept), thread=entry.chat_id, payments=())
+        stored = replace(stored_of(response), thread=entry.chat_id, payments=())
         answer = FinishedAnswer(
             stored=stored,
             events=tuple(_events(stored, event, _event(end))),

@@ -37,13 +37,13 @@ class RequestSession:
         self._http = http
         self._take = take
 
-    async def find(self, wanted: str) -> bool:
+    async def find(self, session_id: str) -> bool:
         """Attach the caller's open session of this id; return whether there is one."""
         connection = self._http.connection
-        if not wanted or await find_session(wanted, connection.principal) is None:
+        if not session_id or await find_session(session_id, connection.principal) is None:
             return False
-        await self._http.join_known(wanted)
-        self.attached(wanted)
+        await self._http.join_known(session_id)
+        self.attached(session_id)
         return True
 
     async def open(self, create: uamp.SessionCreate, *, is_named: bool, has_key: bool) -> None:
@@ -51,15 +51,15 @@ class RequestSession:
 
         Raises RemoteProtocolError.
         """
-        wanted = create.session.id if is_named else None
-        if await self.find(wanted or ""):
+        session_id = create.session.id if is_named else None
+        if await self.find(session_id or ""):
             return
         try:
             await self._take(create)
         except RemoteProtocolError as error:
             if error.code != ErrorCode.SESSION_EXISTS or not (is_named or has_key):
                 raise
-            if not wanted:
+            if not session_id:
                 raise RemoteProtocolError(
                     ErrorCode.SESSION_EXISTS,
                     "The same request is being answered. Send it again in a moment.",
@@ -67,7 +67,7 @@ class RequestSession:
                 ) from None
             # Another request of the same thread has just opened it, so this is not a refusal.
             self._http.connection.outgoing.take_replies()
-            await self._http.join_known(wanted)
+            await self._http.join_known(session_id)
         self.attached(opened_session(self._http.connection).session.wire_id)
 
     def attached(self, session_id: str) -> None:
@@ -81,14 +81,14 @@ class RequestSession:
 
 def named(connection: ClientConnection, turn: ClientTurn) -> uamp.SessionCreate:
     """Return the session.create of a turn, with the id of its thread's session."""
-    wanted = turn.session_id
-    if not wanted and turn.thread and not connection.principal.is_visitor:
+    session_id = turn.session_id
+    if not session_id and turn.thread and not connection.principal.is_visitor:
         # Anyone who knows the id of a visitor's session may use it, so its id must not be
         # predictable.
-        wanted = _thread_session(connection, turn)
-    if not wanted:
+        session_id = _thread_session(connection, turn)
+    if not session_id:
         return turn.session
-    session = msgspec.structs.replace(turn.session.session, id=wanted)
+    session = msgspec.structs.replace(turn.session.session, id=session_id)
     return msgspec.structs.replace(turn.session, session=session)
 
 

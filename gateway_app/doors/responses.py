@@ -132,13 +132,13 @@ class ResponseReader:
             transport=self._transport,
             agent=self._agent,
         )
-        kept = await database.run(read)
-        if kept is None:
+        row = await database.run(read)
+        if row is None:
             return None
-        stored = await self._stored(kept)
+        stored = await self._stored(row)
         if stored.error is None:
             return stored
-        details = {**(stored.error.details or {}), **await charged_details(kept.id)}
+        details = {**(stored.error.details or {}), **await charged_details(row.id)}
         return replace(stored, error=msgspec.structs.replace(stored.error, details=details))
 
     async def end_of(self, stored: StoredResponse) -> Event | None:
@@ -221,7 +221,7 @@ class ResponseReader:
             before=_read_cursor(cursor, listed) if cursor else None,
         )
         rows, total = await database.run(read)
-        stored = [await self._stored(kept) for kept in rows[:limit]]
+        stored = [await self._stored(row) for row in rows[:limit]]
         following = ""
         if len(rows) > limit:
             last = rows[limit - 1]
@@ -240,9 +240,9 @@ class ResponseReader:
 
     # --- Pending questions ---
 
-    async def _stored(self, kept: PastResponse) -> StoredResponse:
-        stored = await self._with_conversation(stored_of(kept, extension=self._extension))
-        return stored if stored.has_ended else stored.with_questions(await self._questions(kept))
+    async def _stored(self, row: PastResponse) -> StoredResponse:
+        stored = await self._with_conversation(stored_of(row, extension=self._extension))
+        return stored if stored.has_ended else stored.with_questions(await self._questions(row))
 
     async def _with_conversation(self, stored: StoredResponse) -> StoredResponse:
         """Return a response with its preceding conversation in its current wording."""
@@ -257,40 +257,40 @@ class ResponseReader:
         )
         return replace(stored, request=request, origins=places)
 
-    async def _questions(self, kept: PastResponse) -> list[Event]:
-        session = await database.run(self._session_of, kept)
+    async def _questions(self, row: PastResponse) -> list[Event]:
+        session = await database.run(self._session_of, row)
         if session is None:
             return []
         events = [_EVENTS.decode(text) for text in await waiting_frames(session)]
-        asked: list[Event] = [
-            event for event in events if getattr(event, "response_id", None) == kept.id
+        questions: list[Event] = [
+            event for event in events if getattr(event, "response_id", None) == row.id
         ]
-        if not asked:
-            asked += await database.run(demands_below, session, kept.id)
+        if not questions:
+            questions += await database.run(demands_below, session, row.id)
         return [
-            self._demand(event, kept) if isinstance(event, ev.PaymentRequired) else event
-            for event in asked
+            self._demand(event, row) if isinstance(event, ev.PaymentRequired) else event
+            for event in questions
         ]
 
-    def _session_of(self, kept: PastResponse) -> OpenSession | None:
+    def _session_of(self, row: PastResponse) -> OpenSession | None:
         """Return the session of a response; reading does not extend an ephemeral session's life."""
         principal = self._principal
         if principal.is_visitor:
-            key = selectors.anonymous_session_principal(kept.session_id)
+            key = selectors.anonymous_session_principal(row.session_id)
             if key is None:
                 return None
             principal = replace(principal, key=key)
-        return selectors.find_session(kept.session_id, principal)
+        return selectors.find_session(row.session_id, principal)
 
-    def _demand(self, event: ev.PaymentRequired, kept: PastResponse) -> ev.PaymentRequired:
+    def _demand(self, event: ev.PaymentRequired, row: PastResponse) -> ev.PaymentRequired:
         """Add to a demand, as `extra.x402`, the x402 offers that a token can meet.
 
         Delegated work is paid to the agent that does it.
         """
         needed = event.requirements
-        response_id = event.response_id or kept.id
-        agent, about = kept.agent, kept.agent_description
-        if response_id != kept.id:
+        response_id = event.response_id or row.id
+        agent, about = row.agent, row.agent_description
+        if response_id != row.id:
             agent, about = str((needed.extra or {}).get("agent", "")), ""
         body = x402.requirements(
             Money.parse(needed.amount, needed.currency),
@@ -313,30 +313,33 @@ async def is_visitor(request: HttpRequest) -> bool:
     return (await principal_of(request, protocol="a2a", scope="agents:read")).is_visitor
 
 
-def stored_of(kept: PastResponse, *, extension: str = "") -> StoredResponse:
+def stored_of(row: PastResponse, *, extension: str = "") -> StoredResponse:
     """Build a response from its rows, without its pending questions."""
-    own = own_extension(kept.extensions, extension)
-    thread = own.get("contextId")
+    extension_data = own_extension(row.extensions, extension)
+    thread = extension_data.get("contextId")
     return StoredResponse(
-        id=kept.id,
-        thread=thread if thread and isinstance(thread, str) else kept.session_id,
-        agent=kept.agent,
-        chat_id=kept.chat_id,
-        extension=own,
-        status=kept.status,
-        request=kept.request,
-        output=kept.output,
-        error=kept.error,
-        question_id=kept.message_id,
-        question=kept.message,
-        created_at=kept.created_at,
-        changed_at=kept.changed_at,
-        signature=kept.signature,
+        id=row.id,
+        thread=thread if thread and isinstance(thread, str) else row.session_id,
+        agent=row.agent,
+        chat_id=row.chat_id,
+        extension=extension_data,
+        status=row.status,
+        request=row.request,
+        output=row.output,
+        error=row.error,
+        question_id=row.message_id,
+        question=row.message,
+        created_at=row.created_at,
+        changed_at=row.changed_at,
+        signature=row.signature,
         payments=tuple(
             SettledPayment(
-                transaction=paid.hold_id, network=NETWORK, asset=paid.asset, amount=paid.amount
+                transaction=payment.hold_id,
+                network=NETWORK,
+                asset=payment.asset,
+                amount=payment.amount,
             )
-            for paid in kept.paid
+            for payment in row.paid
         ),
     )
 

@@ -109,7 +109,7 @@ class SessionReader:
             last = rows[SESSIONS - 1]
             place = [*listed, last.created_at.isoformat(), last.row_id]
             following = signing.dumps(place, salt=_SALT)
-        shown = [
+        sessions = [
             ListedSession(
                 id=row.id,
                 extension=own_extension(row.extensions, self._extension),
@@ -118,7 +118,7 @@ class SessionReader:
             )
             for row in rows[:SESSIONS]
         ]
-        return shown, following
+        return sessions, following
 
     async def load(self, session_id: str) -> LoadedSession:
         """Return a session's messages; raises RemoteProtocolError unknown_session."""
@@ -148,10 +148,10 @@ class SessionReader:
 
 def _last(messages: Sequence[uamp.Message]) -> Sequence[uamp.Message]:
     """Return the last messages that fit into HISTORY_BYTES, at least one."""
-    left = HISTORY_BYTES
+    remaining = HISTORY_BYTES
     for count, message in enumerate(reversed(messages)):
-        left -= len(msgspec.json.encode(message))
-        if left < 0:
+        remaining -= len(msgspec.json.encode(message))
+        if remaining < 0:
             return messages[-max(count, 1) :]
     return messages
 

@@ -121,9 +121,9 @@ class ForeignDialect(SocketDialect, ABC):
 
     async def open_session(self, create: ev.SessionCreate) -> str:
         """Open or resume a session and return its id; raises RemoteProtocolError."""
-        known = set(self.connection.sessions)
+        existing = set(self.connection.sessions)
         await self.send(create)
-        return opened_session(self.connection, known_ids=known).session.wire_id
+        return opened_session(self.connection, known_ids=existing).session.wire_id
 
     def leave_session(self, session_id: str) -> None:
         """Detach a session, whose responses continue without this client."""
@@ -179,8 +179,8 @@ class ForeignDialect(SocketDialect, ABC):
         """
         item = uamp.AudioContent(audio=audio, format="wav")
         keep = partial(store_media, [item], self.connection.principal, reuse=True)
-        (kept,) = await database.run(keep)
-        medium = uamp.media_of(kept)
+        (content,) = await database.run(keep)
+        medium = uamp.media_of(content)
         return medium.url if isinstance(medium, uamp.MediaUrl) else audio
 
     def demand_payments(self) -> None:

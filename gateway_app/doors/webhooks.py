@@ -71,7 +71,10 @@ async def set_receiver(
 async def list_receivers(response_id: str, *, principal: Principal) -> Sequence[WebhookReceiver]:
     """Return the receivers of a response, in the order in which they were set."""
     check_scope(principal, "webhooks:read")
-    return [_shown(one) for one in await database.run(receivers.list_receivers, response_id)]
+    return [
+        _webhook_receiver(receiver)
+        for receiver in await database.run(receivers.list_receivers, response_id)
+    ]
 
 
 async def find_receiver(
@@ -79,8 +82,8 @@ async def find_receiver(
 ) -> WebhookReceiver | None:
     """Return the receiver of this name."""
     check_scope(principal, "webhooks:read")
-    found = await database.run(receivers.find_receiver, response_id, name)
-    return None if found is None else _shown(found)
+    receiver = await database.run(receivers.find_receiver, response_id, name)
+    return None if receiver is None else _webhook_receiver(receiver)
 
 
 async def delete_receiver(response_id: str, name: str, *, principal: Principal) -> None:
@@ -89,6 +92,8 @@ async def delete_receiver(response_id: str, name: str, *, principal: Principal) 
     await database.run(receivers.delete_receiver, response_id, name)
 
 
-def _shown(one: Receiver) -> WebhookReceiver:
+def _webhook_receiver(receiver: Receiver) -> WebhookReceiver:
     """Return a receiver without its credentials, which are write-only."""
-    return WebhookReceiver(name=one.name, url=one.url, token=one.token, scheme=one.scheme)
+    return WebhookReceiver(
+        name=receiver.name, url=receiver.url, token=receiver.token, scheme=receiver.scheme
+    )

@@ -38,20 +38,20 @@ async def whole_answer(exchange: Exchange) -> ev.ResponseDone | ev.ResponseCance
     Raises RemoteProtocolError if it failed or is blocked. What it said until then was charged, so
     the error's details have it as `partial_text`, for the client that has received nothing.
     """
-    said, end = AppendedText(), None
+    text_so_far, end = AppendedText(), None
     async for events in exchange.events():
         for end in events:
             match end:
                 case ev.ResponseDelta(delta=ev.Delta(type="text", text=str(text))):
-                    said.replace(text, end.offset)
+                    text_so_far.replace(text, end.offset)
     match end:
         case ev.ResponseDone() | ev.ResponseCancelled():
             return end
         case ev.ResponseError():
             error = failed(end.error)
-            text = uamp.text_of(end.partial_output or ()) or said.text
+            text = uamp.text_of(end.partial_output or ()) or text_so_far.text
         case _:
-            error, text = await exchange.give_up(), said.text
+            error, text = await exchange.give_up(), text_so_far.text
     partial = {"response_id": exchange.response_id, "partial_text": text} if text else {}
     details = {**(error.details or {}), **partial}
     raise RemoteProtocolError(error.code, error.message, details=details or None)

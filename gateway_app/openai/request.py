@@ -43,18 +43,18 @@ def chat_of(conversation: Conversation | None) -> str | None:
 
 def check_refused(body: msgspec.Struct, parameters: Refused) -> None:
     """Raise RemoteProtocolError unsupported_parameter for parameters that agents do not support."""
-    for name, (taken, message) in parameters.items():
+    for name, (accepted_values, message) in parameters.items():
         value = getattr(body, name)
-        if value is not None and value not in taken:
+        if value is not None and value not in accepted_values:
             raise unsupported(name, message)
 
 
-def token_limit(wanted: int | None) -> int | None:
-    """Return the token limit of an answer; None, the agent's default, if `wanted` sets no limit.
+def token_limit(requested: int | None) -> int | None:
+    """Return the token limit of an answer; None, the agent's default, if `requested` sets no limit.
 
     Numbers above `uamp.MAX_TOKENS`, the highest limit a response may have, set none.
     """
-    return None if wanted is None or wanted > uamp.MAX_TOKENS else wanted
+    return None if requested is None or requested > uamp.MAX_TOKENS else requested
 
 
 def document_of(
@@ -73,10 +73,10 @@ def document_of(
 
 def content_of(place: str, file_id: str) -> str:
     """Return the URL of the content that a file id names, or raise RemoteProtocolError."""
-    kept = media.content_of(file_id)
-    if kept is None:
+    url = media.content_of(file_id)
+    if url is None:
         raise refused(place, "A file_id must be the id of a content of this server.")
-    return kept
+    return url
 
 
 def chat_inputs(place: str, messages: Sequence[uamp.Message]) -> tuple[InputEvent, ...]:

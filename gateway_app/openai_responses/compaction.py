@@ -55,7 +55,7 @@ def compacted(
     response_id: str,
     end: ev.ResponseDone | ev.ResponseCancelled,
     *,
-    kept: Iterable[JsonObject],
+    questions: Iterable[JsonObject],
     owner: str,
 ) -> JsonObject:
     """Return the object with the user's messages and the summary, which together are an input.
@@ -76,14 +76,14 @@ def compacted(
         "id": response_id,
         "object": "response.compaction",
         "created_at": int(time.time()),
-        "output": [*kept, item],
+        "output": [*questions, item],
         "usage": usage_of(output.usage),
     }
 
 
 def messages_of_user(items: Iterable[InputItem]) -> list[JsonObject]:
     """Return the user's messages of an input as they were sent."""
-    asked = [item for item in items if item.kind == "message" and item.role in {None, "user"}]
+    messages = [item for item in items if item.kind == "message" and item.role in {None, "user"}]
     return [
         {
             "id": item.id or f"msg_{number:03}",
@@ -92,7 +92,7 @@ def messages_of_user(items: Iterable[InputItem]) -> list[JsonObject]:
             "role": "user",
             "content": _parts(item),
         }
-        for number, item in enumerate(asked)
+        for number, item in enumerate(messages)
     ]
 
 

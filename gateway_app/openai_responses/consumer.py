@@ -111,9 +111,9 @@ class ResponsesDialect(ForeignDialect):
         turn.check_content()
         self.connection.defaults.ephemeral = not turn.is_kept
         session_id = await self.open_session(turn.session)
-        kept = turn.session.session.extensions[EXTENSION]
-        asked, tools = request_echo(turn.response, kept), ClientTools(kept.get("tools"))
-        self._running = _Running(session_id=session_id, echoed_request=asked, tools=tools)
+        extension = turn.session.session.extensions[EXTENSION]
+        echo, tools = request_echo(turn.response, extension), ClientTools(extension.get("tools"))
+        self._running = _Running(session_id=session_id, echoed_request=echo, tools=tools)
         try:
             for event in (*turn.inputs, turn.response):
                 await self.send(msgspec.structs.replace(event, session_id=session_id))
@@ -127,10 +127,10 @@ class ResponsesDialect(ForeignDialect):
 
     def frames(self, event: Event) -> Iterator[str]:
         """Yield the stream events of a server event."""
-        for shown in self._shown(event):
-            yield _encoder.encode(shown).decode()
+        for stream_event in self._stream_events(event):
+            yield _encoder.encode(stream_event).decode()
 
-    def _shown(self, event: Event) -> Iterable[JsonObject]:
+    def _stream_events(self, event: Event) -> Iterable[JsonObject]:
         running = self._running
         if running is None or event.session_id != running.session_id:
             return
@@ -186,8 +186,8 @@ class ResponsesDialect(ForeignDialect):
             # Its session was lost, and its client has an error for that.
             return
         self._leave(running)
-        shown = writer.fail(end) if isinstance(end, RemoteProtocolError) else writer.feed(end)
-        for event in shown:
+        events = writer.fail(end) if isinstance(end, RemoteProtocolError) else writer.feed(end)
+        for event in events:
             self.send_json(event)
 
     def _leave(self, running: _Running) -> None:
@@ -197,8 +197,8 @@ class ResponsesDialect(ForeignDialect):
 
 def _failure(error: RemoteProtocolError) -> dict[str, Any]:
     """Return the event for a request that is refused."""
-    shown = msgspec.to_builtins(error_body(error))["error"]
-    return {"type": "error", "status": http_status(ErrorCode(error.code)), "error": shown}
+    failure = msgspec.to_builtins(error_body(error))["error"]
+    return {"type": "error", "status": http_status(ErrorCode(error.code)), "error": failure}
 
 
 application: Final = SocketApplication(ResponsesDialect)

@@ -51,7 +51,7 @@ async def conversations(request: HttpRequest, name: str = "") -> HttpResponse:
             await _add(exchange, made.id, messages)
     finally:
         await exchange.close()
-    return _json(_shown(made))
+    return _json(_conversation_object(made))
 
 
 @dialect_view(refusal, "GET", "HEAD", "POST", "DELETE", protocol=TRANSPORT, takes_visitors=False)
@@ -70,7 +70,7 @@ async def conversation(request: HttpRequest, conversation_id: str, name: str = "
             await chats.find(conversation_id)
             body = read_body(request, ConversationChange)
             await chats.set_metadata(conversation_id, body.metadata or {})
-        return _json(_shown(await chats.find(conversation_id)))
+        return _json(_conversation_object(await chats.find(conversation_id)))
     finally:
         await exchange.close()
 
@@ -86,8 +86,8 @@ async def items(request: HttpRequest, conversation_id: str, name: str = "") -> H
         if request.method == "POST":
             messages = added_messages(read_body(request, NewItems).items)
             added = await _add(exchange, conversation_id, messages)
-            found = [await _item(chats, conversation_id, one) for one in added]
-            return _json(_page(found, has_more=False))
+            objects = [await _item(chats, conversation_id, item_id) for item_id in added]
+            return _json(_page(objects, has_more=False))
         query = read_query(request, InputItemsQuery)
         start = await _message_of(chats, conversation_id, query.after)
         if query.after and not start:
@@ -101,14 +101,14 @@ async def items(request: HttpRequest, conversation_id: str, name: str = "") -> H
     finally:
         await exchange.close()
     link = chats.link_in(conversation_id)
-    shown: list[JsonObject] = []
+    all_items: list[JsonObject] = []
     for row in rows:
         of_row = listed_items(row, link)
-        shown += reversed(of_row) if query.order == "desc" else of_row
-    ids = [item["id"] for item in shown]
+        all_items += reversed(of_row) if query.order == "desc" else of_row
+    ids = [item["id"] for item in all_items]
     if query.after and query.after not in ids:
         raise _no_item(query.after)
-    rest = shown[ids.index(query.after) + 1 :] if query.after else shown
+    rest = all_items[ids.index(query.after) + 1 :] if query.after else all_items
     return _json(_page(rest[: query.limit], has_more=len(rest) > query.limit))
 
 
@@ -126,7 +126,7 @@ async def item(
         await chats.find(conversation_id)
         message_id = await _message_of(chats, conversation_id, item_id)
         await chats.delete_message(conversation_id, message_id)
-        return _json(_shown(await chats.find(conversation_id)))
+        return _json(_conversation_object(await chats.find(conversation_id)))
     finally:
         await exchange.close()
 
@@ -162,10 +162,10 @@ async def _item(chats: Conversations, conversation_id: str, item_id: str) -> Jso
         else ()
     )
     link = chats.link_in(conversation_id)
-    found = [one for row in rows for one in listed_items(row, link) if one["id"] == item_id]
-    if not found:
+    matches = [item for row in rows for item in listed_items(row, link) if item["id"] == item_id]
+    if not matches:
         raise _no_item(item_id)
-    return found[0]
+    return matches[0]
 
 
 def _key(request: HttpRequest) -> str:
@@ -174,7 +174,7 @@ def _key(request: HttpRequest) -> str:
     return f"{key}:{hashlib.sha256(request.body).hexdigest()}" if key else ""
 
 
-def _shown(stored: StoredConversation) -> JsonObject:
+def _conversation_object(stored: StoredConversation) -> JsonObject:
     return {
         "id": stored.id,
         "object": "conversation",

@@ -154,13 +154,13 @@ def check_results(before: Iterable[uamp.Message], messages: Sequence[uamp.Messag
     called = {call for message in before for call in _calls(message)}
     waiting: set[str] = set()
     for message in messages:
-        own, results = _calls(message), _results(message)
-        called |= own
+        calls, results = _calls(message), _results(message)
+        called |= calls
         if unknown := results - called:
             raise refused(
                 "input", f"No tool call found for function call output with call_id {min(unknown)}."
             )
-        waiting = (waiting | own) - results
+        waiting = (waiting | calls) - results
     if waiting:
         raise refused("input", f"No tool output found for function call {min(waiting)}.")
 
@@ -183,12 +183,12 @@ def _results(message: uamp.Message) -> set[str]:
 
 def _result(item: InputItem, place: str) -> tuple[uamp.Message, list[uamp.ContentItem]]:
     """Return a call's result and its media; raises RemoteProtocolError for other content."""
-    given = item.output or ""
-    parts = (ItemPart(type="input_text", text=given),) if isinstance(given, str) else given
+    output = item.output or ""
+    parts = (ItemPart(type="input_text", text=output),) if isinstance(output, str) else output
     items = [_item(part, f"{place}[{index}]") for index, part in enumerate(parts)]
-    text = "\n".join(one.text for one in items if isinstance(one, uamp.TextContent))
+    text = "\n".join(content.text for content in items if isinstance(content, uamp.TextContent))
     result = uamp.Message(role="tool", content=text, tool_call_id=item.call_id)
-    return result, [one for one in items if not isinstance(one, uamp.TextContent)]
+    return result, [content for content in items if not isinstance(content, uamp.TextContent)]
 
 
 def _shown_by_user(media_of_results: Sequence[uamp.ContentItem]) -> list[uamp.Message]:
@@ -202,10 +202,10 @@ def _shown_by_user(media_of_results: Sequence[uamp.ContentItem]) -> list[uamp.Me
 
 
 def _message(item: InputItem, place: str) -> uamp.Message:
-    given = item.content or ""
-    parts = (ItemPart(type="input_text", text=given),) if isinstance(given, str) else given
+    content = item.content or ""
+    parts = (ItemPart(type="input_text", text=content),) if isinstance(content, str) else content
     items = tuple(_item(part, f"{place}.content[{index}]") for index, part in enumerate(parts))
-    is_text = all(isinstance(one, uamp.TextContent) for one in items)
+    is_text = all(isinstance(part_item, uamp.TextContent) for part_item in items)
     role = "system" if item.role == "developer" else item.role or "user"
     return uamp.Message(
         role=role, content=uamp.text_of(items), content_items=None if is_text else items

@@ -76,34 +76,34 @@ def usage_of(used: uamp.UsageStats | None) -> JsonObject:
     }
 
 
-def request_echo(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> JsonObject:
+def request_echo(create: uamp.ResponseCreate, extension: Mapping[str, Any]) -> JsonObject:
     """Return the request fields that a response object echoes.
 
-    `kept` is the extension of its session.
+    `extension` is that of its session.
     """
-    config = asked.response or uamp.ResponseConfig()
+    config = create.response or uamp.ResponseConfig()
     chosen = config.tool_choice
-    client_tools = ClientTools(kept.get("tools"))
+    client_tools = ClientTools(extension.get("tools"))
     if isinstance(chosen, uamp.ToolChoice):
         shown_choice: Any = client_tools.choice(chosen.function.name)
     else:
         shown_choice = chosen or "auto"
     return {
-        "background": kept.get("background", False),
-        "conversation": kept.get("conversation"),
+        "background": extension.get("background", False),
+        "conversation": extension.get("conversation"),
         "instructions": config.instructions,
         "max_output_tokens": config.max_tokens,
         "max_tool_calls": None,
-        "metadata": kept.get("metadata", {}),
-        "model": kept.get("model", ""),
+        "metadata": extension.get("metadata", {}),
+        "model": extension.get("model", ""),
         "parallel_tool_calls": config.parallel_tool_calls is not False,
-        "previous_response_id": kept.get("previous_response_id"),
-        "reasoning": {"effort": config.reasoning_effort, "summary": kept.get("summary")},
+        "previous_response_id": extension.get("previous_response_id"),
+        "reasoning": {"effort": config.reasoning_effort, "summary": extension.get("summary")},
         "service_tier": "default",
-        "store": kept.get("store", True),
+        "store": extension.get("store", True),
         "temperature": config.temperature,
         "text": {
-            "format": _format_object(asked.response_format),
+            "format": _format_object(create.response_format),
             "verbosity": config.verbosity,
         },
         "tool_choice": shown_choice,
@@ -117,12 +117,12 @@ def request_echo(asked: uamp.ResponseCreate, kept: Mapping[str, Any]) -> JsonObj
     }
 
 
-def _format_object(wanted: uamp.ResponseFormat | None) -> JsonObject:
-    if wanted is None or wanted.json_schema is None:
-        return {"type": "text" if wanted is None else wanted.type}
-    schema = wanted.json_schema
+def _format_object(response_format: uamp.ResponseFormat | None) -> JsonObject:
+    if response_format is None or response_format.json_schema is None:
+        return {"type": "text" if response_format is None else response_format.type}
+    schema = response_format.json_schema
     return {
-        "type": wanted.type,
+        "type": response_format.type,
         "name": schema.name,
         "schema": schema.schema,
         "strict": schema.strict,
@@ -137,7 +137,7 @@ def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Json
     messages = list(config.messages or ()) if config else []
     if stored.question:
         messages.append(uamp.Message(role="user", content_items=stored.question))
-    shown: list[JsonObject] = []
+    items: list[JsonObject] = []
     custom: set[str] = set()
     for place, message in enumerate(messages):
         for item in items_of(message, item_id("message", stored.id, f"in{place}"), link, tools):
@@ -145,8 +145,8 @@ def input_items(stored: StoredResponse, link: Callable[[str], str]) -> list[Json
                 custom.add(item["call_id"])
             elif item["type"] == "function_call_output" and item["call_id"] in custom:
                 item["type"] = "custom_tool_call_output"
-            shown.append(item)
-    return shown
+            items.append(item)
+    return items
 
 
 def items_of(

@@ -199,9 +199,11 @@ def turn_of(
         joined = previous.chat_id if same and body.is_stored and not is_visitor else None
     origins = () if previous is None else previous.conversation_origins
     origins = (*origins, *named_origins)
-    kept = _kept(body, chat, named or "") | ({"origins": origins} if origins and not chat else {})
-    kept |= {"tools": kept_tools} if kept_tools else {}
-    session = uamp.SessionConfig(extensions={EXTENSION: kept})
+    extension = _extension_of(body, chat, named or "") | (
+        {"origins": origins} if origins and not chat else {}
+    )
+    extension |= {"tools": kept_tools} if kept_tools else {}
+    session = uamp.SessionConfig(extensions={EXTENSION: extension})
     return ClientTurn(
         session=uamp.SessionCreate(agent=named, chat=joined, session=session),
         inputs=() if chat is None else chat_inputs("input", messages),
@@ -277,26 +279,26 @@ def _choice_of(body: ResponsesRequest) -> Any:
 
 
 def _format_of(body: ResponsesRequest) -> uamp.ResponseFormat | None:
-    wanted = body.text.format if body.text else None
-    if wanted is None or wanted.type == "text":
+    text_format = body.text.format if body.text else None
+    if text_format is None or text_format.type == "text":
         return None
-    if wanted.type == "json_object":
+    if text_format.type == "json_object":
         return uamp.ResponseFormat(type="json_object")
-    if wanted.schema is None or wanted.name is None:
-        missing = "schema" if wanted.schema is None else "name"
+    if text_format.schema is None or text_format.name is None:
+        missing = "schema" if text_format.schema is None else "name"
         raise refused(f"text.format.{missing}", "A json_schema format needs a name and a schema.")
     return uamp.ResponseFormat(
         type="json_schema",
         json_schema=uamp.JsonSchemaFormat(
-            name=wanted.name,
-            schema=wanted.schema,
-            strict=wanted.strict,
-            description=wanted.description,
+            name=text_format.name,
+            schema=text_format.schema,
+            strict=text_format.strict,
+            description=text_format.description,
         ),
     )
 
 
-def _kept(body: ResponsesRequest, chat: str | None, agent: str) -> dict[str, Any]:
+def _extension_of(body: ResponsesRequest, chat: str | None, agent: str) -> dict[str, Any]:
     """Return the request fields to echo that the response itself does not store."""
     thinking = body.reasoning or ReasoningOptions()
     return {

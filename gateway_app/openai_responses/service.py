@@ -53,7 +53,7 @@ class ResponsesService:
         """
         previous = None
         if body.previous_response_id is not None:
-            previous = await self._found(body.previous_response_id)
+            previous = await self._stored(body.previous_response_id)
             if previous is None:
                 raise RemoteProtocolError(
                     ErrorCode.INVALID_EVENT,
@@ -85,7 +85,7 @@ class ResponsesService:
 
     async def find(self, response_id: str) -> StoredResponse:
         """Return one of the caller's responses in its current state."""
-        stored = await self._found(response_id)
+        stored = await self._stored(response_id)
         if stored is None:
             raise RemoteProtocolError(
                 ErrorCode.UNKNOWN_SESSION, f"Response with id {response_id!r} not found."
@@ -145,12 +145,12 @@ class ResponsesService:
         """Return the user's messages of a request and of the response that it continues."""
         before: list[JsonObject] = []
         if body.previous_response_id is not None:
-            previous = await self._found(body.previous_response_id)
+            previous = await self._stored(body.previous_response_id)
             before = [] if previous is None else self.input_items(previous)
-        asked = [item for item in before if item.get("role") == "user"]
-        return [*asked, *messages_of_user(body.items)]
+        earlier = [item for item in before if item.get("role") == "user"]
+        return [*earlier, *messages_of_user(body.items)]
 
-    async def _found(self, response_id: str) -> StoredResponse | None:
+    async def _stored(self, response_id: str) -> StoredResponse | None:
         """Return a response that its client asked to store; None for any other."""
         if not _RESPONSE_ID.fullmatch(response_id):
             return None
@@ -164,13 +164,13 @@ class ResponsesService:
         responses = {response_of(id_) for id_ in named}
         if len(responses) > REFERENCES:
             raise refused("input", f"References name at most {REFERENCES} responses.")
-        known: dict[str, InputItem] = {}
+        items_by_id: dict[str, InputItem] = {}
         sizes: dict[str, int] = {}
         for response_id in responses:
-            stored = await self._found(response_id)
+            stored = await self._stored(response_id)
             output = [] if stored is None else (await self.response_object(stored))["output"]
             meant = {item["id"]: item for item in output if item["id"] in named}
-            known |= {id_: msgspec.convert(item, InputItem) for id_, item in meant.items()}
+            items_by_id |= {id_: msgspec.convert(item, InputItem) for id_, item in meant.items()}
             sizes |= {id_: len(msgspec.json.encode(item)) for id_, item in meant.items()}
             # Checked before the next response is read. An item counts once for each reference to
             # it.
@@ -181,7 +181,7 @@ class ResponsesService:
                     ErrorCode.EVENT_TOO_LARGE,
                 )
         return tuple(
-            known.get(item.id or "", item)
+            items_by_id.get(item.id or "", item)
             if item.kind == "item_reference"
             else opened(item, owner=self.owner)
             for item in items

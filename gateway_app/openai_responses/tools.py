@@ -79,7 +79,7 @@ def definitions(
     """
     can_leave_out = any(not tool.is_left_out for tool in tools)
     functions: list[uamp.FunctionDefinition] = []
-    kept: dict[str, Any] = {}
+    tool_data: dict[str, Any] = {}
     for index, tool in enumerate(tools):
         if tool.is_left_out and can_leave_out:
             continue
@@ -87,19 +87,19 @@ def definitions(
         if tool.type == "namespace":
             for number, inner in enumerate(tool.tools or ()):
                 tool.required_name(place)
-                _add(inner, f"{place}.tools[{number}]", functions, kept, tool)
+                _add(inner, f"{place}.tools[{number}]", functions, tool_data, tool)
         else:
-            _add(tool, place, functions, kept, None)
+            _add(tool, place, functions, tool_data, None)
     if len(functions) > uamp.DEFAULT_LIMITS.tools:
         raise refused("tools", f"A request may have at most {uamp.DEFAULT_LIMITS.tools} tools.")
-    return tuple(uamp.ToolDefinition(function=function) for function in functions), kept
+    return tuple(uamp.ToolDefinition(function=function) for function in functions), tool_data
 
 
 def _add(
     tool: ResponsesTool,
     place: str,
     functions: list[uamp.FunctionDefinition],
-    kept: dict[str, Any],
+    tool_data: dict[str, Any],
     namespace: ResponsesTool | None,
 ) -> None:
     if tool.type not in {"function", "custom"}:
@@ -128,7 +128,7 @@ def _add(
             description=tool.description if is_custom else None,
             format=tool.format or CustomFormat() if is_custom else None,
         )
-        kept[name] = msgspec.to_builtins(tool_kept)
+        tool_data[name] = msgspec.to_builtins(tool_kept)
 
 
 def _custom_description(tool: ResponsesTool) -> str | None:
@@ -160,28 +160,28 @@ _FUNCTION: Final = _KeptTool()
 class ClientTools:
     """The tools of a request, as its answer shows them; made of what `definitions` returned."""
 
-    def __init__(self, kept: Any = None) -> None:
+    def __init__(self, tool_data: Any = None) -> None:
         try:
-            self._kept = msgspec.convert(kept or {}, dict[str, _KeptTool])
+            self._stored = msgspec.convert(tool_data or {}, dict[str, _KeptTool])
         except msgspec.ValidationError:
             # Clients can write the extensions of their sessions; all tools are functions then.
-            self._kept = {}
+            self._stored = {}
 
     def as_declared(self, functions: Iterable[uamp.FunctionDefinition]) -> list[dict[str, Any]]:
         """Return the tools as the request had them; those of a namespace are together."""
-        shown: list[dict[str, Any]] = []
+        tools: list[dict[str, Any]] = []
         namespaces: dict[str, list[dict[str, Any]]] = {}
         for function in functions:
-            kept = self._kept.get(function.name, _FUNCTION)
-            tool = _shown_tool(function, kept)
-            around = kept.namespace
+            stored = self._stored.get(function.name, _FUNCTION)
+            tool = _shown_tool(function, stored)
+            around = stored.namespace
             if around is None:
-                shown.append(tool)
+                tools.append(tool)
             elif around.name in namespaces:
                 namespaces[around.name].append(tool)
             else:
                 inner = namespaces[around.name] = [tool]
-                shown.append(
+                tools.append(
                     {
                         "type": "namespace",
                         "name": around.name,
@@ -189,38 +189,38 @@ class ClientTools:
                         "tools": inner,
                     }
                 )
-        return shown
+        return tools
 
     def choice(self, name: str) -> dict[str, Any]:
         """Return the choice of one tool as the request had it."""
-        kept = self._kept.get(name, _FUNCTION)
-        chosen = {"type": "custom" if kept.format else "function", "name": kept.name or name}
-        return {**chosen, "namespace": kept.namespace.name} if kept.namespace else chosen
+        stored = self._stored.get(name, _FUNCTION)
+        chosen = {"type": "custom" if stored.format else "function", "name": stored.name or name}
+        return {**chosen, "namespace": stored.namespace.name} if stored.namespace else chosen
 
     def is_custom(self, call: uamp.ToolCallData) -> bool:
         """Whether a call is one of a custom tool."""
-        return self._kept.get(call.name, _FUNCTION).format is not None
+        return self._stored.get(call.name, _FUNCTION).format is not None
 
     def called(
         self, item_id: str, call: uamp.ToolCallData, status: str = "completed"
     ) -> dict[str, Any]:
         """Return the item of a call."""
-        kept = self._kept.get(call.name, _FUNCTION)
+        stored = self._stored.get(call.name, _FUNCTION)
         item = {"id": item_id, "type": "function_call", "status": status, "call_id": call.id}
-        item["name"] = kept.name or call.name
-        if kept.namespace is not None:
-            item["namespace"] = kept.namespace.name
-        if kept.format is not None:
+        item["name"] = stored.name or call.name
+        if stored.namespace is not None:
+            item["namespace"] = stored.namespace.name
+        if stored.format is not None:
             return {**item, "type": "custom_tool_call", "input": custom_input(call.arguments)}
         return {**item, "arguments": call.arguments}
 
 
-def _shown_tool(function: uamp.FunctionDefinition, kept: _KeptTool) -> dict[str, Any]:
-    name = kept.name or function.name
-    if kept.format is not None:
-        members = msgspec.to_builtins(kept.format)
+def _shown_tool(function: uamp.FunctionDefinition, stored: _KeptTool) -> dict[str, Any]:
+    name = stored.name or function.name
+    if stored.format is not None:
+        members = msgspec.to_builtins(stored.format)
         form = {member: value for member, value in members.items() if value is not None}
-        return {"type": "custom", "name": name, "description": kept.description, "format": form}
+        return {"type": "custom", "name": name, "description": stored.description, "format": form}
     return {
         "type": "function",
         "name": name,
@@ -236,8 +236,8 @@ def custom_input(arguments: str) -> str:
         decoded = json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-    given = decoded.get("input") if isinstance(decoded, dict) else None
-    return given if isinstance(given, str) else arguments
+    text = decoded.get("input") if isinstance(decoded, dict) else None
+    return text if isinstance(text, str) else arguments
 
 
 def custom_arguments(text: str) -> str:

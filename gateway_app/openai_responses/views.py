@@ -78,10 +78,10 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
             writer = await service.writer_of_started(exchange.response_id)
             return exchange.stream(_frames(exchange, writer))
         if body.background:
-            shown = await service.response_object(await service.find(exchange.response_id))
+            response = await service.response_object(await service.find(exchange.response_id))
         else:
             writer = await service.writer_of_started(exchange.response_id)
-            shown = await _whole(exchange, writer)
+            response = await _whole(exchange, writer)
         headers = exchange.headers
     except RemoteProtocolError as error:
         return await exchange.refuse(refusal(request, error))
@@ -89,7 +89,7 @@ async def create(request: HttpRequest, name: str = "") -> HttpResponseBase:
         await exchange.close()
         raise
     await exchange.close()
-    return _json(shown, headers)
+    return _json(response, headers)
 
 
 @dialect_view(refusal, "POST", protocol=TRANSPORT)
@@ -120,10 +120,10 @@ async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
     )
     try:
         service = _service(request, exchange, name)
-        kept = await service.questions(body)
+        questions = await service.questions(body)
         await exchange.begin(await service.turn(summary_request(body), None))
         end = await whole_answer(exchange)
-        shown = compacted(exchange.response_id, end, kept=kept, owner=service.owner)
+        compaction = compacted(exchange.response_id, end, questions=questions, owner=service.owner)
         headers = exchange.headers
     except RemoteProtocolError as error:
         return await exchange.refuse(refusal(request, error))
@@ -131,7 +131,7 @@ async def compact(request: HttpRequest, name: str = "") -> HttpResponseBase:
         await exchange.close()
         raise
     await exchange.close()
-    return _json(shown, headers)
+    return _json(compaction, headers)
 
 
 @dialect_view(refusal, "GET", "HEAD", "DELETE", protocol=TRANSPORT)
@@ -163,8 +163,8 @@ async def _stream_again(
     writer = service.writer_of_stored(stored, after=-1 if after is None else after)
     if stored.has_ended:
         end = await service.end_of(stored)
-        shown = [*writer.begin(), *writer.rest_of_output(stored.output), *writer.feed(end)]
-        return HttpResponse(_joined(shown), content_type="text/event-stream")
+        events = [*writer.begin(), *writer.rest_of_output(stored.output), *writer.feed(end)]
+        return HttpResponse(_joined(events), content_type="text/event-stream")
     state = await exchange.join(stored.id)
     _check_place(state, after)
     return exchange.stream(_frames(exchange, writer, state))
@@ -207,23 +207,23 @@ async def items(request: HttpRequest, response_id: str, name: str = "") -> HttpR
     exchange = await Exchange.of(request, TRANSPORT)
     try:
         service = _service(request, exchange, name)
-        shown = service.input_items(await service.find(response_id))
+        all_items = service.input_items(await service.find(response_id))
     finally:
         await exchange.close()
     if query.order == "desc":
-        shown.reverse()
-    ids = [item["id"] for item in shown]
+        all_items.reverse()
+    ids = [item["id"] for item in all_items]
     if query.after and query.after not in ids:
         raise refused("after", "The response has no input item with this id.")
     first = ids.index(query.after) + 1 if query.after else 0
-    page = shown[first : first + query.limit]
+    page = all_items[first : first + query.limit]
     return _json(
         {
             "object": "list",
             "data": page,
             "first_id": page[0]["id"] if page else None,
             "last_id": page[-1]["id"] if page else None,
-            "has_more": len(shown) > first + query.limit,
+            "has_more": len(all_items) > first + query.limit,
         }
     )
 
@@ -232,10 +232,12 @@ async def _frames(
     exchange: Exchange, writer: ResponseWriter, state: Sequence[Event] = ()
 ) -> AsyncIterator[bytes]:
     try:
-        yield _joined([*writer.begin(), *(one for event in state for one in writer.feed(event))])
+        yield _joined(
+            [*writer.begin(), *(frame for event in state for frame in writer.feed(event))]
+        )
         if not writer.has_ended:
             async for events in exchange.events():
-                made = _joined(shown for event in events for shown in writer.feed(event))
+                made = _joined(frame for event in events for frame in writer.feed(event))
                 if made or not events:
                     yield made or KEEP_ALIVE
         if not writer.has_ended:

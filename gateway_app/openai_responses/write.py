@@ -82,8 +82,8 @@ class ResponseWriter(AnswerWriter["JsonObject"]):
 
     def fail(self, error: RemoteProtocolError) -> Iterator[JsonObject]:
         """Yield the error that ends a broken stream."""
-        shown = error_body(error).error
-        shown_error = {"code": shown.code, "message": shown.message, "param": shown.param}
+        body = error_body(error).error
+        shown_error = {"code": body.code, "message": body.message, "param": body.param}
         yield from self._event("error", **with_charges(shown_error, error))
 
     def rest_of_output(self, output: Sequence[uamp.ContentItem]) -> Iterator[JsonObject]:
@@ -147,7 +147,7 @@ class ResponseWriter(AnswerWriter["JsonObject"]):
         missing = self._place - self.after
         if missing > 0:
             sent = text if is_link else text[-missing:]
-            yield self._shown(f"response.{self._written}.delta", **self._in_text, delta=sent)
+            yield self._event_body(f"response.{self._written}.delta", **self._in_text, delta=sent)
 
     def _open_item(self, kind: str) -> Iterator[JsonObject]:
         yield from self._close_item("completed")
@@ -213,9 +213,9 @@ class ResponseWriter(AnswerWriter["JsonObject"]):
         """Yield an event, unless its client has received it."""
         self._place += 1
         if self._place > self.after:
-            yield self._shown(kind, **members)
+            yield self._event_body(kind, **members)
 
-    def _shown(self, kind: str, **members: Any) -> JsonObject:
+    def _event_body(self, kind: str, **members: Any) -> JsonObject:
         return {"type": kind, "sequence_number": self._place, **members}
 
     def _item_done(self) -> Iterator[JsonObject]:

@@ -50,19 +50,19 @@ def _body(message: PresentedMessage) -> bytes:
             "object": "message_frames",
             "message_id": message.event.message.id,
             "response_id": message.event.message.response_id,
-            "protocols": [_shown(protocol, message) for protocol in PROTOCOLS],
+            "protocols": [_protocol_view(protocol, message) for protocol in PROTOCOLS],
         }
     )
 
 
-def _shown(protocol: ProtocolPresentation, message: PresentedMessage) -> dict[str, Any]:
+def _protocol_view(protocol: ProtocolPresentation, message: PresentedMessage) -> dict[str, Any]:
     """Return a message in one protocol; `call` asks it again, or is null without a question."""
-    kept, is_cut = _bounded(_frames(protocol, message))
+    frames, is_cut = _bounded(_frames(protocol, message))
     return {
         "key": protocol.key,
         "label": protocol.label,
         "title": protocol.title,
-        "frames": kept,
+        "frames": frames,
         "is_cut": is_cut,
         "call": None if message.question is None else _call(protocol, message.question),
     }
@@ -90,17 +90,17 @@ def _call(protocol: ProtocolPresentation, question: ExampleQuestion) -> dict[str
 
 def _bounded(frames: Iterable[Any]) -> tuple[list[msgspec.Raw], bool]:
     """Return the first frames with long strings cut, and whether anything was left out."""
-    kept: list[msgspec.Raw] = []
+    encoded_frames: list[msgspec.Raw] = []
     size, is_cut = 0, False
     for frame in frames:
-        shown, was_cut = _shortened(frame)
+        short_frame, was_cut = _shortened(frame)
         is_cut = is_cut or was_cut
-        encoded = _encoder.encode(shown)
+        encoded = _encoder.encode(short_frame)
         size += len(encoded)
         if size > FRAMES_BYTES:
-            return kept, True
-        kept.append(msgspec.Raw(encoded))
-    return kept, is_cut
+            return encoded_frames, True
+        encoded_frames.append(msgspec.Raw(encoded))
+    return encoded_frames, is_cut
 
 
 def _shortened(value: Any) -> tuple[Any, bool]:
@@ -110,8 +110,8 @@ def _shortened(value: Any) -> tuple[Any, bool]:
         return (f"{value[:STRING_CHARS]}…" if is_long else value), is_long
     if isinstance(value, dict):
         items = {name: _shortened(member) for name, member in value.items()}
-        shown = {name: member for name, (member, _) in items.items()}
-        return shown, any(was_cut for _, was_cut in items.values())
+        short_members = {name: member for name, (member, _) in items.items()}
+        return short_members, any(was_cut for _, was_cut in items.values())
     if isinstance(value, list | tuple):
         members = [_shortened(member) for member in value]
         return [member for member, _ in members], any(was_cut for _, was_cut in members)

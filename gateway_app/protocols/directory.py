@@ -73,18 +73,20 @@ async def agents(request: HttpRequest) -> HttpResponse:
     """Return the agents that the caller may use."""
     listed = await agents_for(request)
     if _wants_page(request):
-        shown = [_shown(request, agent) for agent in listed]
-        return await _page(request, "gateway_app/agents.html", {"agents": shown})
-    return _json(request, {"object": "list", "data": [_summary(request, one) for one in listed]})
+        rows = [_agent_row(request, agent) for agent in listed]
+        return await _page(request, "gateway_app/agents.html", {"agents": rows})
+    return _json(
+        request, {"object": "list", "data": [_summary(request, entry) for entry in listed]}
+    )
 
 
 @_negotiated
 async def agent(request: HttpRequest, name: str) -> HttpResponse:
     """Return one agent: its capabilities, its prices and how to call it in each protocol."""
-    (found,) = await agents_for(request, name)
+    (listed_agent,) = await agents_for(request, name)
     if not _wants_page(request):
-        return _json(request, _document(request, found))
-    question = ExampleQuestion(base=_base(request, found), text=QUESTION)
+        return _json(request, _document(request, listed_agent))
+    question = ExampleQuestion(base=_base(request, listed_agent), text=QUESTION)
     protocols = [
         {
             "key": protocol.key,
@@ -95,7 +97,7 @@ async def agent(request: HttpRequest, name: str) -> HttpResponse:
         }
         for protocol in PROTOCOLS
     ]
-    context = {"agent": _shown(request, found), "protocols": protocols}
+    context = {"agent": _agent_row(request, listed_agent), "protocols": protocols}
     return await _page(request, "gateway_app/agent.html", context)
 
 
@@ -128,13 +130,13 @@ def _document(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
         **_summary(request, agent),
         "capabilities": msgspec.to_builtins(agent.capabilities),
         "protocols": [
-            {"name": one.key, "title": one.title, "urls": dict(one.addresses(base))}
-            for one in PROTOCOLS
+            {"name": protocol.key, "title": protocol.title, "urls": dict(protocol.addresses(base))}
+            for protocol in PROTOCOLS
         ],
     }
 
 
-def _shown(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
+def _agent_row(request: HttpRequest, agent: ListedAgent) -> dict[str, Any]:
     """Return an agent as the templates show it."""
     can = agent.capabilities
     return {
@@ -186,8 +188,8 @@ async def _page(request: HttpRequest, template: str, context: dict[str, Any]) ->
 def _json(request: HttpRequest, value: object) -> HttpResponse:
     body = msgspec.json.encode(value)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    known = [one.strip() for one in request.headers.get("If-None-Match", "").split(",")]
-    response = HttpResponse(status=304) if tag in known else HttpResponse(body)
+    etags = [etag.strip() for etag in request.headers.get("If-None-Match", "").split(",")]
+    response = HttpResponse(status=304) if tag in etags else HttpResponse(body)
     response["Content-Type"] = JSON
     response["ETag"] = tag
     response["Cache-Control"] = f"private, max-age={CACHE_SECONDS}"

@@ -55,7 +55,7 @@ def add_frames(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _operation() -> dict[str, Any]:
-    shown = {"application/json": {"schema": {"$ref": "#/components/schemas/MessageFrames"}}}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/MessageFrames"}}}
     return {
         "operationId": "get_message_frames",
         "description": "Return the frames of a message in each protocol.\n\n"
@@ -71,7 +71,7 @@ def _operation() -> dict[str, Any]:
         "tags": ["v1"],
         "security": [{"apiKey": [_SCOPE]}, {"cookieAuth": []}],
         "responses": {
-            "200": {"content": shown, "description": ""},
+            "200": {"content": content, "description": ""},
             **{status: dict(_PROBLEM) for status in ("400", "401", "404")},
         },
     }

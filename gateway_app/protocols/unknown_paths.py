@@ -21,9 +21,9 @@ async def unknown_path(request: HttpRequest) -> HttpResponse:
     """Refuse a request of any method; a client that prefers HTML gets the 404 page."""
     if request.get_preferred_type([JSON, HTML]) == HTML:
         raise Http404
-    asked = f"{(request.method or '')[:METHOD_CHARS]} {request.path[:PATH_CHARS]}"
+    operation = f"{(request.method or '')[:METHOD_CHARS]} {request.path[:PATH_CHARS]}"
     error = OpenAIError(
-        message=f"There is no {asked} here. GET /agents/<name> has the addresses of an agent.",
+        message=f"There is no {operation} here. GET /agents/<name> has the addresses of an agent.",
         type="invalid_request_error",
         code="unknown_url",
     )

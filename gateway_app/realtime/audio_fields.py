@@ -123,14 +123,18 @@ class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, fields: SoundFields) -> SpeechSettings:
         """Return the settings after an update."""
         audio = fields.audio or AudioFields()
-        given, made = audio.input.format, audio.output.format
+        input_format, output_format = audio.input.format, audio.output.format
         voice = audio.output.voice or fields.voice
         detection = audio.input.turn_detection
         if detection is UNSET:
             detection = fields.turn_detection
         return SpeechSettings(
-            input_format=given.name if given else fields.input_audio_format or self.input_format,
-            output_format=made.name if made else fields.output_audio_format or self.output_format,
+            input_format=input_format.name
+            if input_format
+            else fields.input_audio_format or self.input_format,
+            output_format=output_format.name
+            if output_format
+            else fields.output_audio_format or self.output_format,
             voice=name_of(voice) or self.voice,
             detection=self.detection if isinstance(detection, UnsetType) else detection,
         )
@@ -148,12 +152,12 @@ class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Return the members in the format of the dialect."""
         detection = None if self.detection is None else self._detection(self.detection)
         if not is_ga:
-            shown: dict[str, Any] = {
+            members: dict[str, Any] = {
                 "input_audio_format": self.input_format,
                 "turn_detection": detection,
             }
             output = {"voice": self.voice, "output_audio_format": self.output_format}
-            return shown | (output if speaks else {})
+            return members | (output if speaks else {})
         audio: dict[str, Any] = {
             "input": {"format": _ga_format(self.input_format), "turn_detection": detection}
         }
@@ -162,8 +166,8 @@ class SpeechSettings(msgspec.Struct, frozen=True, kw_only=True):
         return {"audio": audio}
 
     def _detection(self, detection: TurnDetection) -> dict[str, Any]:
-        shown = msgspec.to_builtins(detection) | {"type": "server_vad"}
-        return {name: value for name, value in shown.items() if value is not None}
+        members = msgspec.to_builtins(detection) | {"type": "server_vad"}
+        return {name: value for name, value in members.items() if value is not None}
 
 
 def _ga_format(name: str) -> dict[str, Any]:

@@ -66,14 +66,14 @@ class RealtimeDialect(ForeignDialect):
         """Choose the dialect, and the agent that the path or `?model=` names."""
         self.check_host()
         handshake, defaults = self.handshake, self.connection.defaults
-        asked = handshake.query.get("model") or None
+        model = handshake.query.get("model") or None
         is_beta = (
             _BETA_HEADER in handshake.headers.get("openai-beta", "")
             or _BETA_SUBPROTOCOL in handshake.dialects
         )
-        self._is_ga = asked is not None and not is_beta
-        self._model = asked if defaults.agent else None
-        defaults.agent = defaults.agent or asked
+        self._is_ga = model is not None and not is_beta
+        self._model = model if defaults.agent else None
+        defaults.agent = defaults.agent or model
         # The conversation belongs to the socket, not to a chat.
         defaults.chat = None
         self._session_id = ""
@@ -179,8 +179,8 @@ class RealtimeDialect(ForeignDialect):
             self._conversation.delete(frame.item_id)
             self.show({"type": "conversation.item.deleted", "item_id": frame.item_id})
             return
-        shown = item.body(is_ga=self._is_ga)
-        self.show({"type": "conversation.item.retrieved", "item": shown})
+        body = item.body(is_ga=self._is_ga)
+        self.show({"type": "conversation.item.retrieved", "item": body})
 
     async def _truncate_item(self, frame: read.ItemTruncateFrame) -> None:
         self._conversation.truncate(frame.item_id, frame.audio_end_ms)
@@ -225,24 +225,24 @@ class RealtimeDialect(ForeignDialect):
                 ErrorCode.INVALID_EVENT,
                 "A response is being written. Wait for response.done, or send response.cancel.",
             )
-        asked = frame.response or read.ResponseFields()
-        if asked.conversation == "auto":
+        fields = frame.response or read.ResponseFields()
+        if fields.conversation == "auto":
             self._conversation.check_room("response.conversation")
-        asked.check("response", speaks=self._speaks)
+        fields.check("response", speaks=self._speaks)
         await self._update_items()
-        context = self._context(asked)
+        context = self._context(fields)
         check_context(context, "response.input")
         stored = [await self._sounds.stored(item) for item in context]
         messages = messages_of(stored)
-        wanted = self._session if asked.requested_modalities is None else asked
-        speaks = self._speaks and is_spoken(wanted)
-        config = asked.config(self._session, messages, self._model, is_spoken=speaks)
+        modality_fields = self._session if fields.requested_modalities is None else fields
+        speaks = self._speaks and is_spoken(modality_fields)
+        config = fields.config(self._session, messages, self._model, is_spoken=speaks)
         self._has_ended.clear()
         self._is_interrupted = False
         writer = self._writer = write.RealtimeWriter(
             is_ga=self._is_ga,
-            asked=asked,
-            conversation=self._conversation if asked.conversation == "auto" else None,
+            fields=fields,
+            conversation=self._conversation if fields.conversation == "auto" else None,
             link=self.link_of(self._session_id),
             is_spoken=speaks,
             sounds=sounds_of(stored),
@@ -263,12 +263,12 @@ class RealtimeDialect(ForeignDialect):
         for item_id in self._conversation.update(await self.current_texts(response_ids)):
             self.show({"type": "conversation.item.deleted", "item_id": item_id})
 
-    def _context(self, asked: read.ResponseFields) -> Sequence[RealtimeItem]:
+    def _context(self, fields: read.ResponseFields) -> Sequence[RealtimeItem]:
         """Return the items that a response answers; raises RemoteProtocolError."""
-        if asked.input is None:
+        if fields.input is None:
             return self._conversation.items
         items: list[RealtimeItem] = []
-        for index, item in enumerate(asked.input):
+        for index, item in enumerate(fields.input):
             place = f"response.input[{index}]"
             if item.type == "item_reference":
                 items.append(self._conversation.item(item.id or "", f"{place}.id"))
@@ -324,7 +324,7 @@ class RealtimeDialect(ForeignDialect):
 
     def _messages(self, event: Event) -> Iterable[dict[str, Any]]:
         if (lost := lost_session(event)) is not None:
-            return self._left(lost)
+            return self._report_lost(lost)
         match event:
             case ev.RateLimit():
                 return (limits_event(event, time.time()),)
@@ -333,7 +333,7 @@ class RealtimeDialect(ForeignDialect):
             case _:
                 return self._written(event)
 
-    def _left(self, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
+    def _report_lost(self, error: RemoteProtocolError) -> Iterator[dict[str, Any]]:
         """Report why the session was lost and close the socket, which has no other session."""
         if self._session_id:
             self.connection.close(close_code(error.code))
@@ -350,7 +350,7 @@ class RealtimeDialect(ForeignDialect):
 
     def _show_session(self, kind: str) -> None:
         model = self._model or self.connection.defaults.agent or ""
-        shown = session_event(
+        event = session_event(
             kind,
             self._session_id,
             model,
@@ -359,7 +359,7 @@ class RealtimeDialect(ForeignDialect):
             speech=self._speech if self._turns.takes else None,
             speaks=self._speaks,
         )
-        self.show(shown)
+        self.show(event)
 
     def show(self, *messages: dict[str, Any]) -> None:
         """See SpeechPort."""

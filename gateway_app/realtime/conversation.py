@@ -52,7 +52,7 @@ class RealtimeConversation:
         Raises RemoteProtocolError for a duplicate id, an unknown place, a result without a call,
         and a full conversation.
         """
-        if any(known.id == item.id for known in self._items):
+        if any(existing.id == item.id for existing in self._items):
             raise refused("item.id", "The conversation already has an item with this id.")
         check_results((item,), self._items, "item.call_id")
         self.check_room("item", more=item.size)
@@ -83,14 +83,14 @@ class RealtimeConversation:
 
     def before(self, item: RealtimeItem) -> str | None:
         """Return the id of the item before this one; None if this is the first or was deleted."""
-        ids = [known.id for known in self._items]
+        ids = [existing.id for existing in self._items]
         at = ids.index(item.id) if item.id in ids else 0
         return ids[at - 1] if at else None
 
     def replace(self, item: RealtimeItem) -> None:
         """Replace the item with the same id, unless it was deleted."""
         item = self._cut(item)
-        self._items = [item if known.id == item.id else known for known in self._items]
+        self._items = [item if existing.id == item.id else existing for existing in self._items]
         self._bytes = None
 
     def item(self, item_id: str, place: str = "item_id") -> RealtimeItem:
@@ -133,9 +133,11 @@ class RealtimeConversation:
         parts = []
         for part in item.content or ():
             words = (part.transcript or "").split()
-            kept = " ".join(words[: len(words) * at_ms // whole_ms])
+            transcript = " ".join(words[: len(words) * at_ms // whole_ms])
             is_spoken = part.type in SPOKEN
-            parts.append(msgspec.structs.replace(part, transcript=kept) if is_spoken else part)
+            parts.append(
+                msgspec.structs.replace(part, transcript=transcript) if is_spoken else part
+            )
         # Keeps a second call from cutting the rest in proportion once more.
         self.spoken_ms[item.id or ""] = at_ms
         return msgspec.structs.replace(item, content=tuple(parts))
@@ -161,28 +163,32 @@ class RealtimeConversation:
 
         An answer that made calls is removed together with their results.
         """
-        kept: list[RealtimeItem] = []
+        items: list[RealtimeItem] = []
         withdrawn: set[str | None] = set()
         for item in self._items:
-            asked = texts.get(self._answered_by.get(item.id or "", ""))
-            answered = texts.get(_answer_of(item))
-            gone = answered is not None and not answered.has_answer
+            question_texts = texts.get(self._answered_by.get(item.id or "", ""))
+            answer_texts = texts.get(_answer_of(item))
+            gone = answer_texts is not None and not answer_texts.has_answer
             if gone and item.type == "function_call":
                 withdrawn.add(item.call_id)
             is_result = item.type == "function_call_output" and item.call_id in withdrawn
-            if gone or is_result or (asked is not None and not asked.question):
+            if gone or is_result or (question_texts is not None and not question_texts.question):
                 continue
-            kept.append(_reworded(item, asked.question) if asked and asked.is_edited else item)
-        left = {item.id for item in kept}
-        went = [item.id or "" for item in self._items if item.id not in left]
-        self._items, self._bytes = kept, None
-        return went
+            items.append(
+                _reworded(item, question_texts.question)
+                if question_texts and question_texts.is_edited
+                else item
+            )
+        remaining_ids = {item.id for item in items}
+        removed_ids = [item.id or "" for item in self._items if item.id not in remaining_ids]
+        self._items, self._bytes = items, None
+        return removed_ids
 
     def discard(self, item_id: str | None) -> bool:
         """Remove an item if present; return whether it was."""
-        kept = [item for item in self._items if item.id != item_id]
-        was_there = len(kept) < len(self._items)
-        self._items, self._bytes = kept, None
+        items = [item for item in self._items if item.id != item_id]
+        was_there = len(items) < len(self._items)
+        self._items, self._bytes = items, None
         return was_there
 
     def _grow(self, item: RealtimeItem) -> None:
@@ -198,8 +204,8 @@ class RealtimeConversation:
 
 def _answer_of(item: RealtimeItem) -> str:
     """Return the response whose answer includes an item; '' for an item of the client."""
-    known = _ANSWERED.fullmatch(item.id or "")
-    return known[1] if known else ""
+    match = _ANSWERED.fullmatch(item.id or "")
+    return match[1] if match else ""
 
 
 def _reworded(item: RealtimeItem, question: tuple[uamp.ContentItem, ...]) -> RealtimeItem:
@@ -208,9 +214,11 @@ def _reworded(item: RealtimeItem, question: tuple[uamp.ContentItem, ...]) -> Rea
     return msgspec.structs.replace(item, content=(text, *others))
 
 
-def check_results(items: Iterable[RealtimeItem], known: Iterable[RealtimeItem], place: str) -> None:
+def check_results(
+    items: Iterable[RealtimeItem], context: Iterable[RealtimeItem], place: str
+) -> None:
     """Raise RemoteProtocolError for a result whose call is not among the known items."""
-    calls = {item.call_id for item in known if item.type == "function_call"}
+    calls = {item.call_id for item in context if item.type == "function_call"}
     for item in items:
         if item.type == "function_call_output" and item.call_id not in calls:
             raise refused(place, "The result names no call of this conversation.")

@@ -143,8 +143,8 @@ class InputSound:
 
     def _drop_before(self, padding_ms: int, size: int) -> int:
         """Drop all but the padding before the frame; return where the rest begins, in ms."""
-        kept = padding_ms * BYTES_PER_MS[self.format] + size
-        drop = max(self._examined - kept, 0)
+        retained_bytes = padding_ms * BYTES_PER_MS[self.format] + size
+        drop = max(self._examined - retained_bytes, 0)
         del self._samples[:drop]
         self._before += drop
         self._examined -= drop

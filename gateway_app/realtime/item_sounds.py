@@ -75,8 +75,8 @@ class ItemSounds:
 
         `of_buffer` is the number of the item's bytes that are in the buffer as well.
         """
-        kept = (*self._conversation.items, item)
-        size = sum(map(unstored_bytes, kept)) + self._turns.sound.size - of_buffer
+        items = (*self._conversation.items, item)
+        size = sum(map(unstored_bytes, items)) + self._turns.sound.size - of_buffer
         if size > self._limit:
             raise refused(
                 place,

@@ -64,17 +64,17 @@ class RealtimeItem(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self, *, is_ga: bool) -> dict[str, Any]:
         """Return the item in the format of the client's dialect."""
-        shown: dict[str, Any] = {
+        members: dict[str, Any] = {
             "id": self.id,
             "object": "realtime.item",
             "type": self.type,
             "status": self.status,
         }
         for name in _NEEDED[self.type]:
-            shown[name] = getattr(self, name)
+            members[name] = getattr(self, name)
         if self.type == "message":
-            shown["content"] = [self._part(part, is_ga=is_ga) for part in self.content or ()]
-        return shown
+            members["content"] = [self._part(part, is_ga=is_ga) for part in self.content or ()]
+        return members
 
     def _part(self, part: RealtimePart, *, is_ga: bool) -> dict[str, Any]:
         if part.type == "input_image":
@@ -147,7 +147,7 @@ def messages_of(items: Iterable[RealtimeItem]) -> tuple[uamp.Message, ...]:
 
 def _message(item: RealtimeItem, parts: Sequence[RealtimePart]) -> uamp.Message:
     items = tuple(map(_content, parts))
-    is_text = all(isinstance(one, uamp.TextContent) for one in items)
+    is_text = all(isinstance(content, uamp.TextContent) for content in items)
     return uamp.Message(
         role=item.role or "user",
         content=uamp.text_of(items),

@@ -97,8 +97,8 @@ class GenerationFields(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, place: str, *, speaks: bool) -> None:
         """Raise RemoteProtocolError unsupported_modality if a text-only agent is to speak."""
         for name in ("output_modalities", "modalities"):
-            wanted = getattr(self, name)
-            if wanted is not None and "text" not in wanted and not speaks:
+            modalities = getattr(self, name)
+            if modalities is not None and "text" not in modalities and not speaks:
                 raise refused(
                     f"{place}.{name}",
                     'The agent does not speak. Ask for ["text"].',
@@ -116,21 +116,21 @@ class SessionFields(GenerationFields, frozen=True, kw_only=True):
     output_audio_format: BetaFormat | None = None
     turn_detection: TurnDetection | UnsetType | None = UNSET
 
-    def merged_into(self, known: SessionFields, *, speaks: bool) -> SessionFields:
-        """Return the fields after this update of `known`; raises RemoteProtocolError."""
+    def merged_into(self, current: SessionFields, *, speaks: bool) -> SessionFields:
+        """Return the fields after this update of `current`; raises RemoteProtocolError."""
         if self.type == "transcription":
             raise unsupported("session.type", "Agents of this server do not transcribe.")
         self.check("session", speaks=speaks)
-        given = {name: getattr(self, name) for name in known.__struct_fields__}
+        fields = {name: getattr(self, name) for name in current.__struct_fields__}
         if self.limit is not None:
-            given |= {"max_output_tokens": self.limit, "max_response_output_tokens": None}
+            fields |= {"max_output_tokens": self.limit, "max_response_output_tokens": None}
         if self.requested_modalities is not None:
-            given |= {"output_modalities": self.requested_modalities, "modalities": None}
-        given = {name: UNSET if value is None else value for name, value in given.items()}
+            fields |= {"output_modalities": self.requested_modalities, "modalities": None}
+        fields = {name: UNSET if value is None else value for name, value in fields.items()}
         # Only in turn_detection does null have a meaning.
-        given["turn_detection"] = self.turn_detection
-        changes = {name: value for name, value in given.items() if value is not UNSET}
-        return msgspec.structs.replace(known, **changes)
+        fields["turn_detection"] = self.turn_detection
+        changes = {name: value for name, value in fields.items() if value is not UNSET}
+        return msgspec.structs.replace(current, **changes)
 
     def patch(self, speech: SpeechSettings | None = None) -> uamp.SessionPatch:
         """Return the update for the UAMP session, including the agent's speech settings."""
@@ -294,12 +294,12 @@ def read_frame(frame: str | bytes) -> RealtimeFrame:
     mistake as `param` in its details.
     """
     value = uamp.load_json(frame, uamp.DEFAULT_LIMITS)
-    given = value if isinstance(value, dict) else {}
-    event_id, kind = given.get("event_id"), given.get("type")
+    members = value if isinstance(value, dict) else {}
+    event_id, kind = members.get("event_id"), members.get("type")
     if not isinstance(event_id, str) or len(event_id) > _EVENT_ID_CHARS:
         event_id = None
-    known = FRAMES.get(kind) if isinstance(kind, str) else None
-    if known is None:
+    frame_type = FRAMES.get(kind) if isinstance(kind, str) else None
+    if frame_type is None:
         raise RemoteProtocolError(
             ErrorCode.INVALID_EVENT,
             f"There is no event of the type {str(kind)[:100]!r}.",
@@ -307,7 +307,7 @@ def read_frame(frame: str | bytes) -> RealtimeFrame:
             details={"param": "type"},
         )
     try:
-        return msgspec.convert(value, known)
+        return msgspec.convert(value, frame_type)
     except msgspec.ValidationError as error:
         place = _PLACE.search(str(error))
         raise RemoteProtocolError(

@@ -86,15 +86,15 @@ def modalities_of(*, is_spoken: bool, is_ga: bool) -> list[str]:
 
 def item_created(item: RealtimeItem, previous: str | None, *, is_ga: bool) -> Iterator[Shown]:
     """Yield the events that answer conversation.item.create."""
-    shown = {"previous_item_id": previous, "item": item.body(is_ga=is_ga)}
+    members = {"previous_item_id": previous, "item": item.body(is_ga=is_ga)}
     for kind in ("added", "done") if is_ga else ("created",):
-        yield {"type": f"conversation.item.{kind}", **shown}
+        yield {"type": f"conversation.item.{kind}", **members}
 
 
 def error_event(error: RemoteProtocolError | ErrorDetail, event_id: str | None) -> Shown:
     """Return the error event that answers a client event."""
-    shown = msgspec.to_builtins(error_body(error).error)
-    return {"type": "error", "error": {**shown, "event_id": event_id}}
+    body = msgspec.to_builtins(error_body(error).error)
+    return {"type": "error", "error": {**body, "event_id": event_id}}
 
 
 def limits_event(limit: ev.RateLimit, now: float) -> Shown:

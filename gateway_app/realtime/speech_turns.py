@@ -80,18 +80,18 @@ class SpeechTurns:
         self.sound.append(frame.audio)
         detection = self.settings.detection
         while detection is not None and self.sound.has_more:
-            found = self.sound.find(detection)
+            change = self.sound.find(detection)
             # Let other sockets run before the rest of a large piece is examined.
             await asyncio.sleep(0)
-            if found is None:
+            if change is None:
                 continue
-            if isinstance(found, SpeechStarted):
+            if isinstance(change, SpeechStarted):
                 self._item_id = _new_id()
-                self._show("speech_started", audio_start_ms=found.at_ms)
+                self._show("speech_started", audio_start_ms=change.at_ms)
                 if detection.interrupt_response:
                     await self._port.interrupt()
                 continue
-            self._show("speech_stopped", audio_end_ms=found.at_ms)
+            self._show("speech_stopped", audio_end_ms=change.at_ms)
             self.turns += 1
             self._commit(self.sound.take_speech())
             if detection.create_response:

@@ -55,18 +55,18 @@ class SecretRequest(msgspec.Struct, frozen=True, kw_only=True):
 async def client_secrets(request: HttpRequest, name: str = "") -> HttpResponse:
     """Return a secret and the session that it opens, in the GA format."""
     body = read_body(request, SecretRequest)
-    shown, secret = await _issued(
+    session, secret = await _issued(
         request, name, body.session, seconds=body.expires_after.seconds, is_ga=True
     )
-    return _answer({**secret, "session": shown})
+    return _answer({**secret, "session": session})
 
 
 @dialect_view(refusal, "POST", protocol="realtime", takes_visitors=False)
 async def sessions(request: HttpRequest, name: str = "") -> HttpResponse:
     """Return a session and the secret that opens it, in the beta format."""
     body = read_body(request, BoundSessionFields)
-    shown, secret = await _issued(request, name, body, seconds=BETA_SECONDS, is_ga=False)
-    return _answer({**shown, "client_secret": secret})
+    session, secret = await _issued(request, name, body, seconds=BETA_SECONDS, is_ga=False)
+    return _answer({**session, "client_secret": secret})
 
 
 async def _issued(

@@ -45,7 +45,7 @@ class RealtimeWriter:
         self,
         *,
         is_ga: bool,
-        asked: ResponseFields,
+        fields: ResponseFields,
         conversation: RealtimeConversation | None,
         link: Callable[[str], str],
         is_spoken: bool = False,
@@ -54,7 +54,7 @@ class RealtimeWriter:
         self.response_id = ""
         self.has_ended = False
         self._is_ga = is_ga
-        self._asked = asked
+        self._fields = fields
         self._conversation = conversation
         self._link = link
         self._text = AppendedText()
@@ -97,8 +97,8 @@ class RealtimeWriter:
 
     def fail(self, error: ErrorDetail, used: uamp.UsageStats | None = None) -> Iterator[Shown]:
         """Yield the end of a failed response."""
-        shown = msgspec.to_builtins(error_body(error).error)
-        yield from self._end("failed", {"type": "failed", "error": shown}, used)
+        failure = msgspec.to_builtins(error_body(error).error)
+        yield from self._end("failed", {"type": "failed", "error": failure}, used)
 
     # --- Items ---
 
@@ -171,13 +171,13 @@ class RealtimeWriter:
         if self._is_spoken:
             yield {"type": f"{self._sound_type}.done", **self._part_place}
             yield done | {"transcript": text}
-            kept = RealtimePart(type="output_audio", transcript=text)
+            item_part = RealtimePart(type="output_audio", transcript=text)
         else:
             yield done | {"text": text}
-            kept = RealtimePart(type="text", text=text)
+            item_part = RealtimePart(type="text", text=text)
         part = self._part(text)
         yield {"type": "response.content_part.done", **self._part_place, "part": part}
-        yield from self._close(status, content=(kept,))
+        yield from self._close(status, content=(item_part,))
 
     def _part(self, text: str) -> Shown:
         name = ("audio", "transcript") if self._is_spoken else ("text", "text")
@@ -216,12 +216,12 @@ class RealtimeWriter:
 
     def _output_item(self, kind: str) -> Shown:
         place = {"response_id": self.response_id, "output_index": len(self._items) - 1}
-        shown = self._items[-1].body(is_ga=self._is_ga)
-        return {"type": f"response.output_item.{kind}", **place, "item": shown}
+        item = self._items[-1].body(is_ga=self._is_ga)
+        return {"type": f"response.output_item.{kind}", **place, "item": item}
 
     def _conversation_item(self, kind: str, previous: str | None) -> Shown:
-        shown = self._items[-1].body(is_ga=self._is_ga)
-        return {"type": f"conversation.item.{kind}", "previous_item_id": previous, "item": shown}
+        item = self._items[-1].body(is_ga=self._is_ga)
+        return {"type": f"conversation.item.{kind}", "previous_item_id": previous, "item": item}
 
     @property
     def _text_type(self) -> str:
@@ -270,10 +270,10 @@ class RealtimeWriter:
         signed = {} if signature is None else {"signature": signature}
         reason = _INCOMPLETE.get(output.finish_reason or "")
         if reason is None:
-            shown = self._end("completed", None, output.usage)
+            events = self._end("completed", None, output.usage)
         else:
-            shown = self._end("incomplete", {"type": "incomplete", "reason": reason}, output.usage)
-        *before, last = shown
+            events = self._end("incomplete", {"type": "incomplete", "reason": reason}, output.usage)
+        *before, last = events
         yield from before
         yield {**last, "digital_source_type": AI_MADE, **signed}
 
@@ -286,7 +286,7 @@ class RealtimeWriter:
         yield {"type": "response.done", "response": body}
 
     def _body(self, status: str, details: Shown | None = None, used: Shown | None = None) -> Shown:
-        asked = self._asked
+        fields = self._fields
         modalities = "output_modalities" if self._is_ga else "modalities"
         return {
             "id": self.response_id,
@@ -297,8 +297,8 @@ class RealtimeWriter:
                 item.body(is_ga=self._is_ga) for item in self._items if item.id not in self._deleted
             ],
             modalities: modalities_of(is_spoken=self._is_spoken, is_ga=self._is_ga),
-            "max_output_tokens": asked.limit or "inf",
-            "metadata": asked.metadata,
+            "max_output_tokens": fields.limit or "inf",
+            "metadata": fields.metadata,
             "usage": used,
         }
 
@@ -306,18 +306,18 @@ class RealtimeWriter:
 def _usage(used: uamp.UsageStats | None) -> Shown:
     counts = counts_of(used)
     sound = (None if used is None else used.audio) or uamp.AudioUsage()
-    taken, spoken = sound.input_tokens or 0, sound.output_tokens or 0
+    input_audio, output_audio = sound.input_tokens or 0, sound.output_tokens or 0
     return {
         "total_tokens": counts.total,
         "input_tokens": counts.input,
         "output_tokens": counts.output,
         "input_token_details": {
             "cached_tokens": counts.read or 0,
-            "text_tokens": counts.input - taken,
-            "audio_tokens": taken,
+            "text_tokens": counts.input - input_audio,
+            "audio_tokens": input_audio,
         },
         "output_token_details": {
-            "text_tokens": counts.output - spoken,
-            "audio_tokens": spoken,
+            "text_tokens": counts.output - output_audio,
+            "audio_tokens": output_audio,
         },
     }

@@ -49,7 +49,7 @@ class AnswerWriter(Generic[Frame]):
         """Yield the frames of an event before the end; raises TextReplacedError."""
         match event:
             case ev.ResponseDelta(delta=ev.Delta(type="text") as delta):
-                yield from self._said(delta.text or "", event.offset)
+                yield from self._new_text(delta.text or "", event.offset)
             case ev.ResponseDelta(delta=ev.Delta(type="image" | "video" | "file" as kind) as delta):
                 label = delta.alt_text or delta.description or delta.filename or ""
                 yield from self._medium(kind, getattr(delta, kind), label)
@@ -66,7 +66,7 @@ class AnswerWriter(Generic[Frame]):
         for item in output:
             match item:
                 case uamp.TextContent():
-                    yield from self._said(item.text, at)
+                    yield from self._new_text(item.text, at)
                     at += len(item.text)
                 case uamp.ThinkingContent(redacted=False) if not has_thought:
                     yield from self._thinking(item.thinking, is_delta=True)
@@ -80,14 +80,14 @@ class AnswerWriter(Generic[Frame]):
         for call in open_calls(output) if reason == "tool_calls" else ():
             yield from self._call(call)
 
-    def _said(self, text: str, offset: int | None) -> Iterator[Frame]:
+    def _new_text(self, text: str, offset: int | None) -> Iterator[Frame]:
         if text := self._text.append(text, offset):
             yield from self._write_text(text, is_link=False)
 
     def _thinking(self, text: str, *, is_delta: bool) -> Iterator[Frame]:
         """Yield a thought; unless a delta, it is the whole thought so far, or a new one."""
-        if not is_delta and text.startswith(known := self._thought.text):
-            text = text[len(known) :]
+        if not is_delta and text.startswith(earlier := self._thought.text):
+            text = text[len(earlier) :]
         if text := self._thought.append(text, None):
             yield from self._write_thought(text)
 

@@ -37,9 +37,11 @@ class ClientTurn:
     def check_content(self) -> None:
         """Raise RemoteProtocolError if all texts are blank, so that there is nothing to answer."""
         config = self.response.response or uamp.ResponseConfig()
-        given = [one for one in self.inputs if not isinstance(one, uamp.StateUpdate)]
-        said = any(not isinstance(one, uamp.InputText) or one.text.strip() for one in given)
-        if not said and not any(map(says_something, config.messages or ())):
+        inputs = [event for event in self.inputs if not isinstance(event, uamp.StateUpdate)]
+        has_content = any(
+            not isinstance(event, uamp.InputText) or event.text.strip() for event in inputs
+        )
+        if not has_content and not any(map(says_something, config.messages or ())):
             raise RemoteProtocolError(
                 ErrorCode.INVALID_EVENT, "There is nothing to answer: send a message with text."
             )

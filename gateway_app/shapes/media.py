@@ -40,5 +40,5 @@ def markdown_link(kind: str, medium: Media | None, label: str, link: Callable[[s
     """Return a Markdown link to a medium stored here, inline for a picture; '' otherwise."""
     if not isinstance(medium, uamp.MediaUrl):
         return ""
-    shown = label.replace("[", "(").replace("]", ")").replace("\n", " ")
-    return f"{'!' if kind == 'image' else ''}[{shown or kind}]({link(medium.url)})"
+    title = label.replace("[", "(").replace("]", ")").replace("\n", " ")
+    return f"{'!' if kind == 'image' else ''}[{title or kind}]({link(medium.url)})"

@@ -34,10 +34,10 @@ class CurrentTexts:
     has_answer: bool
 
 
-def origins_from(kept: Any) -> tuple[MessageOrigin, ...]:
+def origins_from(stored: Any) -> tuple[MessageOrigin, ...]:
     """Parse the origins that an extension of a session stores; none if a client spoilt them."""
     try:
-        return msgspec.convert(kept or (), tuple[MessageOrigin, ...])
+        return msgspec.convert(stored or (), tuple[MessageOrigin, ...])
     except msgspec.ValidationError:
         return ()
 
@@ -49,7 +49,7 @@ def current_conversation(
 ) -> tuple[tuple[uamp.Message, ...], tuple[MessageOrigin, ...]]:
     """Return a conversation with its present messages, and their places in it."""
     origin_at = {origin.place: origin for origin in origins}
-    kept: list[uamp.Message] = []
+    current_messages: list[uamp.Message] = []
     places: list[MessageOrigin] = []
     withdrawn: set[str] = set()
     for place, message in enumerate(messages):
@@ -62,10 +62,10 @@ def current_conversation(
             continue
         withdrawn -= calls_of(message)
         if origin:
-            places.append(origin._replace(place=len(kept)))
+            places.append(origin._replace(place=len(current_messages)))
         is_edited = origin and not origin.is_answer and now and now.is_edited
-        kept.append(question_of(now.question) if now and is_edited else message)
-    return tuple(kept), tuple(places)
+        current_messages.append(question_of(now.question) if now and is_edited else message)
+    return tuple(current_messages), tuple(places)
 
 
 def question_of(items: tuple[uamp.ContentItem, ...]) -> uamp.Message:

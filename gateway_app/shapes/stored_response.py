@@ -93,11 +93,11 @@ class StoredResponse:
         """The places in `conversation` of all questions and answers, including this response's."""
         config = self.request.response
         place = len(config.messages or ()) if config else 0
-        own: list[MessageOrigin] = []
+        own_origins: list[MessageOrigin] = []
         for is_answer, items in ((False, self.question), (True, self.output)):
             if items:
-                own.append(MessageOrigin(place + len(own), self.id, is_answer))
-        return (*self.origins, *own)
+                own_origins.append(MessageOrigin(place + len(own_origins), self.id, is_answer))
+        return (*self.origins, *own_origins)
 
     def with_questions(self, questions: Sequence[Event]) -> StoredResponse:
         """Return a copy with these pending questions."""
@@ -123,5 +123,5 @@ def own_extension(extensions: Mapping[str, Any], name: str) -> dict[str, Any]:
 
     Clients can write the extensions of their sessions over UAMP.
     """
-    own = extensions.get(name)
-    return own if isinstance(own, dict) else {}
+    extension = extensions.get(name)
+    return extension if isinstance(extension, dict) else {}

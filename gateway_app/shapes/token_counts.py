@@ -28,12 +28,12 @@ def counts_of(used: uamp.UsageStats | None) -> TokenCounts:
     """Return the token counts of a response's usage."""
     if used is None:
         return TokenCounts(input=0, output=0, total=0, read=None, written=0)
-    given, made = used.input_tokens or 0, used.output_tokens or 0
+    input_tokens, output_tokens = used.input_tokens or 0, used.output_tokens or 0
     written = used.cache_write_tokens or 0
     return TokenCounts(
-        input=given,
-        output=made,
-        total=used.total_tokens or given + made,
+        input=input_tokens,
+        output=output_tokens,
+        total=used.total_tokens or input_tokens + output_tokens,
         read=None if used.cached_tokens is None else max(used.cached_tokens - written, 0),
         written=written,
     )

@@ -37,9 +37,9 @@ def matching_counter(secret: str, code: str, *, after: int = -1) -> int | None:
     """
     hotp = HOTP(base64.b32decode(secret), DIGITS, SHA1())  # noqa: S303 RFC 6238; apps know no other
     now = int(time.time()) // SECONDS
-    given = code.replace(" ", "").encode()
+    digits = code.replace(" ", "").encode()
     for counter in range(now - 1, now + 2):
-        if counter > after and hmac.compare_digest(hotp.generate(counter), given):
+        if counter > after and hmac.compare_digest(hotp.generate(counter), digits):
             return counter
     return None
 

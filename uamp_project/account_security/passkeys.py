@@ -48,12 +48,12 @@ class _CredentialField(forms.JSONField):
         if isinstance(value, str) and len(value) > CREDENTIAL_CHARS:
             raise refusal
         try:
-            found = super().to_python(value)
+            credential = super().to_python(value)
         except RecursionError as error:
             raise refusal from error
-        if found is not None and not isinstance(found, dict):
+        if credential is not None and not isinstance(credential, dict):
             raise refusal
-        return found
+        return credential
 
 
 class NewPasskeyForm(AddWebAuthnForm):

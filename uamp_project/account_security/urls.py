@@ -14,7 +14,7 @@ from django.urls import path, re_path
 from django.views.generic import RedirectView
 
 from uamp_project.account_security import views
-from uamp_project.account_security.views import by_mail, entrance, own
+from uamp_project.account_security.views import account_page, by_mail, entrance
 
 _to_security = RedirectView.as_view(pattern_name="mfa_index")
 
@@ -46,48 +46,52 @@ ENTRANCE = [
 ]
 
 OWN = [
-    path("account/address", by_mail(own(account.EmailView.as_view())), name="account_email"),
-    path("account/security", own(views.SecurityView.as_view()), name="mfa_index"),
+    path(
+        "account/address", by_mail(account_page(account.EmailView.as_view())), name="account_email"
+    ),
+    path("account/security", account_page(views.SecurityView.as_view()), name="mfa_index"),
     path("account/security/passkeys", _to_security, name="mfa_list_webauthn"),
     path(
         "account/security/confirm",
-        own(account.ReauthenticateView.as_view()),
+        account_page(account.ReauthenticateView.as_view()),
         name="account_reauthenticate",
     ),
     path(
         "account/security/confirm/code",
-        own(base.ReauthenticateView.as_view()),
+        account_page(base.ReauthenticateView.as_view()),
         name="mfa_reauthenticate",
     ),
     path(
         "account/security/confirm/passkey",
-        own(views.ConfirmPasskeyView.as_view()),
+        account_page(views.ConfirmPasskeyView.as_view()),
         name="mfa_reauthenticate_webauthn",
     ),
-    path("account/security/app", own(views.NewAppView.as_view()), name="mfa_activate_totp"),
+    path(
+        "account/security/app", account_page(views.NewAppView.as_view()), name="mfa_activate_totp"
+    ),
     path(
         "account/security/app/remove",
-        own(totp.DeactivateTOTPView.as_view()),
+        account_page(totp.DeactivateTOTPView.as_view()),
         name="mfa_deactivate_totp",
     ),
     path(
         "account/security/recovery-codes",
-        own(recovery.ViewRecoveryCodesView.as_view()),
+        account_page(recovery.ViewRecoveryCodesView.as_view()),
         name="mfa_view_recovery_codes",
     ),
     path(
         "account/security/recovery-codes/new",
-        own(recovery.GenerateRecoveryCodesView.as_view()),
+        account_page(recovery.GenerateRecoveryCodesView.as_view()),
         name="mfa_generate_recovery_codes",
     ),
     path(
         "account/security/passkeys/new",
-        own(views.NewPasskeyView.as_view()),
+        account_page(views.NewPasskeyView.as_view()),
         name="mfa_add_webauthn",
     ),
     re_path(
         r"^account/security/passkeys/(?P<pk>[0-9]{1,18})/remove\Z",
-        own(views.RemovePasskeyView.as_view()),
+        account_page(views.RemovePasskeyView.as_view()),
         name="mfa_remove_webauthn",
     ),
 ]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from uamp_project.account_security.passkeys import NewPasskeyForm
 
 
-def own(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def account_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Return a page of a signed-in person's own account, whose forms count as writes.
 
     Visitors are redirected before allauth would keep their form in a session.

@@ -139,12 +139,12 @@ def extract_archive(archive: Path, into: Path) -> Manifest:
             f"{archive} has the format {manifest.format}, and this version reads {FORMAT}. Restore"
             " it with the version that made it."
         )
-    found = {
+    paths = {
         path.relative_to(into).as_posix()
         for path in into.rglob("*")
         if path.is_file() and path.name != MANIFEST
     }
-    if found != set(manifest.files):
+    if paths != set(manifest.files):
         raise ArchiveError(f"{archive} does not have the files that its {MANIFEST} names.")
     for name, entry in manifest.files.items():
         path = into / name

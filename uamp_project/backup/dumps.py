@@ -73,8 +73,8 @@ def restore_database(folder: Path) -> None:
 
 
 def _settings() -> dict[str, Any]:
-    found: dict[str, Any] = settings.DATABASES["default"]
-    return found
+    database: dict[str, Any] = settings.DATABASES["default"]
+    return database
 
 
 def _sqlite_path() -> Path:
@@ -83,8 +83,8 @@ def _sqlite_path() -> Path:
 
 
 def _run(program: str, *arguments: str) -> None:
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise DumpError(f"{program} is not installed; Debian has it in postgresql-client.")
     chosen = _settings()
     names = {
@@ -96,7 +96,7 @@ def _run(program: str, *arguments: str) -> None:
     }
     environment = {name: str(chosen[key]) for name, key in names.items() if chosen.get(key)}
     done = subprocess.run(  # noqa: S603 PostgreSQL's program, with the operator's own settings
-        [found, *arguments],
+        [path, *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

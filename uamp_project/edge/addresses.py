@@ -45,15 +45,15 @@ def _certified(scope: Scope) -> str:
 
 def _forwarded(scope: Scope, trusted: tuple[str, ...]) -> str:
     values = [value for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
-    found = ""
+    client = ""
     for item in reversed(b",".join(values).decode("latin-1").split(",")):
         address = _address(item.strip())
         if not address:
             break
-        found = address
+        client = address
         if not _is_trusted(address, trusted):
             break
-    return found
+    return client
 
 
 def _address(text: str) -> str:

@@ -130,8 +130,8 @@ class RequestBody:
     async def _next(self) -> Message:
         if self._is_whole:
             return await self._receive()
-        left = max(0.0, settings.UAMP_STALL_SECONDS - self._waited)
-        timer = asyncio.get_running_loop().call_later(left, self._transport.drop)
+        remaining = max(0.0, settings.UAMP_STALL_SECONDS - self._waited)
+        timer = asyncio.get_running_loop().call_later(remaining, self._transport.drop)
         began = time.monotonic()
         try:
             message = await self._receive()

@@ -32,8 +32,8 @@ class Transport:
     @classmethod
     def of(cls, send: Send) -> Transport:
         """Find the transport behind a server's `send`."""
-        found = getattr(getattr(send, "__self__", None), "transport", None)
-        return cls(found if hasattr(found, "abort") else None)
+        transport = getattr(getattr(send, "__self__", None), "transport", None)
+        return cls(transport if hasattr(transport, "abort") else None)
 
     def peer(self) -> str | None:
         """Return the peer's address, '' for a local socket and None if unknown."""
@@ -80,7 +80,7 @@ class _Watch:
         self._transport = transport
         self._drop = drop
         self._sent = 0
-        self._taken = 0
+        self._drained_bytes = 0
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -97,7 +97,7 @@ class _Watch:
     def begin(self) -> None:
         """Watch from now on, until the buffer is empty."""
         if self._timer is None:
-            self._taken = self._sent - self._transport.get_write_buffer_size()
+            self._drained_bytes = self._sent - self._transport.get_write_buffer_size()
             self._ticks = 0
             self._wait()
 
@@ -110,9 +110,9 @@ class _Watch:
         waiting = self._transport.get_write_buffer_size()
         if not waiting:
             return
-        taken = self._sent - waiting
-        self._ticks = 0 if taken > self._taken else self._ticks + 1
-        self._taken = max(taken, self._taken)
+        drained_bytes = self._sent - waiting
+        self._ticks = 0 if drained_bytes > self._drained_bytes else self._ticks + 1
+        self._drained_bytes = max(drained_bytes, self._drained_bytes)
         if self._ticks >= self.TICKS:
             self._drop()
         else:

@@ -39,16 +39,16 @@ class Choice:
 
 def choices(servers: Sequence[ModelServer]) -> list[Choice]:
     """Return the ways, the most convenient first."""
-    found = [
+    ways = [
         Choice(value=f"local:{server.base_url}", label=f"{server.name}: {server.models[0]}")
         for server in servers
     ]
     if (provider := configured_provider()) is not None:
-        found.insert(0, Choice(value=ENVIRONMENT, label=VENDORS[provider]))
+        ways.insert(0, Choice(value=ENVIRONMENT, label=VENDORS[provider]))
     vendors = [
         Choice(value=provider, label=name, needs_key=True) for provider, name in VENDORS.items()
     ]
-    return [*found, *vendors, Choice(value=LATER, label="")]
+    return [*ways, *vendors, Choice(value=LATER, label="")]
 
 
 def assistant(choice: str, key: str, servers: Sequence[ModelServer]) -> dict[str, Any]:

@@ -44,8 +44,8 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup(request: HttpRequest) -> HttpResponse:
     """Show the form, or create the first account and open its chat."""
-    given = request.POST if request.method == "POST" else request.GET
-    if not is_token(given.get("token", "")):
+    data = request.POST if request.method == "POST" else request.GET
+    if not is_token(data.get("token", "")):
         raise Http404
     servers = find_servers()
     ways = choices(servers)
@@ -70,7 +70,7 @@ def setup(request: HttpRequest) -> HttpResponse:
         else:
             login(request, user, backend=_BACKEND)
             return redirect("first_invitation", chat_id)
-    context = {"form": form, "ways": ways, "token": given["token"]}
+    context = {"form": form, "ways": ways, "token": data["token"]}
     return render(request, "registration/setup.html", context, status=400 if form.errors else 200)
 
 

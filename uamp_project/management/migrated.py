@@ -68,10 +68,10 @@ def refuse_newer_database() -> None:
 
 def unknown_migrations(applied: Iterable[tuple[str, str]]) -> list[str]:
     """Return the migrations of our applications that this version does not have, as `app.name`."""
-    known = MigrationLoader(None).disk_migrations
-    replaced = {key for migration in known.values() for key in migration.replaces}
+    existing = MigrationLoader(None).disk_migrations
+    replaced = {key for migration in existing.values() for key in migration.replaces}
     ours = {config.label for config in apps.get_app_configs() if config.name.endswith("_app")}
-    unknown = {key for key in applied if key[0] in ours} - known.keys() - replaced
+    unknown = {key for key in applied if key[0] in ours} - existing.keys() - replaced
     return [".".join(key) for key in sorted(unknown)]
 
 

@@ -149,8 +149,8 @@ async def show_metrics(request: HttpRequest) -> HttpResponse:
     token: str = settings.UAMP_METRICS_TOKEN
     if not token:
         raise Http404
-    given = request.headers.get("Authorization", "")
-    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+    header = request.headers.get("Authorization", "")
+    if not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
         return refusal("unauthorized", instance=request.path)
     _process.note()
     text, media_type = await asyncio.wait_for(database.run(metrics.exposition), READ_SECONDS)

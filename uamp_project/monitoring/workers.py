@@ -82,18 +82,18 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.partition("?")[0] != "/metrics":
             self._answer(HTTPStatus.NOT_FOUND)
             return
-        given = self.headers.get("Authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
+        header = self.headers.get("Authorization", "")
+        if not hmac.compare_digest(header.encode(), f"Bearer {self.token}".encode()):
             self._answer(HTTPStatus.UNAUTHORIZED)
             return
         try:
-            found = database.scoped(metrics.exposition)
+            metrics_page = database.scoped(metrics.exposition)
         except Exception:
             # Some gauges are read from rows; the next scrape finds the database again.
             logger.exception("the metrics of this worker were not read")
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE)
         else:
-            self._answer(HTTPStatus.OK, *found)
+            self._answer(HTTPStatus.OK, *metrics_page)
 
     def _answer(
         self, status: HTTPStatus, body: bytes = b"", media_type: str = "text/plain"

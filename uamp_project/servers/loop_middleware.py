@@ -33,8 +33,8 @@ class _OnLoop(MiddlewareMixin):
     """Calls the steps of the middleware that follows it among the bases of a class."""
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        asked = getattr(self, "process_request", None)
-        response = asked(request) if asked is not None else None
+        process_request = getattr(self, "process_request", None)
+        response = process_request(request) if process_request is not None else None
         if response is None:
             response = await self.get_response(request)  # type: ignore[misc]  # the next one is asynchronous
         answered = getattr(self, "process_response", None)

@@ -83,9 +83,9 @@ def amount(name: str, default: str) -> str:
 def choice(name: str, default: str, choices: Sequence[str]) -> str:
     """Return one of the choices, matched regardless of case."""
     text = string(name) or default
-    for one in choices:
-        if one.casefold() == text.casefold():
-            return one
+    for option in choices:
+        if option.casefold() == text.casefold():
+            return option
     raise _refused(name, text, f"one of {', '.join(choices)}")
 
 
@@ -117,8 +117,8 @@ def items(name: str, default: str = "") -> list[str]:
 
 def witnesses(name: str) -> list[str]:
     """Return comma-separated witnesses: verifier keys (C2SP), each with an optional address."""
-    found = items(name)
-    for item in found:
+    entries = items(name)
+    for item in entries:
         key, _, address = item.partition(" ")
         try:
             Witness.parse(key)
@@ -128,76 +128,76 @@ def witnesses(name: str) -> list[str]:
             raise _refused(
                 name, item, "a verifier key, a space, and the https address of a witness"
             )
-    return found
+    return entries
 
 
 def networks(name: str) -> list[str]:
     """Return addresses and networks, or `unix` for a local socket."""
-    found = items(name)
-    for item in found:
+    entries = items(name)
+    for item in entries:
         try:
             if item != "unix":
                 ipaddress.ip_network(item, strict=False)
         except ValueError:
             raise _refused(name, item, "an address or a network, as 10.0.0.0/8, or unix") from None
-    return found
+    return entries
 
 
 def origins(name: str) -> list[str]:
     """Return origins as browsers send them, such as `https://example.org:8443`, or `*` for all."""
-    found = items(name)
-    for item in found:
+    entries = items(name)
+    for item in entries:
         if item != "*" and not _ORIGIN.fullmatch(item):
             raise _refused(name, item, "an origin, as https://example.org, or *")
-    return found
+    return entries
 
 
 def json_object(name: str) -> dict[str, Any]:
     """Return a JSON object, empty if the variable is not set."""
     text = string(name) or "{}"
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise _refused(name, text, "a JSON object")
-    return found
+    return value
 
 
 def group_bytes(name: str, *, maximum: int) -> dict[str, int]:
     """Return a JSON object that maps group names to numbers of bytes."""
-    found = json_object(name)
+    sizes = json_object(name)
     # A bool is an int in Python, but not a number of bytes.
-    if not all(type(value) is int and 0 < value <= maximum for value in found.values()):
+    if not all(type(value) is int and 0 < value <= maximum for value in sizes.values()):
         text = string(name)
         raise _refused(
             name, text, f'an object as {{"Operator": 1048576}}, each from 1 to {maximum}'
         )
-    return found
+    return sizes
 
 
 def ice_servers(name: str) -> list[dict[str, Any]]:
     """Return a JSON array of RTCIceServer objects; errors omit it, as it may contain passwords."""
     try:
-        found = json.loads(string(name) or "[]")
-        is_good = all(_ice_urls(server) for server in found)
+        servers = json.loads(string(name) or "[]")
+        is_good = all(_ice_urls(server) for server in servers)
     except (ValueError, TypeError, KeyError):
         is_good = False
-    if not is_good or not isinstance(found, list):
+    if not is_good or not isinstance(servers, list):
         raise ImproperlyConfigured(
             f'{name} has to be a JSON array as [{{"urls": "turn:turn.example.org:3478",'
             ' "username": "uamp", "credential": "secret"}].'
         )
-    return found
+    return servers
 
 
 def jwt_issuers(name: str) -> list[dict[str, Any]]:
     """Return a JSON array of the issuers whose tokens are accepted."""
     text = string(name) or "[]"
     try:
-        found = json.loads(text)
-        is_good = isinstance(found, list) and all(_is_issuer(one) for one in found)
-        is_good = is_good and len({one["issuer"] for one in found}) == len(found)
+        issuers = json.loads(text)
+        is_good = isinstance(issuers, list) and all(_is_issuer(issuer) for issuer in issuers)
+        is_good = is_good and len({issuer["issuer"] for issuer in issuers}) == len(issuers)
     except (ValueError, TypeError, KeyError):
         is_good = False
     if not is_good:
@@ -207,7 +207,7 @@ def jwt_issuers(name: str) -> list[dict[str, Any]]:
             'a JSON array as [{"issuer": "https://id.example.org", "audience":'
             ' ["https://chat.example.org"], "jwks_url": "https://id.example.org/jwks"}]',
         )
-    return list(found)
+    return list(issuers)
 
 
 _ISSUER_LISTS: Final = ("audience", "algorithms", "types", "scopes", "default_scopes")
@@ -215,20 +215,20 @@ _ISSUER_TEXTS: Final = ("issuer", "jwks_url", "username_claim")
 _ALGORITHMS: Final = {"RS256", "ES256", "EdDSA"}
 
 
-def _is_issuer(one: dict[str, Any]) -> bool:
-    lists = {name: one[name] for name in _ISSUER_LISTS if name in one}
-    texts = {name: one[name] for name in _ISSUER_TEXTS if name in one}
+def _is_issuer(issuer: dict[str, Any]) -> bool:
+    lists = {name: issuer[name] for name in _ISSUER_LISTS if name in issuer}
+    texts = {name: issuer[name] for name in _ISSUER_TEXTS if name in issuer}
     return (
-        {"issuer", "audience", "jwks_url"} <= set(one)
-        and set(one) <= {*_ISSUER_LISTS, *_ISSUER_TEXTS, "creates_people"}
-        and isinstance(one.get("creates_people", False), bool)
+        {"issuer", "audience", "jwks_url"} <= set(issuer)
+        and set(issuer) <= {*_ISSUER_LISTS, *_ISSUER_TEXTS, "creates_people"}
+        and isinstance(issuer.get("creates_people", False), bool)
         and all(isinstance(text, str) and text for text in texts.values())
         and all(
             isinstance(listed, list) and all(isinstance(item, str) and item for item in listed)
             for listed in lists.values()
         )
-        and bool(one["audience"])
-        and set(one.get("algorithms", _ALGORITHMS)) <= _ALGORITHMS
+        and bool(issuer["audience"])
+        and set(issuer.get("algorithms", _ALGORITHMS)) <= _ALGORITHMS
     )
 
 
@@ -241,12 +241,12 @@ def _ice_urls(server: dict[str, Any]) -> bool:
 def database(name: str, **options: Any) -> dict[str, Any]:
     """Return the PostgreSQL settings from a URL; errors omit it, as it contains a password."""
     try:
-        found = dict(dj_database_url.parse(string(name), **options))
+        database_settings = dict(dj_database_url.parse(string(name), **options))
     except (ValueError, dj_database_url.UnknownSchemeError):
-        found = {}
-    if found.get("ENGINE") != "django.db.backends.postgresql":
+        database_settings = {}
+    if database_settings.get("ENGINE") != "django.db.backends.postgresql":
         raise ImproperlyConfigured(f"{name} has to be as postgres://user:password@host:5432/name.")
-    return found
+    return database_settings
 
 
 def redis(name: str) -> str:
@@ -272,5 +272,5 @@ def _redis(name: str, text: str) -> str:
     return text
 
 
-def _refused(name: str, text: str, wanted: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"{name} is {text!r}: it has to be {wanted}.")
+def _refused(name: str, text: str, requirement: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name} is {text!r}: it has to be {requirement}.")

@@ -29,12 +29,12 @@ _SALT: Final = "known device"
 def known_device(request: HttpRequest, username: str | None) -> str:
     """Return the id of the browser if this account has signed in there before, else ''."""
     try:
-        kept = signing.loads(
+        stored = signing.loads(
             request.COOKIES.get(DEVICE_COOKIE, ""), salt=_SALT, max_age=DEVICE_SECONDS
         )
     except signing.BadSignature:
         return ""
-    return str(kept["id"]) if kept["username"] == username else ""
+    return str(stored["id"]) if stored["username"] == username else ""
 
 
 @receiver(user_logged_in)

@@ -77,7 +77,7 @@ class SignInHandler(AxesDatabaseHandler):
                 "account": of_account,
                 "address": from_address,
             }
-        found = rows.filter(of_account | from_address).aggregate(
+        sums = rows.filter(of_account | from_address).aggregate(
             **{name: Sum("failures_since_start", filter=which) for name, which in counted.items()}
         )
         limits = {
@@ -85,7 +85,7 @@ class SignInHandler(AxesDatabaseHandler):
             "account": settings.UAMP_SIGN_IN_FAILURES_PER_ACCOUNT,
             "address": settings.UAMP_SIGN_IN_FAILURES_PER_ADDRESS,
         }
-        reached = [name for name, count in found.items() if (count or 0) >= limits[name]]
+        reached = [name for name, count in sums.items() if (count or 0) >= limits[name]]
         if not reached:
             return 0
         ends = [_falls_below(limits[name], rows.filter(counted[name])) for name in reached]
@@ -95,11 +95,13 @@ class SignInHandler(AxesDatabaseHandler):
 
 def _falls_below(limit: int, rows: QuerySet[AccessAttempt]) -> datetime:
     """Return the time of the failure whose expiry leaves fewer than `limit`."""
-    found = list(rows.order_by("attempt_time").values_list("attempt_time", "failures_since_start"))
-    left = sum(failures for _, failures in found)
-    for attempt_time, failures in found:
-        left -= failures
-        if left < limit:
+    attempts = list(
+        rows.order_by("attempt_time").values_list("attempt_time", "failures_since_start")
+    )
+    remaining = sum(failures for _, failures in attempts)
+    for attempt_time, failures in attempts:
+        remaining -= failures
+        if remaining < limit:
             return attempt_time
     return timezone.now()
 

@@ -45,13 +45,13 @@ def finish(request: HttpRequest) -> dict[str, Any]:
     SignInFailed.
     """
     client = _client()
-    wanted = {
+    claims_options = {
         "iss": {"essential": True, "values": [settings.UAMP_OIDC_ISSUER]},
         "aud": {"essential": True, "values": [settings.UAMP_OIDC_CLIENT_ID]},
     }
     try:
         answer = client.authorize_access_token(
-            request, claims_options=wanted, leeway=LEEWAY_SECONDS
+            request, claims_options=claims_options, leeway=LEEWAY_SECONDS
         )
     except (RequestException, OAuthError, JoseError, RuntimeError, ValueError, KeyError) as error:
         raise SignInFailed(f"{type(error).__name__}: {error}") from error

@@ -25,20 +25,22 @@ def give_roles(user: User, claims: Mapping[str, Any], *, address: str) -> None:
     if not mapping:
         return
     listed = claims.get(settings.UAMP_OIDC_GROUPS_CLAIM)
-    theirs = {one for one in listed if isinstance(one, str)} if isinstance(listed, list) else set()
-    wanted = {mapping[name] for name in theirs if name in mapping}
+    theirs = (
+        {entry for entry in listed if isinstance(entry, str)} if isinstance(listed, list) else set()
+    )
+    group_names = {mapping[name] for name in theirs if name in mapping}
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         had = set(user.groups.filter(name__in=set(mapping.values())).values_list("name", flat=True))
-        is_staff = user.is_superuser or bool(wanted)
-        if wanted == had and is_staff == user.is_staff:
+        is_staff = user.is_superuser or bool(group_names)
+        if group_names == had and is_staff == user.is_staff:
             return
-        user.groups.add(*Group.objects.filter(name__in=wanted - had))
-        user.groups.remove(*Group.objects.filter(name__in=had - wanted))
+        user.groups.add(*Group.objects.filter(name__in=group_names - had))
+        user.groups.remove(*Group.objects.filter(name__in=had - group_names))
         user.is_staff = is_staff
         user.save(update_fields=["is_staff"])
-        facts = [f"+{name}" for name in sorted(wanted - had)]
-        facts += [f"-{name}" for name in sorted(had - wanted)]
+        facts = [f"+{name}" for name in sorted(group_names - had)]
+        facts += [f"-{name}" for name in sorted(had - group_names)]
         record(
             None,
             AuditAction.GROUPS_CHANGED,

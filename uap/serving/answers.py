@@ -81,7 +81,7 @@ class ServedAnswer:
         self._output = OutputBuilder()
         self._chat_tools = ChatTools(
             answer.input,
-            taken=[tool.name for tool in bot.tools],
+            agent_tools=[tool.name for tool in bot.tools],
             response_id=answer.response_id,
             send=send,
         )

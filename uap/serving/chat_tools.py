@@ -34,7 +34,7 @@ class ChatTools:
         self,
         event: InputText,
         *,
-        taken: Sequence[str],
+        agent_tools: Sequence[str],
         response_id: str,
         send: Callable[[Event], Awaitable[None]],
     ) -> None:
@@ -43,7 +43,7 @@ class ChatTools:
         self._open: dict[str, asyncio.Future[ToolResult]] = {}
         self._definitions: dict[str, ToolDefinition] = {}
         for tool in definitions_of(event):
-            if tool.function is not None and tool.name not in taken:
+            if tool.function is not None and tool.name not in agent_tools:
                 self._definitions.setdefault(tool.name, tool)
 
     @property

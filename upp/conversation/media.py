@@ -21,10 +21,10 @@ from upp.conversation.messages import (
 
 def mime_type_of(name: str | Path) -> str:
     """Return the MIME type for a file name or URL; raises ValueError if unknown."""
-    found, packed = mimetypes.guess_type(str(name).split("?", maxsplit=1)[0])
-    if found is None or packed is not None:
+    mime_type, packed = mimetypes.guess_type(str(name).split("?", maxsplit=1)[0])
+    if mime_type is None or packed is not None:
         raise ValueError(f"The type of {name} cannot be inferred from its name.")
-    return found
+    return mime_type
 
 
 class Image:

@@ -165,6 +165,6 @@ class Chain:
             await maybe_await(middleware.on_tool_result(execution, self.context))
 
 
-async def maybe_await(given: Any) -> Any:
+async def maybe_await(result: Any) -> Any:
     """Return a hook's result, awaited if necessary."""
-    return await given if inspect.isawaitable(given) else given
+    return await result if inspect.isawaitable(result) else result

@@ -92,7 +92,9 @@ def _results(message: ToolResultMessage, calls: dict[str, _CallName]) -> list[di
     return parts
 
 
-def _model_parts(message: AssistantMessage, known: dict[str, _CallName]) -> list[dict[str, Any]]:
+def _model_parts(
+    message: AssistantMessage, call_names: dict[str, _CallName]
+) -> list[dict[str, Any]]:
     """Return a model's message without thoughts, in its original layout if that is known."""
     texts = iter([block for block in message.content if isinstance(block, TextBlock)])
     calls = iter(message.tool_calls)
@@ -103,19 +105,19 @@ def _model_parts(message: AssistantMessage, known: dict[str, _CallName]) -> list
         if kind == "text" and (text := next(texts, None)):
             part = {"text": text.text}
         elif kind == "call" and (call := next(calls, None)):
-            part = _call(call, layout_part.get("id"), known)
+            part = _call(call, layout_part.get("id"), call_names)
         elif kind == "signature":
             part = {"text": ""}
         if part:
             signature = layout_part.get("signature")
             parts.append(part | ({"thoughtSignature": signature} if signature else {}))
     parts += [{"text": text.text} for text in texts]
-    parts += [_call(call, None, known) for call in calls]
+    parts += [_call(call, None, call_names) for call in calls]
     return parts
 
 
-def _call(call: ToolCall, call_id: str | None, known: dict[str, _CallName]) -> dict[str, Any]:
-    known[call.tool_call_id] = (call.tool_name, call_id)
+def _call(call: ToolCall, call_id: str | None, call_names: dict[str, _CallName]) -> dict[str, Any]:
+    call_names[call.tool_call_id] = (call.tool_name, call_id)
     return {"functionCall": _function_name(call.tool_name, call_id) | {"args": call.arguments}}
 
 

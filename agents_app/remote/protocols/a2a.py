@@ -219,8 +219,8 @@ class TaskAnswer(RemoteAnswer):
         if error := object_in(frame, "error"):
             code = error.get("code")
             is_invalid = isinstance(code, int) and code in _INVALID
-            found = ErrorCode.INVALID_REQUEST if is_invalid else ErrorCode.PROVIDER_ERROR
-            raise self.failed(text_in(error, "message") or code, found)
+            error_code = ErrorCode.INVALID_REQUEST if is_invalid else ErrorCode.PROVIDER_ERROR
+            raise self.failed(text_in(error, "message") or code, error_code)
         result = object_in(frame, "result")
         if not result:
             raise self.invalid("a frame without a result")
@@ -237,30 +237,30 @@ class TaskAnswer(RemoteAnswer):
                 return self._take(name, found_in)
         return []
 
-    def _take(self, name: str, found: dict[str, Any]) -> list[StreamEvent]:
-        task_id = text_in(found, "id" if name == "task" else "taskId")
+    def _take(self, name: str, update: dict[str, Any]) -> list[StreamEvent]:
+        task_id = text_in(update, "id" if name == "task" else "taskId")
         if name != "message":
-            known = self.server.task_id
-            if known and task_id != known:
+            current_id = self.server.task_id
+            if current_id and task_id != current_id:
                 return []
             self.server.task_id = task_id
-            if task_id and not known:
+            if task_id and not current_id:
                 self.server.called.task.record_ids(task=task_id)
         match name:
             case "message":
-                return [*self._parts(found), *self.end()]
+                return [*self._parts(update), *self.end()]
             case "artifactUpdate":
-                return self._artifact(object_in(found, "artifact"), is_more=found.get("append"))
+                return self._artifact(object_in(update, "artifact"), is_more=update.get("append"))
             case "statusUpdate":
-                return self._status(object_in(found, "status"))
+                return self._status(object_in(update, "status"))
         events: list[StreamEvent] = []
-        artifacts = list_in(found, "artifacts")
+        artifacts = list_in(update, "artifacts")
         if len(artifacts) > ARTIFACTS:
             raise self.invalid(f"more than {ARTIFACTS} artifacts in a frame")
         for artifact in artifacts:
             if isinstance(artifact, dict):
                 events += self._artifact(artifact, is_more=False)
-        return events + self._status(object_in(found, "status"))
+        return events + self._status(object_in(update, "status"))
 
     def _artifact(self, artifact: dict[str, Any], *, is_more: object) -> list[StreamEvent]:
         artifact_id = text_in(artifact, "artifactId")
@@ -293,9 +293,9 @@ class TaskAnswer(RemoteAnswer):
     def _status(self, status: dict[str, Any]) -> list[StreamEvent]:
         state = text_in(status, "state").removeprefix("TASK_STATE_").lower().replace("_", "-")
         message = object_in(status, "message")
-        said = "".join(_text_of(part) for part in list_in(message, "parts"))
+        text = "".join(_text_of(part) for part in list_in(message, "parts"))
         if state in _FAILED:
-            raise self._over(said or state, ErrorCode.PROVIDER_ERROR)
+            raise self._over(text or state, ErrorCode.PROVIDER_ERROR)
         if state in {"canceled", "cancelled"}:
             raise self._over("its task was cancelled on its server", ErrorCode.CANCELLED)
         if _PAYMENT in object_in(message, "metadata"):
@@ -306,7 +306,7 @@ class TaskAnswer(RemoteAnswer):
             if is_over:
                 self.server.task_id = ""
             return events + self.end()
-        return self.progress(said, stage="working") if said else []
+        return self.progress(text, stage="working") if text else []
 
     def _over(self, message: str, code: ErrorCode) -> Exception:
         self.server.task_id = ""

@@ -58,8 +58,8 @@ class AcpModel(SocketModel):
                 "params": {"sessionId": session_id},
             }
             frames.last_words = lambda: [msgspec.json.encode(cancel).decode()]
-            asked = {"sessionId": session_id, "prompt": prompt}
-            result = await self._call(frames, answer, emit, 3, "session/prompt", asked)
+            params = {"sessionId": session_id, "prompt": prompt}
+            result = await self._call(frames, answer, emit, 3, "session/prompt", params)
             frames.last_words = list
             answer.finish(result)
             return self.believed(answer.response(), frames)

@@ -209,12 +209,12 @@ def _messages(message: ModelMessage, place: int) -> list[dict[str, Any]]:
         return [shape]
     return [
         {
-            "id": f"m{place}-{one.tool_call_id}",
+            "id": f"m{place}-{result.tool_call_id}",
             "role": "tool",
-            "toolCallId": one.tool_call_id,
-            "content": result_text(one.result),
+            "toolCallId": result.tool_call_id,
+            "content": result_text(result.result),
         }
-        for one in message.results
+        for result in message.results
     ]
 
 

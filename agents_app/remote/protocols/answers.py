@@ -69,10 +69,10 @@ class RemoteAnswer:
         """
         if offset is None or offset == self._length:
             return self.say(text)
-        known = self._length - offset
-        if 0 < known <= len(text) and self.text.endswith(text[:known]):
-            return self.say(text[known:])
-        if 0 < len(text) <= known and self.text.startswith(text, offset):
+        overlap = self._length - offset
+        if 0 < overlap <= len(text) and self.text.endswith(text[:overlap]):
+            return self.say(text[overlap:])
+        if 0 < len(text) <= overlap and self.text.startswith(text, offset):
             return []
         raise self.invalid("a piece of text that does not follow what was sent before")
 
@@ -137,8 +137,12 @@ class RemoteAnswer:
         """Read the token counts from two members of an object; invalid numbers count as 0."""
         if not isinstance(usage, dict):
             return
-        taken, said = number_of(usage.get(read)), number_of(usage.get(written))
-        self.usage = TokenUsage(input_tokens=taken, output_tokens=said, total_tokens=taken + said)
+        input_tokens, output_tokens = number_of(usage.get(read)), number_of(usage.get(written))
+        self.usage = TokenUsage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            total_tokens=input_tokens + output_tokens,
+        )
 
     def invalid(self, what: str) -> Exception:
         """Return the error for an answer that violates its protocol."""

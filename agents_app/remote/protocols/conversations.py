@@ -39,10 +39,10 @@ _NOW = "Answer this:"
 
 def uamp_messages(messages: Iterable[ModelMessage]) -> list[Message]:
     """Convert the messages of a request to UAMP messages (§8.5), with media as base64."""
-    found: list[Message] = []
+    output: list[Message] = []
     for message in messages:
         if isinstance(message, UserMessage):
-            found.append(_of_user(message))
+            output.append(_of_user(message))
         elif isinstance(message, AssistantMessage):
             calls = tuple(
                 ToolCallData(
@@ -51,17 +51,21 @@ def uamp_messages(messages: Iterable[ModelMessage]) -> list[Message]:
                 for call in message.tool_calls
             )
             if message.text or calls:
-                found.append(
+                output.append(
                     Message(
                         role="assistant", content=message.text or None, tool_calls=calls or None
                     )
                 )
         else:
-            found.extend(
-                Message(role="tool", tool_call_id=one.tool_call_id, content=result_text(one.result))
-                for one in message.results
+            output.extend(
+                Message(
+                    role="tool",
+                    tool_call_id=result.tool_call_id,
+                    content=result_text(result.result),
+                )
+                for result in message.results
             )
-    return found
+    return output
 
 
 def one_text(request: LLMRequest) -> str:
@@ -69,8 +73,8 @@ def one_text(request: LLMRequest) -> str:
     *before, last = list(_lines(request.messages)) or [("", "")]
     parts = [request.system] if request.system else []
     if before:
-        said = "\n\n".join(f"{who}: {text}" for who, text in before)
-        parts += [f"{_BEFORE}\n\n{said}", _NOW]
+        transcript = "\n\n".join(f"{who}: {text}" for who, text in before)
+        parts += [f"{_BEFORE}\n\n{transcript}", _NOW]
     return "\n\n".join([*parts, last[1]])
 
 
@@ -78,7 +82,9 @@ def last_media(messages: Sequence[ModelMessage]) -> list[ImageBlock | DocumentBl
     """Return the pictures and documents of the last user message."""
     for message in reversed(messages):
         if isinstance(message, UserMessage):
-            return [one for one in message.content if isinstance(one, ImageBlock | DocumentBlock)]
+            return [
+                block for block in message.content if isinstance(block, ImageBlock | DocumentBlock)
+            ]
     return []
 
 
@@ -113,8 +119,8 @@ def _lines(messages: Iterable[ModelMessage]) -> Iterable[tuple[str, str]]:
             if message.text:
                 yield "You", message.text
         elif isinstance(message, ToolResultMessage):
-            for one in message.results:
-                yield "Result of a tool", result_text(one.result)
+            for result in message.results:
+                yield "Result of a tool", result_text(result.result)
 
 
 def _texts(content: Iterable[UserContent]) -> Iterable[str]:

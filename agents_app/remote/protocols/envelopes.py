@@ -50,8 +50,8 @@ class EnvelopeModel(EmittingModel):
         try:
             async with aclosing(ask_peer(question)) as events:
                 async for event in events:
-                    for shown in answer.take(event):
-                        await emit(shown)
+                    for stream_event in answer.take(event):
+                        await emit(stream_event)
         except RemoteProtocolError as error:
             raise self.failures.error(error.message, provider_code(error.code)) from error
         if not answer.complete:

@@ -41,7 +41,7 @@ class ResponsesServer(RemoteServer):
 
     def body(self, name: str, request: LLMRequest) -> Any:
         """See RemoteServer."""
-        given = dict(request.params)
+        params = dict(request.params)
         body: dict[str, Any] = {
             "model": name,
             "input": [item for message in request.messages for item in _items(message)],
@@ -51,9 +51,9 @@ class ResponsesServer(RemoteServer):
         for ours, theirs in (("temperature", "temperature"), ("top_p", "top_p"),
                              ("max_tokens", "max_output_tokens"), ("tool_choice", "tool_choice"),
                              ("parallel_tool_calls", "parallel_tool_calls")):  # fmt: skip
-            if ours in given:
-                body[theirs] = given[ours]
-        if effort := given.get("reasoning_effort"):
+            if ours in params:
+                body[theirs] = params[ours]
+        if effort := params.get("reasoning_effort"):
             body["reasoning"] = {"effort": effort}
         if request.system:
             body["instructions"] = request.system
@@ -133,10 +133,10 @@ def _items(message: ModelMessage) -> list[dict[str, Any]]:
     if isinstance(message, UserMessage):
         return [{"role": "user", "content": [_part(block) for block in message.content]}]
     if isinstance(message, AssistantMessage):
-        said: list[dict[str, Any]] = []
+        items: list[dict[str, Any]] = []
         if message.text:
-            said.append({"role": "assistant", "content": message.text})
-        return said + [
+            items.append({"role": "assistant", "content": message.text})
+        return items + [
             {
                 "type": "function_call",
                 "call_id": call.tool_call_id,
@@ -148,10 +148,10 @@ def _items(message: ModelMessage) -> list[dict[str, Any]]:
     return [
         {
             "type": "function_call_output",
-            "call_id": one.tool_call_id,
-            "output": result_text(one.result),
+            "call_id": result.tool_call_id,
+            "output": result_text(result.result),
         }
-        for one in message.results
+        for result in message.results
     ]
 
 

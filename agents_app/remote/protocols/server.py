@@ -178,7 +178,7 @@ class RemoteServer(HttpProvider):
             **RemoteServer.credentials(self, self.called.key),
             **self.config.headers,
         }
-        wanted = {
+        body = {
             "amount": demand.amount,
             "currency": CURRENCY,
             "audience": [demand.payee],
@@ -187,7 +187,7 @@ class RemoteServer(HttpProvider):
         session = session_of(self.called.target)
         with failures.translated():
             response = await session.post(
-                url, headers=headers, body=plain.encode(wanted), silent=self.called.silent
+                url, headers=headers, body=plain.encode(body), silent=self.called.silent
             )
             try:
                 data = await read_body(response, TOKEN_BYTES)

@@ -140,8 +140,8 @@ class UampSocketModel(SocketModel):
             self._began_at = session.seq
             if event.resumed is False and answer.response_id is not None:
                 raise answer.invalid("another log than that of its answer")
-        for shown in answer.take(event):
-            await emit(shown)
+        for stream_event in answer.take(event):
+            await emit(stream_event)
         if isinstance(event, ResponseCreated) and session.epoch is not None:
             self.called.task.record_ids(
                 session=session.session_id or "",
@@ -154,25 +154,25 @@ class UampSocketModel(SocketModel):
         self, session: ClientSession, event: PaymentRequired, answer: UampAnswer
     ) -> None:
         """Pay a payment request from the balance there of the person whose key is used."""
-        asked, payments = event.requirements, self.called.payments
-        demand = (event.response_id, asked.expires_at, asked.amount)
+        requirements, payments = event.requirements, self.called.payments
+        demand = (event.response_id, requirements.expires_at, requirements.amount)
         if demand in self._paid:
             # The request was repeated after a reconnection, and so is the payment.
             return
-        schemes = {(one.scheme, one.network) for one in asked.schemes}
+        schemes = {(offer.scheme, offer.network) for offer in requirements.schemes}
         if payments is None or self.called.key is None or _BALANCE not in schemes:
             raise answer.failed(
                 "it accepts no available means of payment", ErrorCode.QUOTA_EXCEEDED
             )
         try:
-            await payments.reserve(asked.amount, asked.currency)
+            await payments.reserve(requirements.amount, requirements.currency)
         except OverBudget as error:
             raise answer.failed(
                 f"it requires a payment: {error}", ErrorCode.QUOTA_EXCEEDED
             ) from error
         self._paid.add(demand)
         scheme, network = _BALANCE
-        session.pay(event, Payment(scheme=scheme, network=network, amount=asked.amount))
+        session.pay(event, Payment(scheme=scheme, network=network, amount=requirements.amount))
 
     def _frame(self, protocol: uamp.Connection, event: Event, session: ClientSession) -> str:
         of_session = None if isinstance(event, SessionCreate) else session.session_id

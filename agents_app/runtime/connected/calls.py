@@ -30,7 +30,7 @@ class DaemonCalls:
     """The calls of one answer; only the run's task calls its methods.
 
     A call of the client's tool is a row. Results of the client's and the server's tools are sent to
-    the daemon by separate tasks (`asked`), so that the answer can continue in the meantime.
+    the daemon by separate tasks (`result_tasks`), so that the answer can continue in the meantime.
     """
 
     def __init__(
@@ -43,17 +43,17 @@ class DaemonCalls:
     ) -> None:
         # Whether the response ends at calls that its client answers in a later turn.
         self.was_handed_over = False
-        self.asked: set[asyncio.Task[None]] = set()
+        self.result_tasks: set[asyncio.Task[None]] = set()
         self._name, self._is_free = spec.name, spec.pricing.is_free
         self._ends_at_tools = request.ends_at_tools
         self._tools = DaemonTools(spec, request, broker)
         self._broker, self._answer, self._claims = broker, answer, claims
-        self._known: set[str] = set()
+        self._call_ids: set[str] = set()
         # Calls that the daemon runs itself and that have no result yet.
         self._open: set[str] = set()
 
     def __contains__(self, call_id: object) -> bool:
-        return call_id in self._known
+        return call_id in self._call_ids
 
     async def admit_daemon_call(self, call: ToolCallData) -> ToolCallData:
         """Return a call of a tool that the daemon runs itself, once it has been paid for."""
@@ -84,21 +84,21 @@ class DaemonCalls:
         is_served = call.name in self._tools
         if not is_served and call.name not in self._tools.of_client:
             self._refuse(call, "Unknown tool in this conversation.")
-        elif len(self.asked) >= CALLS_AT_ONCE:
+        elif len(self.result_tasks) >= CALLS_AT_ONCE:
             self._refuse(call, f"Only {CALLS_AT_ONCE} calls can run at once. Make this call again.")
         elif is_served:
             self._tools.called(call)
-            self.asked.add(asyncio.create_task(self._served(call)))
+            self.result_tasks.add(asyncio.create_task(self._served(call)))
         elif self._ends_at_tools:
             await self._broker.hand_over(call)
             self.was_handed_over = True
         else:
-            self.asked.add(asyncio.create_task(self._answered(call)))
+            self.result_tasks.add(asyncio.create_task(self._answered(call)))
 
     def reap(self) -> None:
         """Discard finished tasks; raises the error of a failed one."""
-        for task in [task for task in self.asked if task.done()]:
-            self.asked.discard(task)
+        for task in [task for task in self.result_tasks if task.done()]:
+            self.result_tasks.discard(task)
             task.result()
 
     def take_events(self) -> list[Event]:
@@ -107,10 +107,10 @@ class DaemonCalls:
 
     async def stop(self) -> None:
         """Cancel all pending calls."""
-        for task in self.asked:
+        for task in self.result_tasks:
             task.cancel()
-        if self.asked:
-            await asyncio.wait(self.asked)
+        if self.result_tasks:
+            await asyncio.wait(self.result_tasks)
 
     async def _answered(self, call: ToolCallData) -> None:
         outcome = await self._broker.client_tool(call)
@@ -125,9 +125,9 @@ class DaemonCalls:
         )
 
     async def _served(self, call: ToolCallData) -> None:
-        said, is_error = await self._tools.run(call)
-        self._claims.read(said, is_shown=True)
-        self._answer.send(ToolResult(call_id=call.id, result=said, is_error=is_error))
+        text, is_error = await self._tools.run(call)
+        self._claims.read(text, is_shown=True)
+        self._answer.send(ToolResult(call_id=call.id, result=text, is_error=is_error))
 
     def _refuse(self, call: ToolCallData, message: str) -> None:
         self._answer.send(ToolResult(call_id=call.id, result=message, is_error=True))
@@ -138,14 +138,14 @@ class DaemonCalls:
             claims.fail(f"the id of a call has 1 to {_ID_CHARS} characters of ASCII")
         if not call_id or not 0 < len(name) <= _ID_CHARS:
             claims.fail(f"a call has an id and a name of 1 to {_ID_CHARS} characters")
-        if call_id in self._known:
+        if call_id in self._call_ids:
             claims.fail("two calls of one id")
-        if len(self._known) >= CALLS:
+        if len(self._call_ids) >= CALLS:
             raise AgentError(
                 f"{self._name} made more than {CALLS} calls of tools and was stopped.",
                 code=ErrorCode.TOO_MANY_STEPS,
             )
-        self._known.add(call_id)
+        self._call_ids.add(call_id)
         claims.wrote(name + arguments)
         if not self._is_free:
             await self._broker.wrote(name + arguments)

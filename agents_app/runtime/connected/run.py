@@ -149,12 +149,14 @@ class _Relay:
         self._claims.event()
         calls = self._calls
         await self._show_calls()
-        if not calls.asked:
+        if not calls.result_tasks:
             return await self._answer.next()
         reading = asyncio.ensure_future(self._answer.next())
         try:
             while not reading.done():
-                await asyncio.wait([reading, *calls.asked], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    [reading, *calls.result_tasks], return_when=asyncio.FIRST_COMPLETED
+                )
                 calls.reap()
                 await self._show_calls()
             # A call may have ended while the last event was passed to the response.
@@ -164,8 +166,8 @@ class _Relay:
             reading.cancel()
 
     async def _show_calls(self) -> None:
-        for shown in self._calls.take_events():
-            await self._give(shown)
+        for event in self._calls.take_events():
+            await self._give(event)
 
     def _has_taken_control(self, event: Event) -> bool:
         """Process an event that is not part of the answer; return whether it was one."""
@@ -222,8 +224,8 @@ class _Relay:
             case Delta(type="text", text=str() as text):
                 await self._text(text, offset)
             case Delta(tool_call=ToolCallData() as call):
-                shown = await self._calls.admit_daemon_call(call)
-                await self._show(Delta(type="tool_call", tool_call=shown))
+                admitted_call = await self._calls.admit_daemon_call(call)
+                await self._show(Delta(type="tool_call", tool_call=admitted_call))
             case Delta(tool_result=ToolResultData() as result):
                 ended = self._calls.ended(result)
                 await self._show(Delta(type="tool_result", tool_result=ended))
@@ -288,9 +290,11 @@ class _Relay:
         whole = "".join(item.text for item in output if isinstance(item, TextContent))
         if response is not None and response.status not in {"completed", "in_progress"}:
             # Operators read the cause, and few of them may read what was said in a chat.
-            said = "" if claims.text_chars else whole
-            claims.fail(f"{response.status}: {response.error.message if response.error else said}")
-        if self._calls.asked:
+            detail = "" if claims.text_chars else whole
+            claims.fail(
+                f"{response.status}: {response.error.message if response.error else detail}"
+            )
+        if self._calls.result_tasks:
             claims.fail("an end before the results of the tools that it called")
         if whole and not claims.text_chars:
             self.has_begun = True
@@ -308,8 +312,8 @@ class _Relay:
     async def _show(self, delta: Delta) -> None:
         await self._give(ResponseDelta(response_id=self._response_id, delta=delta))
 
-    async def _give(self, shown: Event | str) -> None:
-        if (receiving := self._receive(shown)) is not None:
+    async def _give(self, event: Event | str) -> None:
+        if (receiving := self._receive(event)) is not None:
             await receiving
 
 

@@ -32,9 +32,11 @@ class DaemonTools:
     def __init__(self, spec: AgentSpec, request: RunRequest, broker: ToolBroker) -> None:
         tools = RunTools(spec, request, broker, schema=None)
         self.of_client = tools.client_tools
-        self._tools = {one.name: one for one in tools.offered() if one.name not in self.of_client}
+        self._tools = {
+            tool.name: tool for tool in tools.offered() if tool.name not in self.of_client
+        }
         self._translator = Translator(request.response_id, outcomes=tools.outcomes)
-        self._shown: deque[Event] = deque()
+        self._events: deque[Event] = deque()
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
@@ -50,18 +52,18 @@ class DaemonTools:
         Raises AgentError if the answer is over.
         """
         try:
-            said, is_error = await self._result(call), False
+            text, is_error = await self._result(call), False
         except UPPError as error:
             if isinstance(error.__cause__, AgentError):
                 raise error.__cause__ from None
             raise
         except Exception as error:  # noqa: BLE001 the model reads a tool's error
-            said, is_error = str(error), True
+            text, is_error = str(error), True
         delta = EventDelta(
-            tool_call_id=call.id, tool_name=call.name, result=said, is_error=is_error
+            tool_call_id=call.id, tool_name=call.name, result=text, is_error=is_error
         )
         self._show(StreamEvent(type="tool_execution_end", index=0, delta=delta))
-        return said, is_error
+        return text, is_error
 
     async def _result(self, call: ToolCallData) -> str:
         try:
@@ -76,11 +78,11 @@ class DaemonTools:
 
     def take_events(self) -> list[Event]:
         """Return the events that the calls have produced since the last time."""
-        shown = list(self._shown)
-        self._shown.clear()
-        return shown
+        events = list(self._events)
+        self._events.clear()
+        return events
 
     def _show(self, event: StreamEvent) -> None:
-        self._shown += [
-            one for one in self._translator.translate(event) if not isinstance(one, str)
+        self._events += [
+            output for output in self._translator.translate(event) if not isinstance(output, str)
         ]

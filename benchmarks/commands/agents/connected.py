@@ -45,7 +45,11 @@ class DaemonTarget(TurnTarget):
     def cpu(self) -> tuple[float, float, float]:
         """See TurnTarget."""
         web, writers, database = super().cpu()
-        return web + sum(gauges.cpu_seconds(one.pid) for one in self.holders), writers, database
+        return (
+            web + sum(gauges.cpu_seconds(holder.pid) for holder in self.holders),
+            writers,
+            database,
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -55,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.set_defaults(database=["postgresql"])
     chosen = parser.parse_args(arguments)
     settings = settings_of(results.settings_of(chosen))
-    with results.Results("connected", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("connected", chosen.results) as report, ExitStack() as stack:
         (database,) = results.databases_of(chosen)
         ports = [servers.free_port(), servers.free_port()]
         plan = servers.SeedPlan(
@@ -64,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         data = stack.enter_context(servers.prepared(database, plan, settings=settings))
         program = servers.of_ours(data)
         pair = [stack.enter_context(servers.serving(program, port)) for port in ports]
-        _measure_turns(chosen, kept, data, pair)
+        _measure_turns(chosen, report, data, pair)
 
 
 def _remote_agents(port: int) -> list[dict[str, Any]]:
@@ -87,7 +91,7 @@ def _remote_agents(port: int) -> list[dict[str, Any]]:
 
 def _measure_turns(
     chosen: Namespace,
-    kept: results.Results,
+    report: results.Results,
     data: Data,
     pair: Sequence[Server],
 ) -> None:
@@ -112,14 +116,16 @@ def _measure_turns(
                 cells[kind, sockets] = run
         runs = measure(cells, chosen.rounds)
     print(f"{'':18}{'sockets':>8}{'CPU ms/turn':>13}{'first ms':>10}   x hosted: CPU, first delta")
-    for (kind, sockets), found in runs.items():
+    for (kind, sockets), cell_runs in runs.items():
         hosted = runs["hosted", sockets]
-        cpu = ratio([one.cpu for one in found], [one.cpu for one in hosted])
-        first = ratio([one.first_p50 for one in found], [one.first_p50 for one in hosted])
-        middle = statistics.median(one.cpu for one in found)
-        delay = statistics.median(one.first_p50 for one in found)
+        cpu = ratio([turns.cpu for turns in cell_runs], [turns.cpu for turns in hosted])
+        first = ratio(
+            [turns.first_p50 for turns in cell_runs], [turns.first_p50 for turns in hosted]
+        )
+        middle = statistics.median(turns.cpu for turns in cell_runs)
+        delay = statistics.median(turns.first_p50 for turns in cell_runs)
         print(f"{kind:18}{sockets:>8}{middle:>13.2f}{delay:>10.2f}   {cpu}, {first}")
         if kind != "hosted":
             name = f"connected.{kind.replace(' ', '_')}.{sockets}"
-            kept.add(f"{name}.cpu", cpu)
-            kept.add(f"{name}.first", first)
+            report.add(f"{name}.cpu", cpu)
+            report.add(f"{name}.first", first)

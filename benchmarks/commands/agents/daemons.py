@@ -60,19 +60,19 @@ def daemons(order: DaemonOrder) -> Iterator[subprocess.Popen[str]]:
 
 def seconds_until(process: subprocess.Popen[str], word: str) -> float:
     """Read the word that the daemons print, and return the seconds printed with it."""
-    found, _, seconds = turn_runs.read_line(process).partition(" ")
-    if found != word:
-        raise RuntimeError(f"the daemons are {found}, not {word}")
+    state, _, seconds = turn_runs.read_line(process).partition(" ")
+    if state != word:
+        raise RuntimeError(f"the daemons are {state}, not {word}")
     return float(seconds)
 
 
-def settings_of(given: Mapping[str, str]) -> dict[str, str]:
+def settings_of(overrides: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of two processes on Redis; exits if none answers."""
     redis_url = services.running_redis()
     if redis_url is None:
         raise SystemExit("No Redis answers; set TEST_REDIS_URL.")
     prefix = {"REDIS_URL": redis_url, "REDIS_PREFIX": f"bench{os.getpid()}"}
-    return {**LIMITS, **prefix, **given}
+    return {**LIMITS, **prefix, **overrides}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.set_defaults(database=["postgresql"])
     chosen = parser.parse_args(arguments)
     settings = settings_of(results.settings_of(chosen))
-    with results.Results("daemons", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("daemons", chosen.results) as report, ExitStack() as stack:
         (database,) = results.databases_of(chosen)
         plan = servers.SeedPlan(connected=[("many", chosen.daemons, chosen.agents)])
         data = stack.enter_context(servers.prepared(database, plan, settings=settings))
@@ -95,16 +95,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             daemons=chosen.daemons,
             agents=chosen.agents,
         )
-        DaemonPhases(kept, data, order, stack).run()
+        DaemonPhases(report, data, order, stack).run()
 
 
 class DaemonPhases:
     """One run; each phase prints what it found."""
 
     def __init__(
-        self, kept: results.Results, data: Data, order: DaemonOrder, stack: ExitStack
+        self, report: results.Results, data: Data, order: DaemonOrder, stack: ExitStack
     ) -> None:
-        self._kept, self._data, self._order, self._stack = kept, data, order, stack
+        self._report, self._data, self._order, self._stack = report, data, order, stack
         self._program: ServerProgram = servers.of_ours(data)
         self._count = order.daemons * order.agents
 
@@ -148,12 +148,12 @@ class DaemonPhases:
     def _cpu(self, pair: Sequence[Server]) -> float:
         backends = self._data.backends
         database = 0.0 if backends is None else backends.cpu_seconds()
-        return database + sum(gauges.cpu_seconds(one.pid) for one in pair)
+        return database + sum(gauges.cpu_seconds(server.pid) for server in pair)
 
     def _show(self, what: str, value: float, unit: str, name: str) -> None:
         print(f"{what:38}{value:>10.1f} {unit}", flush=True)
-        self._kept.add(name, spread([value]), unit)
+        self._report.add(name, spread([value]), unit)
 
 
 def _memory(running: Sequence[Server]) -> int:
-    return sum(gauges.pss_bytes(one.pid) for one in running)
+    return sum(gauges.pss_bytes(server.pid) for server in running)

@@ -200,10 +200,10 @@ async def _seconds(layer: Layer, deltas: int, steps: int) -> float:
 async def _slope(layer: Layer, deltas: int, steps: int, rounds: int) -> float:
     """Return the CPU time of one delta or one step in microseconds."""
     await layer(10, 2)
-    found = [
+    slopes = [
         await _seconds(layer, deltas, steps) - await _seconds(layer, 0, 0) for _ in range(rounds)
     ]
-    return statistics.median(found) * 1e6 / (deltas or steps)
+    return statistics.median(slopes) * 1e6 / (deltas or steps)
 
 
 async def measure(rounds: int) -> None:

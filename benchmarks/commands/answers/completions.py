@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
     chosen = parser.parse_args(arguments)
-    with results.Results("completions", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("completions", chosen.results) as report, ExitStack() as stack:
         targets = start(chosen, stack)
         cells = {
             (name, streams): partial(turn_runs.run_turns, target, streams, chosen.seconds)
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
         runs = measure(cells, chosen.rounds)
         show(runs)
-        show_ratios(runs, kept)
+        show_ratios(runs, report)
     adapter_sizes.show_sizes()
 
 
@@ -93,13 +93,13 @@ def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]
                 targets[f"{name}, {WEBSOCKET}"] = socket
     if REFERENCE in chosen.against:
         server = stack.enter_context(servers.serving(installation.program()))
-        asked = order(installation.COMPLETIONS_PATH, "any")
-        targets[REFERENCE] = TurnTarget(servers=[server], order=asked)
+        request_order = order(installation.COMPLETIONS_PATH, "any")
+        targets[REFERENCE] = TurnTarget(servers=[server], order=request_order)
     if LITELLM in chosen.against:
         key = f"sk-{secrets.token_hex(32)}"
         server = stack.enter_context(servers.serving(installation.litellm_program(key)))
-        asked = order("/v1/chat/completions", key)
-        targets[LITELLM] = TurnTarget(servers=[server], order=asked)
+        request_order = order("/v1/chat/completions", key)
+        targets[LITELLM] = TurnTarget(servers=[server], order=request_order)
     return targets
 
 
@@ -112,9 +112,9 @@ def show(runs: Runs) -> None:
     """Print the medians of each cell."""
     print(HEAD)
     fields = ("cpu", "store_cpu", "per_second", "p50", "first_p50")
-    for (name, streams), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+    for (name, streams), cell_runs in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
         cpu, store, per_second, p50, first = (
-            statistics.median(getattr(turns, field) for turns in found) for field in fields
+            statistics.median(getattr(turns, field) for turns in cell_runs) for field in fields
         )
         print(
             f"{name:24}{streams:>8}{cpu:>8.2f}{cpu - store:>7.2f}{store:>7.2f}"
@@ -122,10 +122,10 @@ def show(runs: Runs) -> None:
         )
 
 
-def show_ratios(runs: Runs, kept: Results) -> None:
+def show_ratios(runs: Runs, report: Results) -> None:
     """Print the cost of a completion relative to each other cell with as many streams."""
     print("\nmedian ratio (least to greatest of the rounds)")
-    for (name, streams), found in sorted(runs.items()):
+    for (name, streams), cell_runs in sorted(runs.items()):
         if name in OTHERS or name.endswith(WEBSOCKET) or "@" in name:
             continue
         for base, others in runs.items():
@@ -137,8 +137,8 @@ def show_ratios(runs: Runs, kept: Results) -> None:
             short = "earlier" if is_earlier else base[0].rpartition(", ")[2]
             for field, what in (("cpu", "CPU"), ("first_p50", "first delta")):
                 figure = ratio(
-                    [getattr(turns, field) for turns in found],
+                    [getattr(turns, field) for turns in cell_runs],
                     [getattr(turns, field) for turns in others],
                 )
-                kept.add(f"completions.{name}.{streams}.{short}.{field}", figure)
+                report.add(f"completions.{name}.{streams}.{short}.{field}", figure)
                 print(f"{name}, {streams} streams: {what} {figure} x {base[0]}")

@@ -99,23 +99,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=TRANSPORTS)
     chosen = parser.parse_args(arguments)
     peer = AskingPeer(TEXT)
-    with results.Results("envelopes", chosen.results) as kept:
-        _show_signatures(kept)
+    with results.Results("envelopes", chosen.results) as report:
+        _show_signatures(report)
         for database in results.databases_of(chosen):
             with ExitStack() as stack:
                 settings = results.settings_of(chosen)
                 plain = plain_server(database, settings, peer, stack)
-                targets = {one: plain for one in chosen.transports if one not in WITH_TLS}
+                targets = {
+                    transport: plain for transport in chosen.transports if transport not in WITH_TLS
+                }
                 if set(chosen.transports) & WITH_TLS:
                     secure = _server_with_tls(database, settings, peer, stack)
-                    targets |= {one: secure for one in chosen.transports if one in WITH_TLS}
+                    targets |= {
+                        transport: secure
+                        for transport in chosen.transports
+                        if transport in WITH_TLS
+                    }
                 count, seconds = chosen.connections, chosen.seconds
                 cells: dict[str, Callable[[], Questions]] = {
                     name: partial(_ask, name, target, peer, count, seconds)
                     for name, target in targets.items()
                 }
                 cells[UAMP] = partial(_turns, plain, count, seconds)
-                _show(database, measure(cells, chosen.rounds), kept)
+                _show(database, measure(cells, chosen.rounds), report)
 
 
 def plain_server(
@@ -165,10 +171,10 @@ def _enter(data: servers.Data, peer: AskingPeer) -> None:
 def _ask(
     name: str, target: MeasuredTarget, peer: AskingPeer, count: int, seconds: float
 ) -> Questions:
-    return asyncio.run(_asked(name, target, peer, count, seconds))
+    return asyncio.run(_question_rate(name, target, peer, count, seconds))
 
 
-async def _asked(
+async def _question_rate(
     name: str, target: MeasuredTarget, peer: AskingPeer, count: int, seconds: float
 ) -> Questions:
     async with AsyncExitStack() as stack:
@@ -183,9 +189,9 @@ async def _asked(
                 task.result()
         await ready
         before, began = target.cpu(), time.perf_counter()
-        asked = sum(await asyncio.gather(*tasks))
+        questions = sum(await asyncio.gather(*tasks))
         took, used = time.perf_counter() - began, target.cpu() - before
-    return Questions(cpu=used * 1000 / max(1, asked), per_second=asked / took)
+    return Questions(cpu=used * 1000 / max(1, questions), per_second=questions / took)
 
 
 def _turns(target: MeasuredTarget, count: int, seconds: float) -> Questions:
@@ -193,21 +199,23 @@ def _turns(target: MeasuredTarget, count: int, seconds: float) -> Questions:
     return Questions(cpu=turns.cpu, per_second=turns.per_second)
 
 
-def _show(database: str, runs: Mapping[str, Sequence[Questions]], kept: Results) -> None:
+def _show(database: str, runs: Mapping[str, Sequence[Questions]], report: Results) -> None:
     print(HEAD)
-    for name, found in runs.items():
-        cpu, rate = (spread([getattr(one, of) for one in found]) for of in ("cpu", "per_second"))
+    for name, cell_runs in runs.items():
+        cpu, rate = (
+            spread([getattr(run, of) for run in cell_runs]) for of in ("cpu", "per_second")
+        )
         print(f"{f'{database}, {name}':26}{cpu.median:>8.2f}{rate.median:>12.1f}")
-        kept.add(f"envelopes.{database}.{name}.per_second", rate, "a second")
-    turns = [one.cpu for one in runs[UAMP]]
-    for name, found in runs.items():
+        report.add(f"envelopes.{database}.{name}.per_second", rate, "a second")
+    turns = [run.cpu for run in runs[UAMP]]
+    for name, cell_runs in runs.items():
         if name != UAMP:
-            figure = ratio([one.cpu for one in found], turns)
+            figure = ratio([run.cpu for run in cell_runs], turns)
             print(f"CPU of a question, {database}, {name} / {UAMP}: {figure}", flush=True)
-            kept.add(f"envelopes.{database}.{name}.cpu", figure)
+            report.add(f"envelopes.{database}.{name}.cpu", figure)
 
 
-def _show_signatures(kept: Results) -> None:
+def _show_signatures(report: Results) -> None:
     for name, private in (
         ("EdDSA", Ed25519PrivateKey.generate()),
         ("ES256", generate_private_key(SECP256R1())),
@@ -219,11 +227,11 @@ def _show_signatures(kept: Results) -> None:
         envelopes = [read_envelope(raw) for raw in raws]
         read = (time.process_time() - began) * 1e6 / SIGNED
         began = time.process_time()
-        for one in envelopes:
+        for envelope in envelopes:
             verify_envelope(
-                one, keys=keys, receivers={ECHO}, now=now, seconds=3600, accepts_naive=False
+                envelope, keys=keys, receivers={ECHO}, now=now, seconds=3600, accepts_naive=False
             )
         verified = (time.process_time() - began) * 1e6 / SIGNED
         print(f"{name}: an envelope is read in {read:.0f} and verified in {verified:.0f} µs of CPU")
-        kept.add(f"envelopes.{name}.read", spread([read]), "µs")
-        kept.add(f"envelopes.{name}.verified", spread([verified]), "µs")
+        report.add(f"envelopes.{name}.read", spread([read]), "µs")
+        report.add(f"envelopes.{name}.verified", spread([verified]), "µs")

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.set_defaults(rounds=3)
     chosen = parser.parse_args(arguments)
     peer = AskingPeer(TEXT)
-    with results.Results("held_streams", chosen.results) as kept:
+    with results.Results("held_streams", chosen.results) as report:
         for database in results.databases_of(chosen):
             sizes = []
             for _ in range(chosen.rounds):
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     sizes.append(asyncio.run(_size(target, peer, chosen.streams)))
             figure = spread(sizes)
             print(f"{database}: {figure} KiB for each of {chosen.streams} streams", flush=True)
-            kept.add(f"held_streams.{database}.stream", figure, "KiB")
+            report.add(f"held_streams.{database}.stream", figure, "KiB")
 
 
 async def _size(target: MeasuredTarget, peer: AskingPeer, streams: int) -> float:

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     if shutil.which("valgrind") is None or shutil.which("cc") is None:
         parser.error("needs valgrind with its headers, and a C compiler")
-    with results.Results("instructions", chosen.results) as kept:
+    with results.Results("instructions", chosen.results) as report:
         print(f"{'':14}{'commit':16}{'agent':12}{'thousands':>10}   of here")
         for database in results.databases_of(chosen):
             base: Counts = {}
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 base = base or counts
                 for agent, total in counts.items():
                     ratio = total / base[agent]
-                    kept.add(f"instructions.{database}.{name}.{agent}", spread([total]), "ki")
+                    report.add(f"instructions.{database}.{name}.{agent}", spread([total]), "ki")
                     print(
                         f"{database:14}{name[:14]:16}{agent:12}{total:>10,.0f}   {ratio:.3f}",
                         flush=True,

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trees = {"": servers.ROOT}
     if chosen.against:
         trees["@earlier"] = earlier.tree(chosen.against)
-    with results.Results("model", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("model", chosen.results) as report, ExitStack() as stack:
         model = stack.enter_context(servers.serving(servers.of_stub("model")))
         plan = servers.SeedPlan(agents=[agent_of(model), remote_of(model)])
         targets: dict[str, TurnTarget] = {}
@@ -98,16 +98,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
         runs = measure(cells, chosen.rounds)
         show(runs)
-        show_ratios(runs, kept)
+        show_ratios(runs, report)
 
 
 def show(runs: Runs) -> None:
     """Print the medians of each cell."""
     print(HEAD)
     fields = ("cpu", "store_cpu", "per_second", "p50", "first_p50", "after_model_p50")
-    for (name, streams), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+    for (name, streams), cell_runs in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
         cpu, store, per_second, p50, first, after = (
-            statistics.median(getattr(turns, field) for turns in found) for field in fields
+            statistics.median(getattr(turns, field) for turns in cell_runs) for field in fields
         )
         print(
             f"{name:26}{streams:>8}{cpu:>12.2f}{cpu - store:>7.2f}{store:>7.2f}"
@@ -115,14 +115,14 @@ def show(runs: Runs) -> None:
         )
 
 
-def show_ratios(runs: Runs, kept: Results) -> None:
+def show_ratios(runs: Runs, report: Results) -> None:
     """Print the cost of a turn with a model relative to each other cell with as many streams."""
     print("\nCPU per turn, median ratio (least to greatest of the rounds)")
-    for (name, streams), found in sorted(runs.items()):
+    for (name, streams), cell_runs in sorted(runs.items()):
         database, _, kind = name.partition(", ")
         if kind != "model" or "@" in database:
             continue
-        over = [turns.cpu for turns in found]
+        over = [turns.cpu for turns in cell_runs]
         for base, others in runs.items():
             if base[1] != streams or base[0] == name or base[0].endswith("@earlier, scripted"):
                 continue
@@ -131,17 +131,17 @@ def show_ratios(runs: Runs, kept: Results) -> None:
             figure = ratio(over, [turns.cpu for turns in others])
             print(f"{name}, {streams} streams: {figure} x {base[0]}")
             short = "earlier" if "@" in base[0] else base[0].rpartition(", ")[2]
-            kept.add(f"model.{database}.{streams}.{short}", figure)
+            report.add(f"model.{database}.{streams}.{short}", figure)
         for field, what in (
             ("first_p50", "asked to first delta"),
             ("after_model_p50", "first delta written by the model to received"),
         ):
-            time = spread([getattr(turns, field) for turns in found])
-            kept.add(f"model.{database}.{streams}.{field}", time, "ms")
+            time = spread([getattr(turns, field) for turns in cell_runs])
+            report.add(f"model.{database}.{streams}.{field}", time, "ms")
             print(f"{name}, {streams} streams: {what} {time} ms")
         far = runs[f"{database}, remote", streams]
         for field, what in (("cpu", "CPU per turn"), ("first_p50", "asked to first delta")):
             there = [getattr(turns, field) for turns in far]
-            figure = ratio(there, [getattr(turns, field) for turns in found])
-            kept.add(f"model.{database}.{streams}.remote_{field}", figure)
+            figure = ratio(there, [getattr(turns, field) for turns in cell_runs])
+            report.add(f"model.{database}.{streams}.remote_{field}", figure)
             print(f"{database}, remote, {streams} streams: {what} {figure} x {name}")

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--warm", type=int, default=10, metavar="N", help="turns before (10)")
     parser.add_argument("--turns", type=int, default=50, metavar="N", help="per round (50)")
     chosen = parser.parse_args(arguments)
-    with results.Results("monitoring", chosen.results) as kept, collector() as sink:
+    with results.Results("monitoring", chosen.results) as report, collector() as sink:
         for database in results.databases_of(chosen):
             with servers.prepared(database, settings=results.settings_of(chosen)) as data:
                 order = {
@@ -52,11 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     "rounds": chosen.rounds,
                 }
                 rounds = counted(data, order)
-            base = [found[BARE] for found in rounds]
+            base = [seconds[BARE] for seconds in rounds]
             print(f"{database}: {spread([1000 * value for value in base])} per bare turn")
             for name, label in VARIANTS.items():
-                over = ratio([found[name] for found in rounds], base)
-                kept.add(f"monitoring.{database}.{name}", over)
+                over = ratio([seconds[name] for seconds in rounds], base)
+                report.add(f"monitoring.{database}.{name}", over)
                 print(f"  {label:24}{over} of it", flush=True)
 
 

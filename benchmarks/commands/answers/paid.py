@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("paid", __doc__)
     parser.add_argument("--sockets", type=int, nargs="+", default=[1, 32], metavar="N")
     chosen = parser.parse_args(arguments)
-    with results.Results("paid", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("paid", chosen.results) as report, ExitStack() as stack:
         cells = {}
         for database in results.databases_of(chosen):
             data = stack.enter_context(
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for name in (AGENT, PAID_AGENT)
             )
             figure = ratio(paid, free)
-            kept.add(f"paid.{database}.{sockets}", figure)
+            report.add(f"paid.{database}.{sockets}", figure)
             print(
                 f"{database:14}{sockets:>8}{statistics.median(free):>14.2f}"
                 f"{statistics.median(paid):>8.2f}   {figure}"

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--agent", default=AGENT, help="the agent that is asked (echo)")
     parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
     chosen = parser.parse_args(arguments)
-    with results.Results("turns", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("turns", chosen.results) as report, ExitStack() as stack:
         targets = start(chosen, stack)
         cells = {
             (name, sockets): partial(turn_runs.run_turns, target, sockets, chosen.seconds)
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
         runs = measure(cells, chosen.rounds)
         show(runs)
-        show_ratios(runs, kept)
+        show_ratios(runs, report)
 
 
 def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
@@ -96,9 +96,9 @@ def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]
 def show(runs: Runs) -> None:
     """Print the medians of each cell."""
     print(HEAD)
-    for (name, sockets), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+    for (name, sockets), cell_runs in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
         values = [
-            statistics.median(getattr(turns, field) for turns in found)
+            statistics.median(getattr(turns, field) for turns in cell_runs)
             for field in ("cpu", "store_cpu", "per_second", "p50", "p95", "first_p50")
         ]
         cpu, store, per_second, p50, p95, first = values
@@ -108,25 +108,25 @@ def show(runs: Runs) -> None:
         )
 
 
-def show_ratios(runs: Runs, kept: Results) -> None:
+def show_ratios(runs: Runs, report: Results) -> None:
     """Print the cost of each cell relative to each of its bases, and its components."""
     bases = sorted({name for name, _ in runs if name in {FLOOR, REFERENCE} or "@" in name})
     print("\nCPU per turn, median ratio (least to greatest of the rounds)")
-    for (name, sockets), found in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
+    for (name, sockets), cell_runs in sorted(runs.items(), key=lambda cell: cell[0][::-1]):
         if "@" in name:
             continue
         for base in bases:
             if base == name or ("@" in base and base.partition("@")[0] != name):
                 continue
             under = [turns.cpu for turns in runs[base, sockets]]
-            total = ratio([turns.cpu for turns in found], under)
+            total = ratio([turns.cpu for turns in cell_runs], under)
             line = f"{name}, {sockets} sockets: {total} x {base}"
             against = "earlier" if "@" in base else base
-            kept.add(f"turn.{name}.{sockets}.{against}", total)
+            report.add(f"turn.{name}.{sockets}.{against}", total)
             if name not in {FLOOR, REFERENCE}:
-                loop = ratio([turns.cpu - turns.store_cpu for turns in found], under)
-                store = ratio([turns.store_cpu for turns in found], under)
+                loop = ratio([turns.cpu - turns.store_cpu for turns in cell_runs], under)
+                store = ratio([turns.store_cpu for turns in cell_runs], under)
                 line += f" = {loop} loop + {store} store"
-                kept.add(f"turn.{name}.{sockets}.{against}.loop", loop)
-                kept.add(f"turn.{name}.{sockets}.{against}.store", store)
+                report.add(f"turn.{name}.{sockets}.{against}.loop", loop)
+                report.add(f"turn.{name}.{sockets}.{against}.store", store)
             print(line)

@@ -82,8 +82,8 @@ async def _weight(keys: CDPSession) -> tuple[float, float]:
     """Return the page's heap in MiB after garbage collection, and its number of DOM nodes."""
     await keys.send("HeapProfiler.collectGarbage")
     metrics = (await keys.send("Performance.getMetrics"))["metrics"]
-    found = {metric["name"]: metric["value"] for metric in metrics}
-    return found["JSHeapUsedSize"] / 2**20, found["Nodes"]
+    values = {metric["name"]: metric["value"] for metric in metrics}
+    return values["JSHeapUsedSize"] / 2**20, values["Nodes"]
 
 
 async def open_chat(running: Browser, product: Product, chat_id: str) -> tuple[float, float, float]:
@@ -118,27 +118,29 @@ async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
     await page.evaluate(WATCH_STREAM)
     loop = asyncio.get_running_loop()
     begun, before, half = loop.time(), await page.evaluate(WORDS_SHOWN), 0.0
-    most = 0
+    max_elements = 0
     while loop.time() < begun + seconds:
         await page.keyboard.press("a")
-        most = max(most, await page.evaluate("document.getElementsByTagName('*').length"))
+        max_elements = max(
+            max_elements, await page.evaluate("document.getElementsByTagName('*').length")
+        )
         if not half and loop.time() > begun + seconds / 2:
             half = (await _weight(keys))[0]
         await asyncio.sleep(KEY_SECONDS)
-    shown, took = await page.evaluate(WORDS_SHOWN) - before, loop.time() - begun
+    words, took = await page.evaluate(WORDS_SHOWN) - before, loop.time() - begun
     frames = await page.evaluate("window.frames")
     gaps = [later - at for at, later in pairwise(frames)]
     typed = await page.evaluate("window.keys")
     heap_after, nodes_after = await _weight(keys)
     await page.get_by_test_id("composer").fill("")
     return {
-        "words shown a second": shown / took,
+        "words shown a second": words / took,
         "frames a second": MS * len(gaps) / sum(gaps),
         "gap between frames, p95, ms": _percentile(gaps, 95),
         "gap between frames, most, ms": max(gaps),
         "key to frame, p50, ms": _percentile(typed, 50),
         "key to frame, p95, ms": _percentile(typed, 95),
-        "elements, most": most,
+        "elements, most": max_elements,
         "DOM nodes before": nodes,
         "DOM nodes after": nodes_after,
         "heap before, MiB": heap,
@@ -191,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     stub = servers.of_stub(
         "model", {"MODEL_WORDS": str(words), "MODEL_PAUSE_MS": str(MS / PER_SECOND)}
     )
-    with results.Results("browser", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("browser", chosen.results) as report, ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-bench-"))
         model = stack.enter_context(servers.serving(stub))
         settings = {**servers.NO_LIMITS, **results.settings_of(chosen)}
@@ -202,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         product.start()
         url = f"http://127.0.0.1:{model.port}/v1"
         for name, (figure, unit) in asyncio.run(measured(chosen, product, url)).items():
-            kept.add(f"browser.{name}", figure, unit)
+            report.add(f"browser.{name}", figure, unit)
 
 
 if __name__ == "__main__":

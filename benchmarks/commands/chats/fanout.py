@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings["BENCH_PROFILE"] = chosen.profile
     plan = servers.SeedPlan(members=chosen.members, room_agent=f"drip-{EVERY_MS}")
     redis_url = services.running_redis()
-    with results.Results("fanout", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("fanout", chosen.results) as report, ExitStack() as stack:
         stub = servers.of_stub("broadcast", {"BENCH_EVERY_MS": str(EVERY_MS)})
         floor = TurnTarget(
             servers=[stack.enter_context(servers.serving(stub))],
@@ -128,20 +128,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{'database, processes':22}{'µs a word':>26}{'µs a frame':>26}{'p95 ms behind':>26}"
             f"{'bytes a byte of text':>26}   x bare broadcast"
         )
-        for name, found in runs.items():
-            frames = [run.frame for run in found]
+        for name, cell_runs in runs.items():
+            frames = [run.frame for run in cell_runs]
             against = ratio(frames, bare_frames)
-            behind = spread([run.behind for run in found])
-            wire = spread([run.wire for run in found])
-            words = spread([run.word for run in found])
-            columns = "".join(f"{found!s:>26}" for found in (words, spread(frames), behind, wire))
+            behind = spread([run.behind for run in cell_runs])
+            wire = spread([run.wire for run in cell_runs])
+            words = spread([run.word for run in cell_runs])
+            columns = "".join(f"{column!s:>26}" for column in (words, spread(frames), behind, wire))
             print(f"{name:22}{columns}   {against}")
             if "@" in name:
                 continue
             short = name.replace(", ", ".").replace(" ", "_")
-            kept.add(f"fanout.{short}", spread(frames), "µs")
-            kept.add(f"fanout.{short}.broadcast", against)
-            if found is not runs["bare broadcast"]:
-                kept.add(f"fanout.{short}.word", words, "µs")
-                kept.add(f"fanout.{short}.behind", behind, "ms")
-                kept.add(f"fanout.{short}.wire", wire)
+            report.add(f"fanout.{short}", spread(frames), "µs")
+            report.add(f"fanout.{short}.broadcast", against)
+            if cell_runs is not runs["bare broadcast"]:
+                report.add(f"fanout.{short}.word", words, "µs")
+                report.add(f"fanout.{short}.behind", behind, "ms")
+                report.add(f"fanout.{short}.wire", wire)

@@ -222,8 +222,8 @@ async def measured(chosen: Any, product: Product) -> dict[str, list[float]]:
                 is_phone = device == "phone"
                 async with new_context(running, product, is_phone=is_phone) as context:
                     for kind in ("cold", "warm"):
-                        found = await visit(context, url, is_slow=is_phone)
-                        for name, value in found.items():
+                        values_by_name = await visit(context, url, is_slow=is_phone)
+                        for name, value in values_by_name.items():
                             figures.setdefault(f"{device}, {kind}, {name}", []).append(value)
                         if kind == "cold":
                             await asyncio.sleep(chosen.pause)
@@ -237,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--devices", nargs="+", choices=devices, default=devices, help="(both)")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between the visits (0)")
     chosen = parser.parse_args(arguments)
-    with results.Results("first_visit", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("first_visit", chosen.results) as report, ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-bench-"))
         settings = {**servers.NO_LIMITS, **results.settings_of(chosen)}
         product = Product(Path(folder), services.free_port(), settings, server="uvicorn")
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         product.start()
         for name, values in asyncio.run(measured(chosen, product)).items():
             print(f"{name:46}{spread(values)!s:>24}")
-            kept.add(f"first_visit.{name}", spread(values), name.rpartition(", ")[2])
+            report.add(f"first_visit.{name}", spread(values), name.rpartition(", ")[2])
 
 
 if __name__ == "__main__":

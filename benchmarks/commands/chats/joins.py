@@ -69,21 +69,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.set_defaults(seconds=60.0, rounds=1)
     chosen = parser.parse_args(arguments)
     settings = results.settings_of(chosen)
-    with results.Results("joins", chosen.results) as kept:
+    with results.Results("joins", chosen.results) as report:
         cells = {
             database: partial(run_joins, database, settings, chosen.people, chosen.seconds)
             for database in results.databases_of(chosen)
         }
         runs = measure(cells, chosen.rounds)
         print(f"{'':12}{'CPU ms a person':>24}{'added p95 ms':>24}{'opened p95 ms':>24}{'kB':>20}")
-        for database, found in runs.items():
+        for database, cell_runs in runs.items():
             figures = {
-                "cpu": (spread([run.cpu for run in found]), "ms"),
-                "added": (spread([run.added for run in found]), "ms"),
-                "opened": (spread([run.opened for run in found]), "ms"),
-                "received": (spread([run.received / 1000 for run in found]), "kB"),
+                "cpu": (spread([run.cpu for run in cell_runs]), "ms"),
+                "added": (spread([run.added for run in cell_runs]), "ms"),
+                "opened": (spread([run.opened for run in cell_runs]), "ms"),
+                "received": (spread([run.received / 1000 for run in cell_runs]), "kB"),
             }
             columns = "".join(f"{figure!s:>24}" for figure, _ in figures.values())
             print(f"{database:12}{columns}")
             for name, (figure, unit) in figures.items():
-                kept.add(f"joins.{database}.{name}", figure, unit)
+                report.add(f"joins.{database}.{name}", figure, unit)

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("posting", __doc__)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4], metavar="N")
     chosen = parser.parse_args(arguments)
-    with results.Results("posting", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("posting", chosen.results) as report, ExitStack() as stack:
         cells = {}
         for database in results.databases_of(chosen):
             data = stack.enter_context(
@@ -54,16 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs = measure(cells, chosen.rounds)
         show(runs)
         print("\nmedian ratio of REST to a batch (least to greatest of the rounds)")
-        for (database, what, way, number), found in sorted(runs.items()):
+        for (database, what, way, number), cell_runs in sorted(runs.items()):
             if way == "batch":
                 continue
             others = runs[database, what, "batch", number]
             for field, unit in (("cpu", "CPU"), ("p50", "time")):
                 figure = ratio(
-                    [getattr(turns, field) for turns in found],
+                    [getattr(turns, field) for turns in cell_runs],
                     [getattr(turns, field) for turns in others],
                 )
-                kept.add(f"posting.{database}.{what}.{number}.{field}", figure)
+                report.add(f"posting.{database}.{what}.{number}.{field}", figure)
                 print(f"{database}, {what}, {number} connections: {unit} {figure}")
 
 
@@ -89,9 +89,9 @@ def targets(base: TurnTarget, chat: str, agents: list[str]) -> dict[str, TurnTar
 def show(runs: Mapping[tuple[str, str, str, int], Sequence[Turns]]) -> None:
     """Print the medians of each cell."""
     print(HEAD)
-    for (database, what, way, number), found in sorted(runs.items()):
+    for (database, what, way, number), cell_runs in sorted(runs.items()):
         cpu, per_second, p50, p95 = (
-            statistics.median(getattr(turns, field) for turns in found)
+            statistics.median(getattr(turns, field) for turns in cell_runs)
             for field in ("cpu", "per_second", "p50", "p95")
         )
         print(

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     turns = max(1, round(chosen.megabytes * 1e6 / (3 * len(TEXT) * WORDS)))
     settings = {"UAMP_STALL_SECONDS": "600", **results.settings_of(chosen)}
     plan = servers.SeedPlan(members=READERS + 1, room_agent=AGENT)
-    with results.Results("slow_reader", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("slow_reader", chosen.results) as report, ExitStack() as stack:
         for database in results.databases_of(chosen):
             data = stack.enter_context(servers.prepared(database, plan, settings))
             server = stack.enter_context(servers.serving(servers.of_ours(data)))
@@ -92,10 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             }
             runs = measure(cells, chosen.rounds)
             print(f"{database:16}{'owed MB':>9}{'growth MiB':>26}{'p50 ms':>9}{'p99 ms':>9}")
-            for name, found in runs.items():
-                growth = spread([run.growth / MIB for run in found])
+            for name, cell_runs in runs.items():
+                growth = spread([run.growth / MIB for run in cell_runs])
                 owed, p50, p99 = (
-                    spread([getattr(run, field) for run in found]).median
+                    spread([getattr(run, field) for run in cell_runs]).median
                     for field in ("owed", "p50", "p99")
                 )
                 print(f"{name:16}{owed / 1e6:>9.1f}{growth!s:>26}{p50:>9.0f}{p99:>9.0f}")
@@ -103,5 +103,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
             more = spread([(a.growth - b.growth) / MIB for a, b in zip(slow, healthy, strict=True)])
             later = ratio([run.p99 for run in slow], [run.p99 for run in healthy])
             print(f"{database}: {more} MiB more; p99 of the readers {later} x")
-            kept.add(f"slow_reader.{database}.growth", more, "MiB")
-            kept.add(f"slow_reader.{database}.p99", later)
+            report.add(f"slow_reader.{database}.growth", more, "MiB")
+            report.add(f"slow_reader.{database}.p99", later)

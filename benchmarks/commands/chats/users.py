@@ -93,8 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.set_defaults(seconds=60.0, rounds=1)
     chosen = parser.parse_args(arguments)
-    most = max(chosen.users)
-    plan = servers.SeedPlan(members=most, room_agent=AGENT, room_size=ROOM_SIZE)
+    members = max(chosen.users)
+    plan = servers.SeedPlan(members=members, room_agent=AGENT, room_size=ROOM_SIZE)
     settings = {"BENCH_DRIPS": str(EVERY_MS), **results.settings_of(chosen)}
     redis_url = services.running_redis()
     with results.Results("users", chosen.results) as report, ExitStack() as stack:

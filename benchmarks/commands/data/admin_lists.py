@@ -29,26 +29,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("admin_lists", __doc__)
     parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help="of each table")
     chosen = parser.parse_args(arguments)
-    with results.Results("admin_lists", chosen.results) as kept:
+    with results.Results("admin_lists", chosen.results) as report:
         for database in results.databases_of(chosen):
             with servers.prepared(database, None, results.settings_of(chosen)) as data:
-                _measure(database, data, chosen.rows, kept)
+                _measure(database, data, chosen.rows, report)
 
 
-def _measure(database: str, data: servers.Data, rows: int, kept: Results) -> None:
+def _measure(database: str, data: servers.Data, rows: int, report: Results) -> None:
     environment = {**data.environment, "GROWTH_ROWS": str(rows), "SECURE_SSL_REDIRECT": ""}
     command = [sys.executable, "-P", str(PROGRAM)]
     with subprocess.Popen(  # noqa: S603 our own interpreter
         command, cwd=data.tree, env=environment, stdout=subprocess.PIPE, text=True
     ) as process:
         for line in process.stdout or ():
-            found = json.loads(line)
-            if "filled" in found:
-                print(f"{database}: {rows:,} rows of each table after {found['filled']:.0f} s")
+            row = json.loads(line)
+            if "filled" in row:
+                print(f"{database}: {rows:,} rows of each table after {row['filled']:.0f} s")
                 continue
-            name = f"{found['list']}?{found['query']}".rstrip("?")
-            figure = spread(found["times"])
-            print(f"{database}: {found['statements']:3} {figure} ms {name}", flush=True)
-            kept.add(f"admin_lists.{database}.{name}", figure, "ms")
+            name = f"{row['list']}?{row['query']}".rstrip("?")
+            figure = spread(row["times"])
+            print(f"{database}: {row['statements']:3} {figure} ms {name}", flush=True)
+            report.add(f"admin_lists.{database}.{name}", figure, "ms")
     if process.returncode:
         raise RuntimeError(f"{PROGRAM.name} ended with {process.returncode}")

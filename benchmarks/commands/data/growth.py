@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--rows", type=int, nargs=2, default=[1000, 1_000_000], metavar="N", help="of others"
     )
     chosen = parser.parse_args(arguments)
-    with results.Results("growth", chosen.results) as kept:
+    with results.Results("growth", chosen.results) as report:
         for database in results.databases_of(chosen):
             settings = results.settings_of(chosen)
             with ExitStack() as stack:
@@ -88,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     running.append((rows, data, server))
                     seconds = time.perf_counter() - began
                     print(f"{database}: {rows:,} rows after {seconds:.0f} s", flush=True)
-                _compare_turns(database, running, chosen.rounds, chosen.seconds, kept)
+                _compare_turns(database, running, chosen.rounds, chosen.seconds, report)
                 largest = next(each for each in running if each[1].chats)
-                _compare_openings(database, largest[1], largest[2], chosen.rounds, kept)
+                _compare_openings(database, largest[1], largest[2], chosen.rounds, report)
 
 
 def _compare_turns(
@@ -98,21 +98,24 @@ def _compare_turns(
     running: Sequence[tuple[int, Data, Server]],
     rounds: int,
     seconds: float,
-    kept: Results,
+    report: Results,
 ) -> None:
     cells = {
         rows: partial(turn_runs.run_turns, turn_runs.ours(data, server), SOCKETS, seconds)
         for rows, data, server in running
     }
-    runs = {rows: [turns.cpu for turns in found] for rows, found in measure(cells, rounds).items()}
+    runs = {
+        rows: [turns.cpu for turns in cell_runs]
+        for rows, cell_runs in measure(cells, rounds).items()
+    }
     (small, few), (large, many) = runs.items()
     figure = ratio(many, few)
     print(f"{database}: a turn at {large:,} rows: {figure} x that at {small:,}")
-    kept.add(f"growth.{database}.turn", figure)
+    report.add(f"growth.{database}.turn", figure)
 
 
 def _compare_openings(
-    database: str, data: Data, server: Server, rounds: int, kept: Results
+    database: str, data: Data, server: Server, rounds: int, report: Results
 ) -> None:
     for name, opening in (("REST", open_history), ("session", open_session)):
         cells = {
@@ -126,4 +129,4 @@ def _compare_openings(
             f"{database}: {name} in a chat of {large:,} messages: {spread(slow)} ms of CPU,"
             f" {figure} x that of {small:,}"
         )
-        kept.add(f"growth.{database}.{name.lower()}", figure)
+        report.add(f"growth.{database}.{name.lower()}", figure)

@@ -31,7 +31,7 @@ READS: Final = {
 }
 
 
-def asked(data: Data, server: Server, path: str) -> bytes:
+def body_of(data: Data, server: Server, path: str) -> bytes:
     """Return the body of a GET."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
     connection.request("GET", path, headers={"Authorization": f"Bearer {data.token}"})
@@ -47,7 +47,7 @@ def milliseconds_of(data: Data, server: Server, path: str) -> float:
     """Return the time of a request, averaged over REQUESTS sequential ones."""
     began = time.perf_counter()
     for _ in range(REQUESTS):
-        asked(data, server, path)
+        body_of(data, server, path)
     return (time.perf_counter() - began) * 1000 / REQUESTS
 
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--messages", type=int, nargs=2, default=[1000, 1_000_000], metavar="N", help="in two chats"
     )
     chosen = parser.parse_args(arguments)
-    with results.Results("history", chosen.results) as kept:
+    with results.Results("history", chosen.results) as report:
         for database in results.databases_of(chosen):
             plan = servers.SeedPlan(chats=tuple(chosen.messages))
             settings = results.settings_of(chosen)
@@ -68,12 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 servers.serving(servers.of_ours(data)) as server,
             ):
                 print(f"{database}: prepared after {time.perf_counter() - began:.0f} s", flush=True)
-                _compare_reads(database, data, server, chosen.rounds, kept)
+                _compare_reads(database, data, server, chosen.rounds, report)
                 _export(database, data, server)
 
 
 def _compare_reads(
-    database: str, data: Data, server: Server, rounds: int, kept: results.Results
+    database: str, data: Data, server: Server, rounds: int, report: results.Results
 ) -> None:
     for name, query in READS.items():
         cells = {
@@ -93,14 +93,14 @@ def _compare_reads(
             f" {spread(quick)} ms; {figure} x",
             flush=True,
         )
-        kept.add(f"history.{database}.{name.replace(' ', '_')}", figure)
+        report.add(f"history.{database}.{name.replace(' ', '_')}", figure)
 
 
 def _export(database: str, data: Data, server: Server) -> None:
     largest = max(data.chats)
     target = turn_runs.ours(data, server)
     before, began = target.cpu(), time.perf_counter()
-    body = asked(data, server, f"/api/v1/chats/{data.chats[largest]}/export?format=ndjson")
+    body = body_of(data, server, f"/api/v1/chats/{data.chats[largest]}/export?format=ndjson")
     seconds, after = time.perf_counter() - began, target.cpu()
     cpu = after[0] - before[0] + after[2] - before[2]
     print(

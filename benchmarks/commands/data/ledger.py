@@ -101,7 +101,7 @@ def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds:
 
     done = [0] * threads
     barrier = threading.Barrier(threads + 1)
-    taken = [0.0] * threads
+    durations = [0.0] * threads
 
     def work(place: int) -> None:
         operation = make(place)
@@ -111,7 +111,7 @@ def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds:
         while time.perf_counter() - start < seconds:
             operation(done[place])
             done[place] += 1
-        taken[place] = time.perf_counter() - start
+        durations[place] = time.perf_counter() - start
         connections.close_all()
 
     running = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
@@ -120,7 +120,7 @@ def _rate(make: Callable[[int], Callable[[int], object]], threads: int, seconds:
     barrier.wait()
     for thread in running:
         thread.join()
-    return sum(count / time_taken for count, time_taken in zip(done, taken, strict=True))
+    return sum(count / time_taken for count, time_taken in zip(done, durations, strict=True))
 
 
 def _accounts(place: int) -> tuple[str, list[int]]:

@@ -54,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--messages", type=int, nargs=2, default=[10_000, 100_000], metavar="N", help="in two chats"
     )
     chosen = parser.parse_args(arguments)
-    with results.Results("verify", chosen.results) as kept:
+    with results.Results("verify", chosen.results) as report:
         for database in results.databases_of(chosen):
             settings = {"UAMP_SIGNATURE_ALGORITHM": "EdDSA", **results.settings_of(chosen)}
             with servers.prepared(database, settings=settings) as data:
                 chats = {count: _written(data, count) for count in chosen.messages}
-                _verify(database, data, chats, chosen.rounds, kept)
+                _verify(database, data, chats, chosen.rounds, report)
 
 
 def _written(data: Data, count: int) -> str:
@@ -79,7 +79,7 @@ def _written(data: Data, count: int) -> str:
 
 
 def _verify(
-    database: str, data: Data, chats: dict[int, str], rounds: int, kept: results.Results
+    database: str, data: Data, chats: dict[int, str], rounds: int, report: results.Results
 ) -> None:
     memory: dict[tuple[str, int], list[float]] = {}
 
@@ -106,8 +106,8 @@ def _verify(
                 f" {rate:,.0f} messages a second, {megabytes} MiB",
                 flush=True,
             )
-            kept.add(f"verify.{database}.{name}.{count}.seconds", spread(seconds), "s")
-            kept.add(f"verify.{database}.{name}.{count}.memory", megabytes, "MiB")
+            report.add(f"verify.{database}.{name}.{count}.seconds", spread(seconds), "s")
+            report.add(f"verify.{database}.{name}.{count}.memory", megabytes, "MiB")
         (small, quick), (large, slow) = sorted(runs.items())
         figure = ratio(slow, quick)
         print(f"{database}: {name}, {large / small:g} times the messages: {figure} x the time")

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sessions", type=int, default=1000, metavar="N")
     parser.set_defaults(seconds=10.0)
     chosen = parser.parse_args(arguments)
-    with results.Results("idle", chosen.results) as kept:
+    with results.Results("idle", chosen.results) as report:
         print(f"{'':14}{'CPU ms/s':>10}{'with sessions':>15}{'KiB a session':>15}")
         for database in results.databases_of(chosen):
             with ExitStack() as stack:
@@ -46,9 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     crowded = _cpu(target, chosen.seconds)
                     size = (gauges.pss_bytes(server.pid) - before) / chosen.sessions / 1024
             print(f"{database:14}{alone:>10.1f}{crowded:>15.1f}{size:>15.1f}", flush=True)
-            kept.add(f"idle.{database}.cpu", spread([alone]), "ms/s")
-            kept.add(f"idle.{database}.cpu_with_sessions", spread([crowded]), "ms/s")
-            kept.add(f"idle.{database}.session", spread([size]), "KiB")
+            report.add(f"idle.{database}.cpu", spread([alone]), "ms/s")
+            report.add(f"idle.{database}.cpu_with_sessions", spread([crowded]), "ms/s")
+            report.add(f"idle.{database}.session", spread([size]), "KiB")
 
 
 def _cpu(target: TurnTarget, seconds: float) -> float:

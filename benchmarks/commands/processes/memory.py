@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--agent", choices=["scripted", "model"], default="scripted")
     parser.set_defaults(database=["sqlite"])
     chosen = parser.parse_args(arguments)
-    with results.Results("memory", chosen.results) as kept:
+    with results.Results("memory", chosen.results) as report:
         for database in results.databases_of(chosen):
             with ExitStack() as stack:
                 model = stack.enter_context(servers.serving(servers.of_stub("model")))
@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(
                 f"{database}: {(last - first) / MIB:.1f} MiB in all, {growth:.1f} in the last half"
             )
-            kept.add(f"memory.{database}.last_half", spread([growth]), "MiB")
-            kept.add(f"memory.{database}.all", spread([(last - first) / MIB]), "MiB")
+            report.add(f"memory.{database}.last_half", spread([growth]), "MiB")
+            report.add(f"memory.{database}.all", spread([(last - first) / MIB]), "MiB")
 
 
 def _grow(

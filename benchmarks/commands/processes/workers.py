@@ -38,26 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "REDIS_PREFIX": f"bench{os.getpid()}",
         **results.settings_of(chosen),
     }
-    with results.Results("workers", chosen.results) as kept, ExitStack() as stack:
+    with results.Results("workers", chosen.results) as report, ExitStack() as stack:
         (database,) = results.databases_of(chosen)
         data = stack.enter_context(servers.prepared(database, settings=settings))
         running = [
             stack.enter_context(servers.serving(servers.of_ours(data)))
             for _ in range(chosen.workers)
         ]
-        one = turn_runs.ours(data, running[0])
-        several = TurnTarget(servers=running, order=one.order, backends=data.backends)
+        single = turn_runs.ours(data, running[0])
+        several = TurnTarget(servers=running, order=single.order, backends=data.backends)
         cells = {
-            "1 process": partial(turn_runs.run_turns, one, chosen.sockets, chosen.seconds),
+            "1 process": partial(turn_runs.run_turns, single, chosen.sockets, chosen.seconds),
             f"{chosen.workers} processes": partial(
                 turn_runs.run_turns, several, chosen.sockets * chosen.workers, chosen.seconds
             ),
         }
         runs = measure(cells, chosen.rounds)
         print(f"{'':14}{'turns/s':>9}{'CPU ms/turn':>13}{'web':>7}{'database':>10}")
-        for name, found in runs.items():
+        for name, cell_runs in runs.items():
             values = [
-                statistics.median(getattr(turns, field) for turns in found)
+                statistics.median(getattr(turns, field) for turns in cell_runs)
                 for field in ("per_second", "cpu", "web_cpu", "database_cpu")
             ]
             print(
@@ -70,5 +70,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
             [turns.web_cpu for turns in together],
         )
         print(f"turns/s: {out} x one process; capacity: {capacity} x one process")
-        kept.add(f"workers.{chosen.workers}.turns", out)
-        kept.add(f"workers.{chosen.workers}.capacity", capacity)
+        report.add(f"workers.{chosen.workers}.turns", out)
+        report.add(f"workers.{chosen.workers}.capacity", capacity)

@@ -50,7 +50,7 @@ def v1_card(
     }
     if needs_key:
         card["securityRequirements"] = [
-            {"schemes": {name: {"list": []} for name in one}} for one in _SECURITY
+            {"schemes": {name: {"list": []} for name in scheme}} for scheme in _SECURITY
         ]
     return card
 
@@ -65,7 +65,8 @@ def merged_card(card: dict[str, Any]) -> dict[str, Any]:
         "url": main["url"],
         "preferredTransport": main["protocolBinding"],
         "additionalInterfaces": [
-            {"url": one["url"], "transport": one["protocolBinding"]} for one in (main, rest)
+            {"url": interface["url"], "transport": interface["protocolBinding"]}
+            for interface in (main, rest)
         ],
         "supportsAuthenticatedExtendedCard": True,
         "securitySchemes": {
@@ -74,7 +75,7 @@ def merged_card(card: dict[str, Any]) -> dict[str, Any]:
         },
     }
     if "securityRequirements" in card:
-        merged["security"] = [dict(one) for one in _SECURITY]
+        merged["security"] = [dict(requirement) for requirement in _SECURITY]
     return merged
 
 
@@ -105,9 +106,9 @@ def _interface(url: str, binding: str, version: str) -> dict[str, str]:
 
 
 def _capabilities(agent: ListedAgent) -> dict[str, Any]:
-    found: dict[str, Any] = {"streaming": True, "pushNotifications": True}
+    capabilities: dict[str, Any] = {"streaming": True, "pushNotifications": True}
     if "pricing" in agent.capabilities.extensions:
-        found["extensions"] = [
+        capabilities["extensions"] = [
             {
                 "uri": EXTENSION,
                 "description": "Answers have a price, which is paid in their task.",
@@ -115,7 +116,7 @@ def _capabilities(agent: ListedAgent) -> dict[str, Any]:
                 "params": {"pricing": agent.capabilities.extensions["pricing"]},
             }
         ]
-    return found
+    return capabilities
 
 
 def _skills(agent: ListedAgent, *, extended: bool) -> list[dict[str, Any]]:
@@ -153,5 +154,7 @@ def _input_modes(can: uamp.Capabilities) -> list[str]:
     if "audio" in can.modalities and can.audio:
         modes += [f"audio/{form}" for form in can.audio.input_formats or ()]
     if "file" in can.modalities and can.file:
-        modes += [one for one in can.file.supported_mime_types or () if one not in modes]
+        modes += [
+            mime_type for mime_type in can.file.supported_mime_types or () if mime_type not in modes
+        ]
     return modes

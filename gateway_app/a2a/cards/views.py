@@ -28,9 +28,11 @@ CACHE_SECONDS: Final = 60
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError) -> HttpResponse:
     del request
-    found = error_of(error)
+    task_error = error_of(error)
     return HttpResponse(
-        msgspec.json.encode(found.status()), status=found.http, content_type="application/json"
+        msgspec.json.encode(task_error.status()),
+        status=task_error.http,
+        content_type="application/json",
     )
 
 
@@ -86,8 +88,8 @@ def _needs_key() -> bool:
 
 
 def _is_v1_only(request: HttpRequest) -> bool:
-    wanted = request.headers.get("A2A-Version", "")
-    return wanted.startswith("1.") or settings.A2A_CARD_PROFILE == "v1"
+    version = request.headers.get("A2A-Version", "")
+    return version.startswith("1.") or settings.A2A_CARD_PROFILE == "v1"
 
 
 def _base(request: HttpRequest, agent: ListedAgent) -> str:
@@ -97,8 +99,8 @@ def _base(request: HttpRequest, agent: ListedAgent) -> str:
 def _answer(request: HttpRequest, agent: ListedAgent, card: dict[str, Any]) -> HttpResponse:
     body = msgspec.json.encode(card)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    known = [one.strip() for one in request.headers.get("If-None-Match", "").split(",")]
-    response = HttpResponse(status=304) if tag in known else HttpResponse(body)
+    etags = [etag.strip() for etag in request.headers.get("If-None-Match", "").split(",")]
+    response = HttpResponse(status=304) if tag in etags else HttpResponse(body)
     response["Content-Type"] = "application/json"
     response["ETag"] = tag
     response["Last-Modified"] = http_date(agent.created)

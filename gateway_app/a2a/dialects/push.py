@@ -70,13 +70,13 @@ def receiver_v1(config: PushConfigV1) -> WebhookReceiver:
     )
 
 
-def _shown_v1(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
-    shown: dict[str, Any] = {"taskId": task_id, "id": receiver.name, "url": receiver.url}
+def _config_v1(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
+    config: dict[str, Any] = {"taskId": task_id, "id": receiver.name, "url": receiver.url}
     if receiver.token:
-        shown["token"] = receiver.token
+        config["token"] = receiver.token
     if receiver.scheme:
-        shown["authentication"] = {"scheme": receiver.scheme}
-    return shown
+        config["authentication"] = {"scheme": receiver.scheme}
+    return config
 
 
 # --- 0.3 ---
@@ -145,19 +145,19 @@ def receiver_v03(config: PushConfigV03) -> WebhookReceiver:
 
 
 def _config_v03(receiver: WebhookReceiver) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": receiver.name, "url": receiver.url}
+    config: dict[str, Any] = {"id": receiver.name, "url": receiver.url}
     if receiver.token:
-        shown["token"] = receiver.token
+        config["token"] = receiver.token
     if receiver.scheme:
-        shown["authentication"] = {"schemes": [receiver.scheme]}
-    return shown
+        config["authentication"] = {"schemes": [receiver.scheme]}
+    return config
 
 
-def _shown_v03(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
+def _task_config_v03(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
     return {"taskId": task_id, "pushNotificationConfig": _config_v03(receiver)}
 
 
-def _shown_proto(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
+def _config_proto(task_id: str, receiver: WebhookReceiver) -> dict[str, Any]:
     return {
         "name": f"tasks/{task_id}/pushNotificationConfigs/{receiver.name}",
         "pushNotificationConfig": _config_v03(receiver),
@@ -186,8 +186,8 @@ class PushWords:
     key_of: Callable[[Any], tuple[str, str]]
     list_params: type[Any]
     task_of: Callable[[Any], str]
-    shown: Callable[[str, WebhookReceiver], dict[str, Any]]
-    shown_list: Callable[[list[dict[str, Any]]], Any]
+    config: Callable[[str, WebhookReceiver], dict[str, Any]]
+    config_list: Callable[[list[dict[str, Any]]], Any]
     deleted: Any
 
 
@@ -199,8 +199,8 @@ def _key_v03(params: PushKeyV03) -> tuple[str, str]:
     return params.id, params.push_notification_config_id or ""
 
 
-def _page(shown: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    return {"configs": list(shown), "nextPageToken": ""}
+def _page(configs: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return {"configs": list(configs), "nextPageToken": ""}
 
 
 V1: Final = PushWords(
@@ -210,8 +210,8 @@ V1: Final = PushWords(
     key_of=_key_v1,
     list_params=PushTaskV1,
     task_of=lambda params: str(params.task_id),
-    shown=_shown_v1,
-    shown_list=_page,
+    config=_config_v1,
+    config_list=_page,
     deleted={},
 )
 V03: Final = PushWords(
@@ -221,8 +221,8 @@ V03: Final = PushWords(
     key_of=_key_v03,
     list_params=PushTaskV03,
     task_of=lambda params: str(params.id),
-    shown=_shown_v03,
-    shown_list=list,
+    config=_task_config_v03,
+    config_list=list,
     deleted=None,
 )
 V03_REST: Final = PushWords(
@@ -232,7 +232,7 @@ V03_REST: Final = PushWords(
     key_of=_key_v1,
     list_params=PushTaskV1,
     task_of=lambda params: str(params.task_id),
-    shown=_shown_proto,
-    shown_list=_page,
+    config=_config_proto,
+    config_list=_page,
     deleted={},
 )

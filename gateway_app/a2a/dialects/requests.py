@@ -55,13 +55,15 @@ def sent_message(
     message: WireMessage,
     parts: Iterable[TaskPart],
     *,
-    wanted: WireConfiguration,
+    configuration: WireConfiguration,
     metadata: Mapping[str, Any] | None,
     blocking: bool,
     receiver: WebhookReceiver | None,
 ) -> SentMessage:
     """Build the message of a request; its own metadata overrides the request's `metadata`."""
-    modes = {mode.partition(";")[0].strip().lower() for mode in wanted.accepted_output_modes or ()}
+    modes = {
+        mode.partition(";")[0].strip().lower() for mode in configuration.accepted_output_modes or ()
+    }
     return SentMessage(
         message_id=message.message_id,
         parts=tuple(parts),
@@ -69,7 +71,7 @@ def sent_message(
         task_id=message.task_id or "",
         metadata={**(metadata or {}), **(message.metadata or {})},
         blocking=blocking,
-        history_length=wanted.history_length,
+        history_length=configuration.history_length,
         receiver=receiver,
         accepts_data=not modes or not modes.isdisjoint(_DATA_MODES),
     )
@@ -81,7 +83,7 @@ def json_names(params: Any) -> Any:
     Values that belong to the client, such as `metadata` and `data`, keep their names.
     """
     if isinstance(params, list):
-        return [json_names(one) for one in params]
+        return [json_names(item) for item in params]
     if not isinstance(params, dict):
         return params
     return {

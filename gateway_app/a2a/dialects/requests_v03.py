@@ -44,18 +44,20 @@ def parse_message_v03(
     message: WireMessage,
     parts: Iterable[TaskPart],
     *,
-    wanted: ConfigurationV03 | None,
+    configuration: ConfigurationV03 | None,
     metadata: Mapping[str, Any] | None,
 ) -> SentMessage:
     """Build the message of a request over either binding."""
-    wanted = wanted or ConfigurationV03()
+    configuration = configuration or ConfigurationV03()
     return sent_message(
         message,
         parts,
-        wanted=wanted,
+        configuration=configuration,
         metadata=metadata,
-        blocking=wanted.blocking is not False,
-        receiver=None if wanted.receiver is None else push.receiver_v03(wanted.receiver),
+        blocking=configuration.blocking is not False,
+        receiver=None
+        if configuration.receiver is None
+        else push.receiver_v03(configuration.receiver),
     )
 
 

@@ -60,7 +60,7 @@ def _sent_of(params: SendParamsV03) -> SentMessage:
     return parse_message_v03(
         params.message,
         map(_part, params.message.parts),
-        wanted=params.configuration,
+        configuration=params.configuration,
         metadata=params.metadata,
     )
 

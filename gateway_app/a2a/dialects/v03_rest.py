@@ -76,13 +76,13 @@ def _sent_of(params: ProtoSendParams) -> SentMessage:
     return parse_message_v03(
         params.message,
         map(_part, params.message.content),
-        wanted=params.configuration,
+        configuration=params.configuration,
         metadata=params.metadata,
     )
 
 
 def _part(part: ProtoPart) -> TaskPart:
-    if sum(one is not None for one in (part.text, part.file, part.data)) != 1:
+    if sum(member is not None for member in (part.text, part.file, part.data)) != 1:
         raise invalid("A part has one of text, file and data.")
     if part.data is not None:
         return TaskPart(data=part.data.data)

@@ -75,22 +75,22 @@ class ListParams(WireParams, frozen=True, kw_only=True):
 
 
 def _sent_of(params: SendParamsV1) -> SentMessage:
-    wanted = params.configuration or ConfigurationV1()
-    config = wanted.task_push_notification_config
+    configuration = params.configuration or ConfigurationV1()
+    config = configuration.task_push_notification_config
     return sent_message(
         params.message,
         map(_part, params.message.parts),
-        wanted=wanted,
+        configuration=configuration,
         metadata=params.metadata,
-        blocking=not wanted.return_immediately,
+        blocking=not configuration.return_immediately,
         receiver=None if config is None else receiver_v1(config),
     )
 
 
 def _part(part: PartV1) -> TaskPart:
-    given = (part.text, part.raw, part.url)
+    contents = (part.text, part.raw, part.url)
     has_data = part.data is not msgspec.UNSET
-    if sum(one is not None for one in given) + has_data != 1:
+    if sum(content is not None for content in contents) + has_data != 1:
         raise invalid("A part has one of text, raw, url and data.")
     return TaskPart(
         text=part.text,
@@ -108,20 +108,20 @@ def task_state(state: str) -> str:
 
 
 def _shown_part(part: TaskPart) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if part.text is not None:
-        shown["text"] = part.text
+        members["text"] = part.text
     elif part.raw is not None:
-        shown["raw"] = part.raw
+        members["raw"] = part.raw
     elif part.url is not None:
-        shown["url"] = part.url
+        members["url"] = part.url
     else:
-        shown["data"] = part.data
+        members["data"] = part.data
     if part.filename:
-        shown["filename"] = part.filename
+        members["filename"] = part.filename
     if part.media_type:
-        shown["mediaType"] = part.media_type
-    return shown
+        members["mediaType"] = part.media_type
+    return members
 
 
 DIALECT: Final = TaskDialect(

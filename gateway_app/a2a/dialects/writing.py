@@ -57,19 +57,19 @@ class TaskJson:
 
     def task(self, task: Task) -> dict[str, Any]:
         """Return a task."""
-        shown: dict[str, Any] = {
+        members: dict[str, Any] = {
             **self._kind("task"),
             "id": task.id,
             "contextId": task.context_id,
             "status": self._status(task.status, task.id, task.context_id),
         }
         if task.artifacts:
-            shown["artifacts"] = [self._artifact(one) for one in task.artifacts]
+            members["artifacts"] = [self._artifact(artifact) for artifact in task.artifacts]
         if task.history:
-            shown["history"] = [
-                self._message(one, task.id, task.context_id) for one in task.history
+            members["history"] = [
+                self._message(message, task.id, task.context_id) for message in task.history
             ]
-        return {**shown, **_signed(task.signature)}
+        return {**members, **_signed(task.signature)}
 
     def update(self, update: TaskUpdate) -> dict[str, Any]:
         """Return an update as an event of a stream."""
@@ -93,20 +93,20 @@ class TaskJson:
         return {f"{name}Update": update}
 
     def _status(self, status: TaskStatus, task_id: str, context_id: str) -> dict[str, Any]:
-        shown: dict[str, Any] = {
+        members: dict[str, Any] = {
             "state": self._words.state(status.state),
             "timestamp": status.timestamp,
         }
         if status.message is not None:
-            shown["message"] = self._message(status.message, task_id, context_id)
-        return shown
+            members["message"] = self._message(status.message, task_id, context_id)
+        return members
 
     def message(self, message: TaskMessage, context_id: str) -> dict[str, Any]:
         """Return a message outside any task."""
         return self._message(message, "", context_id)
 
     def _message(self, message: TaskMessage, task_id: str, context_id: str) -> dict[str, Any]:
-        shown: dict[str, Any] = {
+        members: dict[str, Any] = {
             **self._kind("message"),
             "messageId": message.message_id,
             "contextId": context_id,
@@ -114,7 +114,7 @@ class TaskJson:
             "role": self._words.roles[message.role],
             self._words.parts: [self._words.part(part) for part in message.parts],
         }
-        return {**shown, "metadata": message.metadata} if message.metadata else shown
+        return {**members, "metadata": message.metadata} if message.metadata else members
 
     def _artifact(self, artifact: TaskArtifact) -> dict[str, Any]:
         return {
@@ -152,13 +152,13 @@ class TaskDialect:
 
     def answer(self, task: Task) -> dict[str, Any]:
         """Return a task as the answer to a message, or as the first event of a stream."""
-        shown = self.json.task(task)
-        return {"task": shown} if self.names_task else shown
+        body = self.json.task(task)
+        return {"task": body} if self.names_task else body
 
     def reply(self, message: TaskMessage, context_id: str) -> dict[str, Any]:
         """Return a message as the answer to a message."""
-        shown = self.json.message(message, context_id)
-        return {"message": shown} if self.names_task else shown
+        body = self.json.message(message, context_id)
+        return {"message": body} if self.names_task else body
 
 
 def named_file(file: dict[str, Any], part: TaskPart) -> dict[str, Any]:

@@ -24,12 +24,12 @@ _CONFLICT: Final = 409
 
 def _refusal(request: HttpRequest, error: RemoteProtocolError | TaskRefused) -> HttpResponse:
     del request
-    found = error_of(error)
+    task_error = error_of(error)
     ended = isinstance(error, TaskRefused) and error.reason is TaskErrorReason.TASK_NOT_CANCELABLE
-    body = {"error": {"code": found.reason, "message": found.message}}
+    body = {"error": {"code": task_error.reason, "message": task_error.message}}
     return HttpResponse(
         msgspec.json.encode(body),
-        status=_CONFLICT if ended else found.http,
+        status=_CONFLICT if ended else task_error.http,
         content_type="application/json",
     )
 
@@ -62,12 +62,14 @@ async def task(request: HttpRequest, name: str, task_id: str) -> HttpResponseBas
     """Return a task; DELETE cancels it first."""
     service = TaskService(request, name)
     try:
-        found = await (
+        current_task = await (
             service.cancel(task_id) if request.method == "DELETE" else service.get(task_id)
         )
     except TaskRefused as error:
         return _refusal(request, error)
-    return HttpResponse(msgspec.json.encode(spec.task_body(found)), content_type="application/json")
+    return HttpResponse(
+        msgspec.json.encode(spec.task_body(current_task)), content_type="application/json"
+    )
 
 
 def _encode(value: Task | TaskUpdate | TaskRefused | RemoteProtocolError) -> bytes:

@@ -104,16 +104,16 @@ def event_of(update: TaskUpdate) -> tuple[str, dict[str, Any]]:
 
 
 def _end(task_id: str, status: TaskStatus) -> tuple[str, dict[str, Any]]:
-    shown = {"id": task_id, **_shown_status(status)}
+    body = {"id": task_id, **_shown_status(status)}
     match status.state:
         case "completed":
-            return "task.completed", shown
+            return "task.completed", body
         case "failed" | "rejected" | "canceled":
-            return "task.failed", shown
+            return "task.failed", body
         case "input-required":
-            return "task.input_required", shown
+            return "task.input_required", body
         case _:
-            return "task.working", shown
+            return "task.working", body
 
 
 def refused(error: TaskError) -> tuple[str, dict[str, Any]]:
@@ -138,7 +138,7 @@ def demanded(body: Mapping[str, Any]) -> dict[str, Any]:
 def task_body(task: Task) -> dict[str, Any]:
     """Return a task as the body of a GET or DELETE response."""
     parts = [part for artifact in task.artifacts for part in artifact.parts]
-    messages = [{"role": one.role, "parts": _parts(one.parts)} for one in task.history]
+    messages = [{"role": message.role, "parts": _parts(message.parts)} for message in task.history]
     if parts:
         messages.append({"role": "agent", "parts": _parts(parts)})
     return {
@@ -151,12 +151,12 @@ def task_body(task: Task) -> dict[str, Any]:
 
 def _shown_status(status: TaskStatus) -> dict[str, Any]:
     running = status.state in {"submitted", "working"}
-    shown: dict[str, Any] = {"status": "running" if running else status.state}
+    body: dict[str, Any] = {"status": "running" if running else status.state}
     if status.message is not None:
-        shown["message"] = {"role": "agent", "parts": _parts(status.message.parts)}
+        body["message"] = {"role": "agent", "parts": _parts(status.message.parts)}
         if (error := status.message.metadata.get("uamp_error")) is not None:
-            shown["code"] = error["code"]
-    return shown
+            body["code"] = error["code"]
+    return body
 
 
 def _parts(parts: Iterable[TaskPart]) -> list[dict[str, Any]]:

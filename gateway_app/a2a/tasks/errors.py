@@ -145,11 +145,11 @@ def error_of(error: TaskRefused | RemoteProtocolError) -> TaskError:
     An error unknown to A2A keeps its UAMP code as the reason, and its HTTP status.
     """
     if isinstance(error, TaskRefused):
-        found = _of_reason(error.reason, error.message, {})
+        task_error = _of_reason(error.reason, error.message, {})
         if error.status is None:
-            return found
+            return task_error
         grpc = _GRPC.get(error.status, "UNKNOWN")
-        return replace(found, http=error.status, rpc_status=error.status, grpc=grpc)
+        return replace(task_error, http=error.status, rpc_status=error.status, grpc=grpc)
     status = http_status(error.code)
     details = {name: str(value) for name, value in (error.details or {}).items()}
     metadata = {"code": str(error.code), **details}

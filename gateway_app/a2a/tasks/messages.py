@@ -84,14 +84,14 @@ def turn_of(sent: SentMessage, *, agent: str) -> ClientTurn:
     )
 
 
-def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
+def answers_of(sent: SentMessage, questions: Asked, *, task_id: str) -> list[Event]:
     """Return the events with which a message answers the pending questions of a task.
 
     A payment comes in the metadata. A data part names its call as `callId` and has `result` or
     `approved`; a plain text answers the only open call. Raises RemoteProtocolError for a message
     that answers nothing.
     """
-    demands = [event for event in asked if isinstance(event, ev.PaymentRequired)]
+    demands = [event for event in questions if isinstance(event, ev.PaymentRequired)]
     if demands:
         # Delegated work that waits for a payment is paid, or stopped, instead of the task.
         unpaid = demands[0].response_id or task_id
@@ -103,13 +103,13 @@ def answers_of(sent: SentMessage, asked: Asked, *, task_id: str) -> list[Event]:
         return [uamp.PaymentSubmit(response_id=unpaid, payment=payment)]
     calls = {
         event.call_id: event
-        for event in asked
+        for event in questions
         if isinstance(event, ev.ToolCall | ev.ToolApprovalRequired)
     }
     data = [part.data for part in sent.parts if isinstance(part.data, dict)]
-    named = [one for one in data if "callId" in one or "call_id" in one]
+    named = [member for member in data if "callId" in member or "call_id" in member]
     if named:
-        return [_named_answer(one, calls) for one in named]
+        return [_named_answer(member, calls) for member in named]
     if len(calls) != 1:
         _refuse("Several calls are open: send a data part with `callId` for each answer.")
     event = next(iter(calls.values()))
@@ -173,11 +173,11 @@ def _decision(event: ev.ToolApprovalRequired, data: Mapping[str, Any]) -> Event:
 
 
 def _spoken(event: ev.ToolApprovalRequired, parts: Iterable[TaskPart]) -> Event:
-    said = " ".join(part.text for part in parts if part.text).strip().lower().rstrip(".!")
-    if said not in _YES | _NO:
+    text = " ".join(part.text for part in parts if part.text).strip().lower().rstrip(".!")
+    if text not in _YES | _NO:
         _refuse('Answer "yes" or "no", or send a data part with `approved`, true or false.')
     return uamp.ToolApprove(
-        call_id=event.call_id, response_id=event.response_id, approved=said in _YES
+        call_id=event.call_id, response_id=event.response_id, approved=text in _YES
     )
 
 
@@ -213,10 +213,10 @@ def _input(part: TaskPart) -> InputEvent:
 
 
 def _medium(part: TaskPart) -> uamp.MediaContent:
-    given = part.url if part.url is not None else part.raw or ""
-    is_reference = part.url is not None and not is_data_url(given)
-    medium = uamp.MediaUrl(url=given) if is_reference else given
-    named = part.media_type or media_type_of(given)
+    address = part.url if part.url is not None else part.raw or ""
+    is_reference = part.url is not None and not is_data_url(address)
+    medium = uamp.MediaUrl(url=address) if is_reference else address
+    named = part.media_type or media_type_of(address)
     media_type = named.partition(";")[0].strip().lower()
     kind, _, form = media_type.partition("/")
     match kind:

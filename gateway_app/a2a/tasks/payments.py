@@ -34,11 +34,11 @@ def demanded(event: Event, refusal: ev.PaymentError | None) -> dict[str, Any]:
     if not isinstance(event, ev.PaymentRequired):
         return {}
     extra = event.requirements.extra or {}
-    found = {STATUS: "payment-required", REQUIRED: extra.get("x402", {})}
+    metadata = {STATUS: "payment-required", REQUIRED: extra.get("x402", {})}
     if refusal is not None:
-        found[STATUS] = "payment-failed"
-        found[ERROR] = _ERRORS.get(refusal.code, "SETTLEMENT_FAILED")
-    return found
+        metadata[STATUS] = "payment-failed"
+        metadata[ERROR] = _ERRORS.get(refusal.code, "SETTLEMENT_FAILED")
+    return metadata
 
 
 def completed(settled: Iterable[SettledPayment]) -> dict[str, Any]:
@@ -46,12 +46,12 @@ def completed(settled: Iterable[SettledPayment]) -> dict[str, Any]:
     receipts = [
         {
             "success": True,
-            "transaction": one.transaction,
-            "network": one.network,
-            "asset": one.asset,
-            "amount": str(one.amount),
+            "transaction": payment.transaction,
+            "network": payment.network,
+            "asset": payment.asset,
+            "amount": str(payment.amount),
         }
-        for one in settled
+        for payment in settled
     ]
     return {STATUS: "payment-completed", RECEIPTS: receipts}
 

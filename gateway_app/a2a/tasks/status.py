@@ -73,8 +73,8 @@ def _asking(event: Event, task_id: str) -> Iterator[TaskPart]:
             if event.response_id != task_id:
                 what = f"Work passed on to {(needed.extra or {}).get('agent', 'another agent')}"
             yield TaskPart(text=f"{what} costs up to {costs}.")
-    shown = uamp.to_dict(event)
-    yield TaskPart(data={name: shown[name] for name in shown if name not in _FRAME})
+    members = uamp.to_dict(event)
+    yield TaskPart(data={name: members[name] for name in members if name not in _FRAME})
 
 
 _FRAME: Final = {"event_id", "timestamp", "session_id", "seq"}

@@ -44,7 +44,7 @@ class TaskWriter:
         self._text = AppendedText()
         # The pieces that the client has, each text in the parts it was sent in, and the unsent
         # text.
-        self._shown: list[list[str] | uamp.MediaContent] = []
+        self._pieces: list[list[str] | uamp.MediaContent] = []
         self._unsent: list[str] = []
 
     def initial_task(self, stored: StoredResponse, *, history_length: int | None = None) -> Task:
@@ -55,12 +55,12 @@ class TaskWriter:
         status = status_of(stored)
         if stored.has_ended or stored.status == "waiting":
             status = TaskStatus(state="working", timestamp=timestamp(stored))
-        shown = enumerate(map(_whole, self._shown))
+        pieces = enumerate(map(_whole, self._pieces))
         return Task(
             id=stored.id,
             context_id=stored.thread,
             status=status,
-            artifacts=tuple(artifact_of(stored.id, n, piece, self._link) for n, piece in shown),
+            artifacts=tuple(artifact_of(stored.id, n, piece, self._link) for n, piece in pieces),
             history=history_of(stored, self._link, history_length),
             signature=stored.signature if status.state == "completed" else None,
         )
@@ -92,23 +92,23 @@ class TaskWriter:
         try:
             self._unsent.append(self._text.append(text, offset))
         except TextReplacedError:
-            self._text, self._shown = AppendedText(), []
+            self._text, self._pieces = AppendedText(), []
             self._unsent = [self._text.append(text, 0)]
 
     def _flush(self) -> Iterator[TaskUpdate]:
         text, self._unsent = "".join(self._unsent), []
         if not text:
             return
-        last = self._shown[-1] if self._shown else None
+        last = self._pieces[-1] if self._pieces else None
         if isinstance(last, list):
             last.append(text)
-            yield self._update(len(self._shown) - 1, text, append=True)
+            yield self._update(len(self._pieces) - 1, text, append=True)
         else:
             yield self._begin(text)
 
     def _begin(self, piece: Piece) -> ArtifactUpdate:
-        self._shown.append([piece] if isinstance(piece, str) else piece)
-        return self._update(len(self._shown) - 1, piece)
+        self._pieces.append([piece] if isinstance(piece, str) else piece)
+        return self._update(len(self._pieces) - 1, piece)
 
     def status(self, stored: StoredResponse) -> StatusUpdate:
         """Return the status after the last event, which ends the stream."""
@@ -127,10 +127,10 @@ class TaskWriter:
         """
         for number, piece in enumerate(pieces_of(output)):
             value = value_of(piece) if self._accepts_data else None
-            shown = _whole(self._shown[number]) if number < len(self._shown) else ""
+            sent_piece = _whole(self._pieces[number]) if number < len(self._pieces) else ""
             if value is not None:
                 yield self._updated(value_artifact(self.task_id, number, value))
-            elif shown != piece and (isinstance(shown, str) or isinstance(piece, str)):
+            elif sent_piece != piece and (isinstance(sent_piece, str) or isinstance(piece, str)):
                 yield self._update(number, piece)
 
     def _update(self, number: int, piece: Piece, *, append: bool = False) -> ArtifactUpdate:
@@ -149,5 +149,5 @@ class TaskWriter:
         )
 
 
-def _whole(shown: list[str] | uamp.MediaContent) -> Piece:
-    return "".join(shown) if isinstance(shown, list) else shown
+def _whole(sent_piece: list[str] | uamp.MediaContent) -> Piece:
+    return "".join(sent_piece) if isinstance(sent_piece, list) else sent_piece

@@ -38,8 +38,8 @@ async def agents_for(
     principal = await reader_of(request, protocol=protocol, scope="agents:read")
     await count_events(request, principal, kind="discovery")
     if not name:
-        found = await database.run(agents.list_agents, principal.user_id)
-        return [_listed(spec) for spec in found if principal.rights.may_ask(spec.id)]
+        specs = await database.run(agents.list_agents, principal.user_id)
+        return [_listed(spec) for spec in specs if principal.rights.may_ask(spec.id)]
     spec = await database.run(partial(agents.get_agent, name, viewer=principal.user_id))
     if spec is None or not principal.rights.may_ask(spec.id):
         raise RemoteProtocolError(ErrorCode.AGENT_NOT_FOUND, f"There is no agent {name!r}.")

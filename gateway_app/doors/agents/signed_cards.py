@@ -24,7 +24,7 @@ TYPE: Final = "JOSE"
 KEPT_MAX: Final = 1000
 """How many signatures a process keeps: ES256 would give a card another ETag each time."""
 
-_kept: Final[OrderedDict[tuple[str, bytes], dict[str, str]]] = OrderedDict()
+_signatures: Final[OrderedDict[tuple[str, bytes], dict[str, str]]] = OrderedDict()
 _lock: Final = threading.Lock()
 
 
@@ -38,15 +38,15 @@ def _signed(card: dict[str, Any]) -> dict[str, Any]:
     payload = canonical_card(card)
     name = (key.kid, hashlib.sha256(payload).digest())
     with _lock:
-        signature = _kept.get(name)
+        signature = _signatures.get(name)
     if signature is None:
         jku = f"{settings.UAMP_ISSUER}/.well-known/jwks.json"
         protected, _, value = key.sign_bytes(payload, typ=TYPE, jku=jku).split(".")
         signature = {"protected": protected, "signature": value}
         with _lock:
-            _kept[name] = signature
-            while len(_kept) > KEPT_MAX:
-                _kept.popitem(last=False)
+            _signatures[name] = signature
+            while len(_signatures) > KEPT_MAX:
+                _signatures.popitem(last=False)
     return {**card, "signatures": [signature]}
 
 

@@ -46,9 +46,9 @@ class Command(BaseCommand):
             unchained += summary.unchained
             erased += summary.erased
             changed += not summary.is_intact
-            found = changed_answers(chat_id, last_seq=summary.last_seq)
-            answers = list(islice(found, PROBLEMS_MAX))
-            more = sum(1 for _ in found)
+            changes = changed_answers(chat_id, last_seq=summary.last_seq)
+            answers = list(islice(changes, PROBLEMS_MAX))
+            more = sum(1 for _ in changes)
             changed += bool(answers) and summary.is_intact
             self._report(chat_id, summary, answers, more, every=options["verbosity"] > 1)
         outside = (
@@ -66,18 +66,18 @@ class Command(BaseCommand):
 
     def _check_tree(self) -> bool:
         """Check the tree, and return whether it is intact."""
-        found = checking.check_tree()
-        for problem in found.problems:
+        report = checking.check_tree()
+        for problem in report.problems:
             sentence = checking.SENTENCES[problem.kind]
             self.stdout.write(f"tree#{problem.at}: {problem.kind}. {sentence}")
-        if (more := found.problem_count - len(found.problems)) > 0:
+        if (more := report.problem_count - len(report.problems)) > 0:
             self.stdout.write(f"tree: {more} more problems")
-        gone = f" {found.orphans} of them are of deleted chats." if found.orphans else ""
+        gone = f" {report.orphans} of them are of deleted chats." if report.orphans else ""
         self.stdout.write(
-            f"The tree: {found.leaves} heads of logs, {found.checkpoints} checkpoints,"
-            f" {found.cosigned} of them cosigned.{gone}"
+            f"The tree: {report.leaves} heads of logs, {report.checkpoints} checkpoints,"
+            f" {report.cosigned} of them cosigned.{gone}"
         )
-        return found.is_intact
+        return report.is_intact
 
     def _report(
         self, chat_id: str, summary: LogSummary, answers: list[int], more: int, *, every: bool

@@ -66,12 +66,12 @@ class Command(BaseCommand):
                         f" ({', '.join(newer[:3])}). Restore it with that version."
                     )
                 restore_database(folder)
-                for kept in DATA_FILES:
-                    if kept == CONTENT and settings.UAMP_S3_BUCKET:
-                        _fill_bucket(folder / kept)
-                    elif (folder / kept).exists():
-                        (root / kept).unlink(missing_ok=True)
-                        shutil.move(folder / kept, root / kept)
+                for file_name in DATA_FILES:
+                    if file_name == CONTENT and settings.UAMP_S3_BUCKET:
+                        _fill_bucket(folder / file_name)
+                    elif (folder / file_name).exists():
+                        (root / file_name).unlink(missing_ok=True)
+                        shutil.move(folder / file_name, root / file_name)
         except OSError as error:
             raise CommandError(
                 f"The restore failed: {error.filename or root}: {error.strerror}. Before the next"

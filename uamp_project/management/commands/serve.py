@@ -119,12 +119,12 @@ class Command(BaseCommand):
         ]
 
     def _greet(self, host: str, port: int) -> None:
-        shown = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared
-        self.stdout.write(f"\nUAMP server: http://{shown}:{port}\n")
+        display_host = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 only compared
+        self.stdout.write(f"\nUAMP server: http://{display_host}:{port}\n")
         if self._setup is not None:
             # Behind a proxy, pages are only shown under their public address.
             public = settings.UAMP_ISSUER.rstrip("/") if settings.HTTPS else None
-            address = public or f"http://{shown}:{port}"
+            address = public or f"http://{display_host}:{port}"
             self.stdout.write(f"  create the first account: {address}{self._setup}\n")
         for user in demo.read_users():
             password = user["password"] or "(with the password that you chose)"

@@ -32,9 +32,9 @@ class VendorServer(ABC):
         name: str | None = None,
         config: ProviderConfig | None = None,
     ) -> None:
-        own = ProviderConfig(base_url=base_url, api_key=api_key)
+        explicit = ProviderConfig(base_url=base_url, api_key=api_key)
         self.name = name or self.default_name
-        self.config = (config or ProviderConfig()).merged(own)
+        self.config = (config or ProviderConfig()).merged(explicit)
         self._sessions = Sessions()
 
     @abstractmethod
