@@ -122,8 +122,7 @@ def vendor_params(spec: AgentSpec, overrides: Any) -> dict[str, Any]:
         for name in ("temperature", "max_tokens")
         if overrides.get(name) is not None
     }
-    if spec.max_output_tokens is not None:
-        _bound_tokens(spec, params, limits)
+    _limit_tokens(spec, params, limits)
     if spec.provider == "google":
         names = {"temperature": "temperature", "max_tokens": "maxOutputTokens"}
         config = {names[name]: value for name, value in limits.items()}
@@ -172,20 +171,22 @@ def _merged_config(configured: Mapping[str, Any], requested: Mapping[str, Any]) 
     return merged
 
 
-def _bound_tokens(spec: AgentSpec, params: dict[str, Any], limits: dict[str, Any]) -> None:
-    """Cap the tokens of a request at the agent's limit, under whichever name the vendor uses."""
-    limit = spec.max_output_tokens
+def _limit_tokens(spec: AgentSpec, params: dict[str, Any], limits: dict[str, Any]) -> None:
+    """Limit the tokens of a request to those of the agent, under the name that the vendor uses.
+
+    Models that use `max_completion_tokens` reject `max_tokens`.
+    """
+    name = "max_tokens"
     if spec.provider == "google":
         configured = params.get("generationConfig", {}).get("maxOutputTokens")
     else:
-        configured = params.get("max_tokens")
-    if "max_completion_tokens" in params:
-        # Models that use this name reject the other one.
-        params["max_completion_tokens"] = min(params["max_completion_tokens"], limit)
-        limits.pop("max_tokens", None)
-        return
-    requested = limits.get("max_tokens", configured)
-    limits["max_tokens"] = limit if requested is None else min(requested, limit)
+        if "max_completion_tokens" in params:
+            name = "max_completion_tokens"
+        configured = params.get(name)
+    requested = limits.pop("max_tokens", configured)
+    tokens = [limit for limit in (requested, spec.max_output_tokens) if limit is not None]
+    if tokens:
+        limits[name] = min(tokens)
 
 
 def with_token_limit(params: Mapping[str, Any], tokens: int) -> dict[str, Any]:

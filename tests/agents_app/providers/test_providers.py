@@ -224,8 +224,14 @@ def test_an_effort_of_reasoning_is_what_the_model_may_think_with() -> None:
         (
             "openai_compat",
             {"max_completion_tokens": 500},
-            {"max_tokens": 70},
+            {},
             {"max_completion_tokens": 100},
+        ),
+        (
+            "openai_compat",
+            {"max_completion_tokens": 500},
+            {"max_tokens": 70},
+            {"max_completion_tokens": 70},
         ),
         ("anthropic", {}, {"max_tokens": 500}, {"max_tokens": 100}),
         (
@@ -241,6 +247,12 @@ def test_no_request_asks_for_more_tokens_than_the_agent_may_write(
 ) -> None:
     agent = spec(provider=provider, options={"params": params}, max_output_tokens=100)
     assert vendor_params(agent, asked) == sent
+
+
+def test_a_request_is_limited_under_the_name_of_the_agents_parameters() -> None:
+    agent = spec(provider="openai", options={"params": {"max_completion_tokens": 100}})
+    assert vendor_params(agent, {}) == {"max_completion_tokens": 100}
+    assert vendor_params(agent, {"max_tokens": 50}) == {"max_completion_tokens": 50}
 
 
 @pytest.mark.parametrize(
