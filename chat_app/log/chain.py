@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 HEAD: Final = ("last_seq", "chain_hash", "chain_seq")
 """The fields of a chat that `extend` sets."""
 
+COVERED: Final = ("seq", "type", "response_id", "created_at", "payload", "erased_digest")
+"""The fields of an entry that `covered` and the hash of its place need."""
+
 
 def head_hash(
     chat_id: str, *, last_seq: int, chain_seq: int | None, chain_hash: bytes | memoryview | None

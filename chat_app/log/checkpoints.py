@@ -39,6 +39,9 @@ logger = logging.getLogger(__name__)
 BATCH: Final = 100
 """How many heads one call signs."""
 
+GROWTH: Final = 500
+"""A log that grew by this many entries is signed before its time, so that a head is near each."""
+
 WINDOW: Final = timedelta(days=1)
 """Chats without new entries for this long are skipped."""
 
@@ -72,7 +75,7 @@ def checkpoint_of(chat_id: str) -> LogCheckpoint | None:
 
 
 def sign_heads(now: datetime) -> int:
-    """Sign the heads of logs that grew, each at most once in UAMP_CHECKPOINT_MINUTES.
+    """Sign the heads of logs that grew, each at most once in UAMP_CHECKPOINT_MINUTES or GROWTH.
 
     Returns the number of chats visited, at most BATCH.
     """
@@ -81,7 +84,7 @@ def sign_heads(now: datetime) -> int:
     grown = (
         Chat.objects.filter(latest_at__gte=now - WINDOW, chain_seq=F("last_seq"))
         .exclude(Exists(made.filter(seq=OuterRef("chain_seq"))))
-        .exclude(Exists(made.filter(created_at__gt=since)))
+        .exclude(Exists(made.filter(created_at__gt=since, seq__gt=OuterRef("last_seq") - GROWTH)))
     )
     chat_ids = list(grown.order_by("-latest_at", "-pk").values_list("pk", flat=True)[:BATCH])
     for chat_id in chat_ids:

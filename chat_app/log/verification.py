@@ -18,7 +18,7 @@ from uamp.logs.check import LogCheck, LoggedEntry, LogProblemKind, text_digest
 from uamp.logs.spool import Spool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from uamp.logs.check import CheckTable, CheckTables, LogSummary
 
@@ -87,10 +87,14 @@ def logged(row: ChatEvent) -> LoggedEntry:
     )
 
 
-def entries_after(chat_id: str, after: int, last_seq: int) -> Iterator[list[ChatEvent]]:
-    """Yield the entries of a log up to a place, in pages."""
+def entries_after(
+    chat_id: str, after: int, last_seq: int, *, fields: Sequence[str] = ()
+) -> Iterator[list[ChatEvent]]:
+    """Yield the entries of a log up to a place, in pages, with all fields or only these."""
     while after < last_seq:
         rows = ChatEvent.objects.filter(chat_id=chat_id, seq__gt=after, seq__lte=last_seq)
+        if fields:
+            rows = rows.only(*fields)
         page = list(rows.order_by("seq")[:PAGE])
         if not page:
             return

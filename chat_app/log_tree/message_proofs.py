@@ -23,8 +23,8 @@ from uamp.transparency.notes import TREE
 if TYPE_CHECKING:
     from chat_app.models import Message
 
-FOLLOWING_MAX: Final = 10_000
-"""The maximum number of digests between an entry and the signed head."""
+FOLLOWING_MAX: Final = 1000
+"""The maximum number of digests between an entry and the signed head; each is a row to read."""
 
 
 class NotProvable(Exception):
@@ -76,7 +76,7 @@ def _proven(entry: ChatEvent) -> dict[str, Any]:
     reached = chain_hash(
         previous or chain_start(entry.chat_id, entry.seq - 1), entry.seq, chain.covered(entry)
     )
-    for page in entries_after(entry.chat_id, entry.seq, head.seq):
+    for page in entries_after(entry.chat_id, entry.seq, head.seq, fields=chain.COVERED):
         for row in page:
             following.append(chain.covered(row))
             reached = chain_hash(reached, row.seq, following[-1])

@@ -76,6 +76,14 @@ class Admitted:
         return self.envelope.stream_id or f"{_OWN_ID}{self.envelope.id}"
 
 
+class PeerRefused(Exception):
+    """A peer's envelope has a valid signature, receiver and time, but is refused with `error`."""
+
+    def __init__(self, peer: Peer, error: EnvelopeError) -> None:
+        super().__init__(error.message)
+        self.peer, self.error = peer, error
+
+
 def principal_of(peer: Peer, *, address: str = "", servers: int = 0) -> Principal:
     """Return the principal of a peer, which acts for its account.
 
@@ -93,7 +101,7 @@ def principal_of(peer: Peer, *, address: str = "", servers: int = 0) -> Principa
 
 
 def admit(raw: bytes) -> Admitted:
-    """Read and verify an envelope; raises EnvelopeError if it is invalid.
+    """Read and verify an envelope; raises EnvelopeError, and PeerRefused once it is verified.
 
     A server without a name accepts no envelopes.
     """
@@ -115,34 +123,43 @@ def admit(raw: bytes) -> Admitted:
         accepts_naive=settings.UAMP_ENVELOPE_SORTED_JSON,
     )
     receiver, agent = found or ("", "")
-    size = len(raw)
-    if member is not None or routes:
+    admitted = Admitted(
+        envelope=envelope,
+        peer=peer,
+        receiver=receiver,
+        agent=agent,
+        size=len(raw),
+        relayed_to=member,
+        routes=tuple(routes),
+    )
+    try:
+        _check_rights(admitted)
+    except EnvelopeError as error:
+        raise PeerRefused(peer, error) from error
+    return admitted
+
+
+def _check_rights(admitted: Admitted) -> None:
+    """Raise EnvelopeError if the peer may not send this verified envelope."""
+    envelope, peer = admitted.envelope, admitted.peer
+    body_bytes = len(envelope.body.content.encode())
+    if admitted.relayed_to is not None or admitted.routes:
         # Its content and its token are for the receivers to judge.
-        total = size * max(1, len(routes))
-        quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=total)
-        return Admitted(
-            envelope=envelope,
-            peer=peer,
-            receiver=receiver,
-            agent="",
-            size=size,
-            relayed_to=member,
-            routes=tuple(routes),
-        )
-    is_about_guests = envelope.body.type == GUESTS_TYPE
-    if envelope.intent not in (*INTENTS, *(GUEST_INTENTS if is_about_guests else ())):
+        total = admitted.size * max(1, len(admitted.routes))
+        quotas.check_envelope(peer, body_bytes=body_bytes, size=total)
+        return
+    if envelope.intent not in (*INTENTS, *(GUEST_INTENTS if admitted.is_about_guests else ())):
         raise EnvelopeError(
             EnvelopeCode.UNSUPPORTED,
             f"This server does not support the intent {envelope.intent}. See its manifest.",
             detail="intent",
         )
-    if is_about_guests and agent:
+    if admitted.is_about_guests and admitted.agent:
         raise EnvelopeError(EnvelopeCode.UNAUTHORIZED, "Only servers can share chats.", detail="to")
-    quotas.check_envelope(peer, body_bytes=len(envelope.body.content.encode()), size=size)
+    quotas.check_envelope(peer, body_bytes=body_bytes, size=admitted.size)
     if envelope.cap_token:
-        _check_capability(envelope, receiver)
+        _check_capability(envelope, admitted.receiver)
     _check_context(envelope, peer)
-    return Admitted(envelope=envelope, peer=peer, receiver=receiver, agent=agent, size=size)
 
 
 def bearer_of(token: str) -> Peer:

@@ -209,9 +209,9 @@ class FileQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """
 
     chat: _Id
-    message: Annotated[str, msgspec.Meta(max_length=40)] = ""
-    by: Annotated[str, msgspec.Meta(max_length=64)] = ""
-    ref: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    message: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,40}\Z")] = ""
+    by: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,64}\Z")] = ""
+    ref: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,64}\Z")] = ""
 
 
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):

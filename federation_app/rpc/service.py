@@ -24,6 +24,7 @@ from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.rpc import agent_pb2
 from federation_app.rpc.agent_pb2_grpc import AgentServicer
 from sessions_app.access import rates
+from sessions_app.access.proxies import forwarded_address, is_trusted_proxy
 from sessions_app.process import registry as processes
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ERROR_KEY: Final = "uamp-error-bin"
+FORWARDED_KEY: Final = "x-forwarded-for"
 _RECORDS_WAITING: Final = 16
 """How many records may wait for a slow client; beyond that, its deltas wait."""
 
@@ -155,7 +157,16 @@ async def _abort(context: Any, error: EnvelopeError) -> None:
 
 
 def _address(context: Any) -> str:
-    """Return a client's IP address from `ipv4:127.0.0.1:5000` or `ipv6:%5B::1%5D:5000`."""
-    kind, _, rest = unquote(context.peer()).partition(":")
+    """Return a client's IP address; that of a trusted proxy's client is in its metadata."""
+    peer = _peer(context.peer())
+    if not is_trusted_proxy(peer):
+        return peer
+    metadata = context.invocation_metadata() or ()
+    return forwarded_address(value for key, value in metadata if key == FORWARDED_KEY) or peer
+
+
+def _peer(text: str) -> str:
+    """Return the IP address in `ipv4:127.0.0.1:5000` or `ipv6:%5B::1%5D:5000`."""
+    kind, _, rest = unquote(text).partition(":")
     host, _, _port = rest.rpartition(":")
     return host.strip("[]") if kind in {"ipv4", "ipv6"} else ""

@@ -83,6 +83,8 @@ KINDS: Final[Mapping[str, RateKind]] = {
     "renders": _same("UAMP_RENDERS_PER_MINUTE"),
     "searches": _same("UAMP_SEARCHES_PER_MINUTE"),
     "exports": _same("UAMP_EXPORTS_PER_MINUTE"),
+    # Each reads up to 1,000 entries of a log, or twice as many for an edited message.
+    "proofs": _same("UAMP_PROOFS_PER_MINUTE"),
     # Each reads everything that a person wrote and stored.
     "personal exports": RateKind(
         "UAMP_PERSONAL_EXPORTS_PER_DAY", "UAMP_PERSONAL_EXPORTS_PER_DAY", "a day"

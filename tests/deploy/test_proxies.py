@@ -76,6 +76,8 @@ def test_nginx_replaces_the_headers_that_the_server_believes() -> None:
         "Upgrade": "$http_upgrade",
         "Connection": "$uamp_connection",
     }
+    grpc = dict(text.split(maxsplit=1) for text in nginx("grpc_set_header"))
+    assert grpc["X-Forwarded-For"] == "$remote_addr"
 
 
 def test_nginx_streams_and_waits() -> None:

@@ -61,6 +61,11 @@ def refused(call: Any) -> tuple[grpc.StatusCode, dict[str, Any]]:
     return error.code(), json.loads(sent.get("uamp-error-bin", b"{}"))
 
 
+def forwarded(*addresses: str) -> list[tuple[str, str]]:
+    """Return the metadata that a proxy sends for a client."""
+    return [("x-forwarded-for", address) for address in addresses]
+
+
 def test_an_ask_is_answered_after_the_client_has_sent_all(stub: Any, peer: ForeignPeer) -> None:
     ask = peer.envelope(content="hello there")
     answers = stub.Stream(iter([record(ask)]), timeout=SECONDS)
@@ -170,31 +175,54 @@ def test_a_stream_that_a_stranger_never_ends_is_ended(
     wait_until(lambda: not service._calls)
 
 
-def test_the_calls_of_a_network_count_together(
-    stub: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_calls_of_a_network_behind_a_proxy_count_together(stub: Any, settings: Any) -> None:
     settings.UAMP_CONNECTIONS_PER_ADDRESS = 2
-    # The addresses of a network, where a test has one address.
-    addresses = iter(["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1"])
-    monkeypatch.setattr(service, "_address", lambda _context: next(addresses))
+    settings.UAMP_TRUSTED_PROXIES = ["127.0.0.1"]
     is_over = threading.Event()
 
     def silent() -> Iterator[Any]:
         is_over.wait(SECONDS)
         yield from ()
 
-    calls = [stub.Stream(silent(), timeout=SECONDS)]
+    def stream_of(address: str) -> Any:
+        return stub.Stream(silent(), timeout=SECONDS, metadata=forwarded(address))
+
+    calls = [stream_of("2001:db8::1")]
     wait_until(lambda: service._calls.total() == 1)
-    calls.append(stub.Stream(silent(), timeout=SECONDS))
+    calls.append(stream_of("2001:db8::2"))
     wait_until(lambda: service._calls.total() == 2)
-    status, error = refused(lambda: next(stub.Stream(silent(), timeout=SECONDS)))
+    status, error = refused(lambda: next(stream_of("2001:db8::3")))
     assert (status, error["code"]) == (grpc.StatusCode.UNAVAILABLE, "5.04")
-    calls.append(stub.Stream(silent(), timeout=SECONDS))
+    calls.append(stream_of("2001:db8:0:1::1"))
     wait_until(lambda: service._calls.total() == 3)
     is_over.set()
     for call in calls:
         assert list(call) == []
     wait_until(lambda: not service._calls)
+
+
+@pytest.mark.parametrize(
+    ("proxies", "statuses"),
+    [
+        (["127.0.0.1"], ["INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "INVALID_ARGUMENT"]),
+        (["10.0.0.1"], ["INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED"]),
+    ],
+)
+def test_rubbish_counts_against_the_client_that_a_trusted_proxy_names(
+    stub: Any, settings: Any, proxies: list[str], statuses: list[str]
+) -> None:
+    settings.UAMP_ENVELOPES_PER_MINUTE = 1
+    settings.UAMP_TRUSTED_PROXIES = proxies
+    rubbish = agent_pb2.EnvelopeRecord(envelope=b"{")
+
+    def status_for(*addresses: str) -> str:
+        metadata = forwarded(*addresses)
+        status, _ = refused(lambda: stub.Send(rubbish, timeout=SECONDS, metadata=metadata))
+        return status.name
+
+    # What a client sends comes before what its proxy adds, in the same header or in another.
+    clients = [["203.0.113.1"], ["203.0.113.2", "203.0.113.1"], ["203.0.113.1, 203.0.113.2"]]
+    assert [status_for(*one) for one in clients] == statuses
 
 
 def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:

@@ -304,6 +304,10 @@ def test_only_a_server_with_a_guest_in_the_chat_reads_its_files(
     assert status(late, chat=shared_chat(alice).pk) == 404
     assert status(late, ref="turn-1-x") == 404
     assert status(late, message="m" * 41) == 400
+    # PostgreSQL takes no NUL.
+    assert status(late, message=f"{late_message}\0") == 400
+    assert status(late, by=f"{GUEST['id']}\0") == 400
+    assert status(late, ref="\0") == 400
     assert status(late, more="x") == 400
     assert status(late, headers={}) == 401
     assert status(late, headers=add_peer("stranger.example").bearer()) == 404

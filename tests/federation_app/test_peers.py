@@ -292,10 +292,12 @@ def test_a_peer_has_limits_of_its_own(limit: str, value: int, code: str, setting
 
     for _ in range(2):
         send(peer, "x" * 1024)
-    with pytest.raises(EnvelopeError) as refused:
+    with pytest.raises(admission.PeerRefused) as refused:
         send(peer, long)
-    assert (refused.value.code, refused.value.detail) == (code, limit)
-    assert (refused.value.retry_after is not None) is (code == "4.29")
+    assert refused.value.peer == peer.row
+    error = refused.value.error
+    assert (error.code, error.detail) == (code, limit)
+    assert (error.retry_after is not None) is (code == "4.29")
     assert ReceivedEnvelope.objects.count() == 2
     send(other, long)
     # What was sent more than an hour ago does not count.

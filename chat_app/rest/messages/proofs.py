@@ -31,13 +31,14 @@ class MessageProofView(RestView):
     """The proof of one message."""
 
     read_scope = "chats:read"
+    throttle_scope = "proofs"
 
     @extend_schema(
         operation_id="get_message_proof",
-        responses={200: MessageProofSerializer, **responses(400, 404, 409)},
+        responses={200: MessageProofSerializer, **responses(400, 404, 409, 429)},
     )
     def get(self, request: Request, message_id: str) -> Response:
-        """Return the proof; 404 if the message was deleted or its log has no chain there."""
+        """Return the proof; 404 if the message was deleted, or has no signed head near enough."""
         read_query(request, NoQuery)
         try:
             return Response({"proof": message_proof(message_for(request, message_id))})

@@ -29,6 +29,7 @@ from chat_app.models import Chat, ChatEvent, LogCheckpoint, Message
 from signing_app import owner_keys
 from signing_app.published import all_keys
 from tests import factories, services
+from tests.chat_app.log_tree.tree_changes import grown
 from tests.programs import PROGRAM_SECONDS
 from uamp.client.errors import ExportCutError
 from uamp.client.exports import ExportSummary, check_export
@@ -152,6 +153,16 @@ def test_heads_of_logs_that_grew_are_signed_from_time_to_time(chat: Chat, ada: U
     later = now + timedelta(minutes=61)
     assert (sign_heads(later), sign_heads(later)) == (1, 0)
     assert LogCheckpoint.objects.count() == 2
+
+
+def test_the_head_of_a_log_that_grew_fast_is_signed_before_its_time(chat: Chat) -> None:
+    now = timezone.now()
+    sign_heads(now)
+    grown(chat, 499)
+    assert sign_heads(now) == 0
+    grown(chat, 1)
+    assert (sign_heads(now), sign_heads(now)) == (1, 0)
+    assert LogCheckpoint.objects.latest("seq").seq == chat.last_seq
 
 
 def test_no_head_of_a_changed_log_is_signed(chat: Chat, ada: User) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.revisions import edit_message
@@ -16,7 +18,7 @@ from chat_app.log_tree.message_proofs import NotProvable, message_proof
 from chat_app.models import Chat, ChatEvent
 from signing_app.published import all_keys
 from tests import factories
-from tests.chat_app.log_tree.tree_changes import exported, keys, posted, text_of
+from tests.chat_app.log_tree.tree_changes import exported, grown, keys, posted, text_of
 from tests.uamp.transparency.test_tree import WITNESS, cosignature
 from uamp.client.errors import ExportCutError
 from uamp.client.exports import check_export, check_message_proof
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from django.contrib.auth.models import User
     from django.test import Client
+    from pytest_django import Settings
 
 pytestmark = [pytest.mark.django_db]
 
@@ -131,3 +134,32 @@ def test_what_the_log_does_not_have_is_not_proved(chats: list[Chat], ada: User) 
     ChatEvent.objects.filter(chat=chat, seq=kept.seq).update(payload={"message": {"id": kept.pk}})
     with pytest.raises(LogChanged):
         message_proof(kept)
+
+
+def test_a_message_is_proved_if_a_signed_head_is_near(
+    client: Client, chats: list[Chat], ada: User
+) -> None:
+    near, far = (factories.message(chat, ada, "kept") for chat in chats[:2])
+    grown(chats[0], 1000)
+    grown(chats[1], 1001)
+    client.force_login(ada)
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get(f"/api/v1/messages/{near.pk}/proof")
+    assert answer.status_code == 200
+    assert len(answer.json()["proof"]["entries"][0]["following"]) == 1000
+    assert check_message_proof(answer.content, keys()).is_proven
+    pages = [one["sql"] for one in queries if "LIMIT 100" in one["sql"]]
+    assert len(pages) == 10
+    assert not any("chain_hash" in sql for sql in pages)
+    assert client.get(f"/api/v1/messages/{far.pk}/proof").status_code == 404
+
+
+def test_proofs_have_a_rate_of_their_own(
+    client: Client, chats: list[Chat], ada: User, settings: Settings
+) -> None:
+    message = factories.message(chats[0], ada, "kept")
+    client.force_login(ada)
+    settings.UAMP_PROOFS_PER_MINUTE = 1
+    path = f"/api/v1/messages/{message.pk}"
+    assert [client.get(f"{path}/proof").status_code for _ in range(2)] == [200, 429]
+    assert client.get(path).status_code == 200

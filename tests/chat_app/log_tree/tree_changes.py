@@ -9,9 +9,10 @@ from django.utils import timezone
 from chat_app.export.formats import ndjson
 from chat_app.export.log_lines import log_lines
 from chat_app.export.pages import pages_for_staff
+from chat_app.log import chain
 from chat_app.log.checkpoints import checkpoint_of
 from chat_app.log_tree.growth import grow
-from chat_app.models import Chat, Message, TreeNode
+from chat_app.models import Chat, ChatEvent, Message, TreeNode
 from signing_app.published import all_keys
 from tests import factories
 
@@ -55,3 +56,17 @@ def exported(chat: Chat) -> list[bytes]:
     """Return the lines of the export of a chat with its log."""
     pieces = ndjson(chat, pages_for_staff(chat), log_lines(chat.pk, None))
     return b"".join(pieces).splitlines(keepends=True)
+
+
+def grown(chat: Chat, count: int) -> None:
+    """Add entries to the log of a chat, without a head."""
+    chat.refresh_from_db()
+    rows = []
+    for number in range(count):
+        row = ChatEvent(
+            chat=chat, seq=chat.last_seq + 1, type="message.read", payload={"number": number}
+        )
+        chain.extend(chat, row)
+        rows.append(row)
+    ChatEvent.objects.bulk_create(rows)
+    chat.save(update_fields=[*chain.HEAD])

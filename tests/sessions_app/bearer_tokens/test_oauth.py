@@ -198,13 +198,21 @@ def errors(made: keys.NewSecret) -> Iterator[tuple[str, int, dict[str, str]]]:
     yield "invalid_scope", 400, {**good, "scope": "payments:write"}
     yield "invalid_scope", 400, {**good, "scope": "*"}
     yield "invalid_target", 400, {**good, "target": "https://evil.example/agents/echo"}
-    yield "invalid_target", 400, {**good, "target": f"{django_settings.UAMP_ISSUER}/agents/none"}
+    for name in ("none", "\0", "echo\0", "%00", "agent_%00"):
+        target = f"{django_settings.UAMP_ISSUER}/agents/{name}"
+        yield "invalid_target", 400, {**good, "target": target}
+    yield "invalid_scope", 400, {**good, "scope": "\0"}
+    yield "unsupported_grant_type", 400, {**good, "grant_type": "\0"}
+    yield "invalid_client", 401, {**good, "client_id": "\0"}
     yield "invalid_request", 400, {"grant_type": EXCHANGE}
     yield "invalid_request", 400, {
         "grant_type": EXCHANGE, "subject_token": made.secret, "subject_token_type": "saml2",
     }  # fmt: skip
     yield "invalid_grant", 400, {
         "grant_type": EXCHANGE, "subject_token": "uak_no", "subject_token_type": ACCESS,
+    }  # fmt: skip
+    yield "invalid_grant", 400, {
+        "grant_type": EXCHANGE, "subject_token": "uak_\0", "subject_token_type": ACCESS,
     }  # fmt: skip
     assertion = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     yield "invalid_grant", 400, {"grant_type": assertion, "assertion": "a.b.c"}
