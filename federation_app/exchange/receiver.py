@@ -18,6 +18,7 @@ from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
 from federation_app.exchange import admission, chats, outcomes, relay, requests
 from federation_app.exchange.answers import envelope_error
+from federation_app.exchange.rate_limits import EnvelopeRates
 from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream
 from federation_app.exchange.turns import PeerTurn
@@ -25,7 +26,6 @@ from federation_app.exchange.windowed import open_streams
 from federation_app.guests import receiving
 from federation_app.peers import quotas
 from sessions_app import database
-from sessions_app.access import rates
 from sessions_app.handlers.sessions import find_session
 from uamp import RemoteProtocolError
 from uamp import events as ev
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from federation_app.exchange.admission import Admitted
     from federation_app.exchange.windowed import WindowedStream
     from federation_app.models import EnvelopeStream, Peer, ReceivedEnvelope
-    from sessions_app.access.rates import Quota
     from sessions_app.records import OpenSession
 
     PassOn = Callable[[Admitted, bytes], Awaitable[relay.Passed]]
@@ -89,6 +88,7 @@ class EnvelopeReceiver:
         self, *, address: str = "", relays: tuple[str, ...] = (), pass_on: PassOn | None = None
     ) -> None:
         self._address = address
+        self._rates = EnvelopeRates(address)
         self._relays = relays
         self._relay = pass_on or partial(relay.pass_on, relays=relays)
 
@@ -97,20 +97,18 @@ class EnvelopeReceiver:
 
         An accepted `ask` starts a response; the same envelope again has no further effect. A
         refused envelope leaves no row. An envelope that is not admitted counts against its client's
-        address. A caller that `follows` opens the receipt or leaves it.
+        address, and an admitted one against its peer. A caller that `follows` opens the receipt or
+        leaves it.
         """
-        if self._address:
-            self._check(await self._count_address(0), least=1)
+        await self._rates.check_address()
         try:
-            admitted = await database.run(admission.admit, raw)
-        except EnvelopeError:
-            if self._address:
-                await self._count_address(1)
+            admitted = await database.run(
+                partial(admission.admit, raw, on_claim=self._rates.count_claim)
+            )
+        except EnvelopeError as error:
+            await self._rates.count_refusal(error)
             raise
-        principal = admission.principal_of(admitted.peer, address=self._address)
-        cost = max(1, len(admitted.routes))
-        quota = await rates.limiter().take("envelopes", principal.counted_as, cost=cost)
-        self._check(quota)
+        await self._rates.count(admitted)
         if admitted.routes:
             return await self._pass_on_to_all(admitted, raw)
         if admitted.relayed_to is not None:
@@ -138,19 +136,6 @@ class EnvelopeReceiver:
             pay = partial(self._pay, admitted, stream, payment)
             is_repeated = await outcomes.carry_out(admitted, pay)
         return await self._follow(admitted, stream, place, is_repeated=is_repeated)
-
-    async def _count_address(self, cost: int) -> Quota:
-        name = rates.visitors(self._address)
-        return await rates.limiter().take("envelopes", name, cost=cost)
-
-    def _check(self, quota: Quota, *, least: int = 0) -> None:
-        """Raise EnvelopeError if a quota is spent, or has less than `least` left."""
-        if not quota.allowed or quota.remaining < least:
-            raise EnvelopeError(
-                EnvelopeCode.RATE_LIMITED,
-                "You send too many envelopes.",
-                retry_after=quota.retry_after,
-            )
 
     async def open(self, receipt: EnvelopeReceipt) -> WindowedStream:
         """Open the deltas that follow a receipt; raises EnvelopeError. The caller closes them.
