@@ -6,25 +6,30 @@ An agent that does not describe itself (`agents_app.remote.discovery`) is tried 
 import asyncio
 import logging
 from datetime import timedelta
+from typing import Final
 
 from django.utils import timezone
 
 from agents_app.models import Agent, AgentKind
 from agents_app.remote import discovery, health
 from agents_app.selectors import forget
+from agents_app.workers.connections import ReleasingThreads
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 20
 """The most agents probed in one round."""
+THREADS = 5
+"""How many of them are probed at a time."""
 ERROR = "Its address no longer describes an agent."
+_threads: Final = ReleasingThreads(THREADS, thread_name_prefix="probes")
 
 
 async def probe_due() -> None:
     """Probe the agents whose pauses are over; each is probed by one process only."""
     due = await health.run_sync(claim)
     descriptions = await asyncio.gather(
-        *(asyncio.to_thread(discovery.facts_of, agent) for agent in due), return_exceptions=True
+        *(_threads.run(discovery.facts_of, agent) for agent in due), return_exceptions=True
     )
     for agent, facts in zip(due, descriptions, strict=True):
         if isinstance(facts, BaseException):

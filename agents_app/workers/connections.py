@@ -1,7 +1,9 @@
-"""Release of database connections by threads that may not need them again."""
+"""Threads that release their database connections, which they may not need again."""
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -27,16 +29,25 @@ def release() -> None:
 
 
 class ReleasingThreads(ThreadPoolExecutor):
-    """The threads of an event loop, which release their database connections after each job.
+    """Threads that release their database connections after each job.
 
-    Django renders the pages of errors on them, for instance, which read the name of the site.
-    Otherwise each thread would keep its connection until the process ends, and there are more of
-    them on a large machine than connections in the pool.
+    They are those of an event loop, for instance: Django renders the pages of errors on them, which
+    read the name of the site. Otherwise each thread would keep its connection until the process
+    ends, and there are more of them on a large machine than connections in the pool.
+
+    Requests to other servers have threads of their own (`run`), as they may take long, while the
+    requests of all clients need those of the loop. The interpreter waits for running jobs at its
+    end; jobs that wait are dropped with the tasks that wait for them.
     """
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Schedule a job."""
         return super().submit(_releasing, partial(function, *args, **kwargs))
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function on one of the threads, as `asyncio.to_thread` does on the loop's."""
+        job = partial(contextvars.copy_context().run, partial(function, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self, job)
 
 
 def _releasing(job: Callable[[], T]) -> T:

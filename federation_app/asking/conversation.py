@@ -99,7 +99,7 @@ async def _over_lines(
         try:
             async with (
                 LINES[question.protocol](question, asked) as line,
-                aclosing(_on_line(line, asked, answer)) as events,
+                aclosing(_on_line(line, answer)) as events,
             ):
                 async for event in events:
                     yield event
@@ -120,10 +120,9 @@ async def _over_lines(
     raise RemoteProtocolError(ErrorCode.AGENT_OFFLINE, message)
 
 
-async def _on_line(
-    line: PeerLine, asked: SignedQuestion, answer: PeerAnswer
-) -> AsyncGenerator[Event]:
+async def _on_line(line: PeerLine, answer: PeerAnswer) -> AsyncGenerator[Event]:
     """Yield the events that arrive on one connection, up to the end of the answer."""
+    asked = line.asked
     await line.begin(answer.window.last)
     for _ in range(settings.UAMP_REMOTE_EVENTS):
         delta = await _delta(line, asked)
@@ -137,7 +136,7 @@ async def _on_line(
         for event in events:
             yield event
         if answer.window.has_ended:
-            for event in await _ended(asked, answer):
+            for event in await _ended(line.question, asked, answer):
                 yield event
             return
         if answer.window.length > settings.UAMP_REMOTE_ANSWER_BYTES:
@@ -157,10 +156,11 @@ async def _delta(line: PeerLine, asked: SignedQuestion) -> StreamDelta | None:
     return delta if delta.stream_id == asked.stream_id else None
 
 
-async def _ended(asked: SignedQuestion, answer: PeerAnswer) -> list[Event]:
+async def _ended(question: PeerQuestion, asked: SignedQuestion, answer: PeerAnswer) -> list[Event]:
     """Verify the agent's signature at the end of an answer, and return the final events.
 
-    Raises EnvelopeError.
+    Of an answer too long for an envelope, the digest is signed. Servers that do not sign it yet
+    are believed over TLS; a hub between could change the text. Raises EnvelopeError.
     """
     if answer.done is None:
         return []
@@ -169,7 +169,11 @@ async def _ended(asked: SignedQuestion, answer: PeerAnswer) -> list[Event]:
         return answer.ended(await database.run(questions.verified_answer, asked, envelope))
     if answer.window.length <= SIGNED_CHARS:
         raise unauthenticated("It is not signed.", detail="sig")
-    # The answer is too long for a signed envelope.
+    digest = answer.done.get("digest")
+    if digest is not None:
+        await database.run(questions.check_digest, asked, digest, answer.window.text)
+    elif not questions.is_direct(asked, question.target):
+        raise unauthenticated("It came through a hub, and its digest is not signed.", detail="sig")
     return answer.ended(None)
 
 

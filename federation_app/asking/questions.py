@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from federation_app import own_names
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, unauthenticated
-from federation_app.envelope.limits import DEFAULT_WINDOW, ENVELOPE_BYTES
-from federation_app.envelope.members.body import text_of
+from federation_app.envelope.limits import DEFAULT_WINDOW, ENVELOPE_BYTES, load
+from federation_app.envelope.members.body import decoded, text_of
 from federation_app.envelope.members.extensions import HOPS
 from federation_app.envelope.members.reading import Intent, envelope_of
 from federation_app.envelope.members.verifying import verify_envelope
@@ -22,13 +22,16 @@ from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.envelope.names.tokens import signed_token
 from federation_app.envelope.signatures.jws import read_compact
 from federation_app.envelope.signatures.signature import SIGNATURE_TYPE
-from federation_app.envelope.streams.deltas import ACK_TYPE
+from federation_app.envelope.streams.deltas import ACK_TYPE, DIGEST_TYPE
 from federation_app.peers import registry
+from uamp.signatures import text_sha256
 
 if TYPE_CHECKING:
+    from agents_app.outbound.rules import Target
     from federation_app.envelope.members.reading import Envelope
 
 JSON_TYPE: Final = "application/json"
+HTTPS_PORT: Final = 443
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,13 +117,22 @@ def bearer(asked: SignedQuestion) -> str:
 
 def verified_answer(asked: SignedQuestion, value: object) -> str:
     """Return the text of the `inform` that answers a question; raises EnvelopeError."""
-    envelope = _verified(asked, value, senders=(asked.receiver,))
-    if envelope.intent is not Intent.INFORM or envelope.reply_to != asked.id:
-        raise unauthenticated("It answers another question.", detail="reply_to")
-    hashes = {one.hash for one in envelope.context if one.id.endswith(asked.id)}
-    if hashes - {f"sha256:{asked.sha256}"}:
-        raise unauthenticated("It answers another question.", detail="context")
-    return text_of(envelope.body)
+    return text_of(_verified_inform(asked, value).body)
+
+
+def check_digest(asked: SignedQuestion, value: object, text: str) -> None:
+    """Verify the signed digest of an answer; raises EnvelopeError if it is that of another text."""
+    body = _verified_inform(asked, value).body
+    digest = load(decoded(body)) if body.type == DIGEST_TYPE else None
+    if digest != {"sha256": text_sha256(text), "length": len(text)}:
+        raise unauthenticated("The digest is that of another text.", detail="digest")
+
+
+def is_direct(asked: SignedQuestion, target: Target) -> bool:
+    """Return whether TLS proves an address to be the server of the receiver, and not a hub."""
+    authority = read_identity(asked.server).authority
+    host, _, port = authority.partition(":")
+    return target.place == f"https://{host}:{port or HTTPS_PORT}"
 
 
 def verified_error(asked: SignedQuestion, value: object) -> Envelope | None:
@@ -134,6 +146,16 @@ def verified_error(asked: SignedQuestion, value: object) -> Envelope | None:
     if envelope.reply_to != asked.id and envelope.stream_id != asked.stream_id:
         return None
     return _verified(asked, value, senders=(asked.receiver, asked.server))
+
+
+def _verified_inform(asked: SignedQuestion, value: object) -> Envelope:
+    envelope = _verified(asked, value, senders=(asked.receiver,))
+    if envelope.intent is not Intent.INFORM or envelope.reply_to != asked.id:
+        raise unauthenticated("It answers another question.", detail="reply_to")
+    hashes = {one.hash for one in envelope.context if one.id.endswith(asked.id)}
+    if hashes - {f"sha256:{asked.sha256}"}:
+        raise unauthenticated("It answers another question.", detail="context")
+    return envelope
 
 
 def _verified(asked: SignedQuestion, value: object, *, senders: tuple[str, ...]) -> Envelope:

@@ -1,7 +1,8 @@
 """The admission of envelopes: their signer, receiver, time and replays.
 
-Nothing is written for an invalid envelope. Everything here is synchronous and runs on the database
-threads.
+The checks are in the order of their cost: an envelope is parsed, its sender looked up, the attempt
+counted (`on_claim`), and only then is it hashed and its signature verified. Nothing is written for
+an invalid envelope. Everything here is synchronous and runs on the database threads.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from federation_app.peers import quotas, registry
 from sessions_app.access.principal import Principal, PrincipalKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from federation_app.envelope.members.reading import Envelope
     from federation_app.models import Peer
 
@@ -100,18 +103,22 @@ def principal_of(peer: Peer, *, address: str = "", servers: int = 0) -> Principa
     )
 
 
-def admit(raw: bytes) -> Admitted:
+def admit(raw: bytes, *, on_claim: Callable[[Peer, int], None] | None = None) -> Admitted:
     """Read and verify an envelope; raises EnvelopeError, and PeerRefused once it is verified.
 
-    A server without a name accepts no envelopes.
+    `on_claim` is called before the signature is verified, with the peer that the envelope names and
+    the number of members that it is for; what it raises is passed on. A server without a name
+    accepts no envelopes.
     """
     own_names.own_identity()
     envelope = read_envelope(raw)
-    found = own_names.receiver_among(envelope.to)
     peer = registry.find_peer(envelope.sender)
-    kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
+    found = own_names.receiver_among(envelope.to)
     member = registry.route_of(peer, envelope.to) if found is None else None
     routes = registry.routes_of(peer, envelope.to) if found is None else []
+    if on_claim is not None:
+        on_claim(peer, max(1, len(routes)))
+    kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
     if member is not None or routes:
         found = envelope.to[0], ""
     verify_envelope(

@@ -16,7 +16,7 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.members.body import text_of
 from federation_app.envelope.members.extensions import hops_of
 from federation_app.envelope.members.reading import Intent
-from federation_app.exchange import admission, chats, outcomes, refusals, relay, requests
+from federation_app.exchange import admission, chats, outcomes, rate_limits, relay, requests
 from federation_app.exchange.answers import envelope_error
 from federation_app.exchange.replies import demand_members, done_members
 from federation_app.exchange.streams import DeltaStream
@@ -94,10 +94,10 @@ class EnvelopeReceiver:
         """Verify an envelope and carry out its request; raises EnvelopeError.
 
         An accepted `ask` starts a response; the same envelope again has no further effect. A
-        refused envelope leaves no row; `refusals` says against what it counts. A caller that
+        refused envelope leaves no row; `rate_limits` says against what it counts. A caller that
         `follows` opens the receipt or leaves it.
         """
-        admitted = await refusals.admit(raw, address=self._address, relays=self._relays)
+        admitted = await rate_limits.admit(raw, address=self._address, relays=self._relays)
         if admitted.routes:
             return await self._pass_on_to_all(admitted, raw)
         if admitted.relayed_to is not None:

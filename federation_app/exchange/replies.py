@@ -1,4 +1,4 @@
-"""The bodies that this server signs in a stream: the whole answer, and the demand for payment."""
+"""The bodies that this server signs in a stream: the answer or its digest, a demand for payment."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from django.utils import timezone
 from federation_app import own_names
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.members.writing import new_envelope
-from federation_app.envelope.streams.deltas import PAYMENT_STAGE
+from federation_app.envelope.streams.deltas import DIGEST_TYPE, PAYMENT_STAGE
 from federation_app.models import ReceivedEnvelope
 from sessions_app import database
+from uamp.signatures import text_sha256
 
 if TYPE_CHECKING:
     from federation_app.models import EnvelopeStream, Peer
     from uamp import events as ev
 
 SIGNED_CHARS: Final = 256 * 1024
-"""Longer answers are not repeated as a signed envelope, which they would not fit into."""
+"""Of longer answers, which would not fit into an envelope, the digest is signed."""
 EVENT_TYPE: Final = "application/vnd.uamp.event+json"
 PAYMENT_TYPE: Final = "application/vnd.uamp.payment+json"
 
@@ -28,17 +29,16 @@ PAYMENT_TYPE: Final = "application/vnd.uamp.payment+json"
 async def done_members(
     peer: Peer, stream: EnvelopeStream, request: ReceivedEnvelope | None, text: str
 ) -> dict[str, object]:
-    """Return the members of `done` about the whole answer: its text, signed for the peer.
+    """Return the members of `done` about the whole answer: its text or digest, signed for the peer.
 
     `request` is the envelope that opened the stream; it is read if not given.
     """
     found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
+    inform = partial(_signed, peer, stream, Intent.INFORM, request=request)
     if len(text) <= SIGNED_CHARS:
-        found["envelope"] = await database.run(
-            partial(
-                _signed, peer, stream, Intent.INFORM, text, type_="text/markdown", request=request
-            )
-        )
+        found["envelope"] = await database.run(partial(inform, text, type_="text/markdown"))
+    else:
+        found["digest"] = await database.run(partial(inform, _digest_of(text), type_=DIGEST_TYPE))
     return found
 
 
@@ -57,6 +57,11 @@ def signed_event(peer: Peer, stream: EnvelopeStream, event: dict[str, Any]) -> d
     """Return an event of a chat as a signed `notify`."""
     content = msgspec.json.encode(event).decode()
     return _signed(peer, stream, Intent.NOTIFY, content, type_=EVENT_TYPE)
+
+
+def _digest_of(text: str) -> str:
+    value = {"sha256": text_sha256(text), "length": len(text)}
+    return msgspec.json.encode(value).decode()
 
 
 def _signed(

@@ -1,12 +1,14 @@
 """The delivery of shared chats to peers: one item after the other for each peer.
 
-Any process delivers. A peer that does not answer holds up no other one, because each has a task.
+Any process delivers. A peer that does not answer holds up no other one, because each has a task and
+a thread, which no other part of the server uses.
 What this process commits wakes it at once (`hear`); the periodic look finds everything else.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +19,7 @@ from django.conf import settings
 from agents_app.outbound import guard
 from agents_app.outbound.rules import Unreachable
 from agents_app.remote.addresses import policy
+from agents_app.workers.connections import ReleasingThreads
 from federation_app.guests import invitations, outgoing, typing_signs
 from federation_app.peers.connections import tls
 from sessions_app import database
@@ -30,8 +33,12 @@ SECONDS: Final = 2.0
 POST_SECONDS: Final = 10.0
 AT_ONCE: Final = 8
 """How many peers a process posts to at a time; the others wait for the next round."""
+SIGNS_AT_ONCE: Final = 4
+"""How many peers a process sends a sign of typing to at a time; for the others it is lost."""
 QUEUE: Final = '"queue.updated"'
 _HEADERS: Final = {"Content-Type": "application/uamp+json"}
+_post_threads: Final = ReleasingThreads(AT_ONCE, thread_name_prefix="posts")
+_sign_threads: Final = ReleasingThreads(SIGNS_AT_ONCE, thread_name_prefix="typing-signs")
 
 
 @dataclass
@@ -46,6 +53,8 @@ class _Doorbell:
     under_way: set[int] = field(default_factory=set)
     # When each peer last got a sign that someone types, by the monotonic clock.
     typed_at: dict[int, float] = field(default_factory=dict)
+    # The peers that have yet to answer such a sign.
+    signs_under_way: set[int] = field(default_factory=set)
 
 
 _doorbells: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Doorbell]] = WeakKeyDictionary()
@@ -115,7 +124,7 @@ async def _deliver_to(bell: _Doorbell, peer_id: int) -> None:
         while rings != bell.rings:
             rings = bell.rings
             while (item := await database.run(outgoing.claim, peer_id)) is not None:
-                posted = await asyncio.to_thread(_post, item.post)
+                posted = await _post_threads.run(_post, item.post)
                 status = None if posted is None else posted.status
                 retry_after = None if posted is None else posted.retry_after
                 if not await database.run(outgoing.finish, item, status, retry_after=retry_after):
@@ -127,10 +136,20 @@ async def _deliver_to(bell: _Doorbell, peer_id: int) -> None:
 async def _tell(bell: _Doorbell, chat_id: str, user_id: int, is_typing: bool) -> None:  # noqa: FBT001 the members of a sign
     for post in await database.run(typing_signs.signs_for, chat_id, user_id, is_typing=is_typing):
         now = time.monotonic()
-        if now - bell.typed_at.get(post.peer_id, -typing_signs.SECONDS) < typing_signs.SECONDS:
+        is_early = now - bell.typed_at.get(post.peer_id, -math.inf) < typing_signs.SECONDS
+        is_busy = len(bell.signs_under_way) >= SIGNS_AT_ONCE
+        if is_early or is_busy or post.peer_id in bell.signs_under_way:
             continue
         bell.typed_at[post.peer_id] = now
-        await asyncio.to_thread(_post, post)
+        bell.signs_under_way.add(post.peer_id)
+        registry.current().spawn(_post_sign(bell, post), name="tell a peer who types")
+
+
+async def _post_sign(bell: _Doorbell, post: SignedPost) -> None:
+    try:
+        await _sign_threads.run(_post, post)
+    finally:
+        bell.signs_under_way.discard(post.peer_id)
 
 
 def _post(post: SignedPost) -> guard.Posted | None:

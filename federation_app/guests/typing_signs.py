@@ -1,7 +1,8 @@
 """Signs that someone types, between servers: not stored, and lost without harm.
 
 They bypass the order of messages (`outgoing`), so that they never delay one. A peer gets at most
-one in `SECONDS`, and none while something else is posted to it or it does not answer.
+one in `SECONDS`, and none while something else is posted to it, the last one is under way, or it
+does not answer.
 """
 
 from __future__ import annotations

@@ -234,7 +234,11 @@ class RateLimiter:
 
         May wait up to REDIS_SECONDS for Redis, so do not call it on an event loop.
         """
-        return self._count([_CountedRequest(kind, name, cost)])[0]
+        return self.hit_each(kind, {name: cost})[0]
+
+    def hit_each(self, kind: str, costs: Mapping[str, int]) -> list[Quota]:
+        """Count like `hit` for several names with their costs, in one round trip."""
+        return self._count([_CountedRequest(kind, name, cost) for name, cost in costs.items()])
 
     async def take(self, kind: str, name: str, *, cost: int = 1) -> Quota:
         """Count like `hit`, but without blocking the event loop."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,20 @@ from django.core.exceptions import ValidationError
 
 from agents_app import editing
 from agents_app.models import Agent
+from agents_app.outbound.rules import Policy, check_url
 from federation_app import own_names
+from federation_app.asking import conversation, questions
+from federation_app.envelope.members.reading import envelope_of
+from federation_app.envelope.signatures.signature import verify_signature
+from federation_app.envelope.streams.deltas import DIGEST_TYPE
+from federation_app.exchange import replies
 from federation_app.models import EnvelopeStream, Peer, PeerKey, PeerTrust, ReceivedEnvelope
 from federation_app.peers import registry
 from sessions_app.models import Response
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.client import wait_until
 from tests.federation_app.foreign_server import SAGE, Call, ForeignServer, foreign_server
-from tests.federation_app.peer import SERVER
+from tests.federation_app.peer import ECHO, SERVER, ForeignPeer, Records, text_of
 from tests.live_server import shared_chat
 from tests.sessions_app.billing.paid_agents import priced
 from tests.sessions_app.turn.delegation import said
@@ -195,6 +202,115 @@ def test_an_answer_without_a_signature_fails(
 
     sage.calls.append(answer)
     assert asked(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
+
+
+@pytest.fixture
+def long_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let answers of more than two characters not fit into an envelope."""
+    for module in (conversation, replies):
+        monkeypatch.setattr(module, "SIGNED_CHARS", 2)
+
+
+def digest(text: str, **changes: Any) -> dict[str, Any]:
+    """Return the body of a signed digest."""
+    value = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "length": len(text), **changes}
+    return {"type": DIGEST_TYPE, "content": json.dumps(value)}
+
+
+def answered_at_length(body: Any, **changes: Any) -> Callable[[Call], None]:
+    """Return what answers with a text that is too long to be signed, and a signed digest."""
+
+    def answer(call: Call) -> None:
+        ask = call.receive()
+        call.delta(ask["stream_id"], 0, "chunk", text="y\u00e9s", offset=0)
+        signed = {"digest": call.server.signed(ask, "", body=body, **changes)} if body else {}
+        call.delta(ask["stream_id"], 1, "done", **signed)
+
+    return answer
+
+
+@pytest.mark.usefixtures("long_answers")
+def test_the_digest_of_an_answer_that_fits_no_envelope_is_signed(
+    federated: ServerAddress, peer: ForeignPeer
+) -> None:
+    ask = peer.envelope(content="hello th\u00e9re")
+    with Records(federated.ws) as records:
+        records.send(ask)
+        deltas = records.until("done", "error")
+    done = deltas[-1]["payload"]
+    assert "envelope" not in done
+    signed = envelope_of(done["digest"])
+    verify_signature(signed.digests(), signed.sig, sender=ECHO, keys=own_names.own_keys(ECHO))
+    assert json.loads(signed.body.content) == json.loads(digest(text_of(deltas))["content"])
+    assert signed.body.type == DIGEST_TYPE
+    assert signed.context[0].hash == f"sha256:{envelope_of(ask).sha256}"
+
+
+@pytest.mark.usefixtures("long_answers")
+def test_a_long_answer_of_a_peer_with_its_digest_is_accepted(
+    far: Callable[..., Agent], sage: ForeignServer, dial: Dial, alice: Person
+) -> None:
+    far("envelope_http", "echo")
+    assert said(asked(dial, alice, "far")).endswith("hello there")
+    sage.calls.append(answered_at_length(digest("y\u00e9s")))
+    assert said(asked(dial, alice, "sage")) == "y\u00e9s"
+
+
+@pytest.mark.usefixtures("long_answers")
+def test_a_long_answer_without_a_digest_is_accepted_from_its_server_alone(
+    sage: ForeignServer, dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "is_direct", lambda *_: True)
+    sage.calls.append(answered_at_length(None))
+    assert said(asked(dial, alice, "sage")) == "y\u00e9s"
+    # A digest is verified wherever it came from.
+    sage.calls.append(answered_at_length(digest("yes")))
+    assert asked(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.usefixtures("long_answers")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        answered_at_length(None),
+        answered_at_length(digest("yes")),
+        answered_at_length(digest("y\u00e9s", length=4)),
+        answered_at_length({**digest("y\u00e9s"), "type": "application/json"}),
+        answered_at_length({"type": DIGEST_TYPE, "content": "[]"}),
+        answered_at_length(
+            digest("y\u00e9s"), reply_to="urn:uuid:3f6c2f0a-9f0b-4a5e-8d57-0d6a3b1f7c21"
+        ),
+        answered_at_length(digest("y\u00e9s"), intent="notify"),
+        answered_at_length(digest("y\u00e9s"), ts="2020-01-01T00:00:00Z"),
+    ],
+    ids=["unsigned", "text", "length", "type", "content", "question", "intent", "time"],
+)
+def test_a_long_answer_that_a_hub_may_have_changed_fails(
+    sage: ForeignServer, dial: Dial, alice: Person, answer: Callable[[Call], None]
+) -> None:
+    sage.calls.append(answer)
+    error = asked(dial, alice, "sage")[-1]
+    assert (error["type"], error["error"]["code"]) == ("response.error", "provider_error")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_direct"),
+    [
+        ("https://worker.example", True),
+        ("https://worker.example:443/uamp", True),
+        ("https://worker.example:8443", False),
+        ("https://hub.example", False),
+        ("https://worker.example.hub.example", False),
+        ("http://worker.example:443", False),
+    ],
+)
+def test_only_tls_to_the_host_of_a_name_leads_past_every_hub(
+    own_peer: Peer, sage: ForeignServer, url: str, *, is_direct: bool
+) -> None:
+    target = check_url(url, Policy(allowed=frozenset({"worker.example:*"})))
+    question = questions.signed_question(SAGE, "hello", hops=1)
+    assert questions.is_direct(question, target) is is_direct
 
 
 def test_a_connection_that_breaks_is_made_again_and_a_missing_delta_is_asked_for(

@@ -40,7 +40,7 @@ def event_of(record: Any) -> Any:
     """Return the event in a delta, whose `notify` the server has signed."""
     envelope = envelope_of(record["payload"]["envelope"])
     assert envelope.intent == "notify"
-    verify_signature(envelope.value, envelope.sig, sender=SERVER, keys=own_keys(SERVER))
+    verify_signature(envelope.digests(), envelope.sig, sender=SERVER, keys=own_keys(SERVER))
     event = json.loads(envelope.body.content)
     assert event["seq"] == record["delta_seq"]
     assert "session_id" not in event

@@ -73,7 +73,7 @@ def test_an_ask_is_answered_after_the_client_has_sent_all(stub: Any, peer: Forei
     assert [one["delta_seq"] for one in deltas] == list(range(len(deltas)))
     assert text_of(deltas) == "hello there"
     answer = envelope_of(deltas[-1]["payload"]["envelope"])
-    verify_signature(answer.value, answer.sig, sender=ECHO, keys=own_keys(ECHO))
+    verify_signature(answer.digests(), answer.sig, sender=ECHO, keys=own_keys(ECHO))
 
 
 def test_a_stream_stops_at_its_window_and_goes_on_in_another_call(

@@ -69,7 +69,7 @@ def demand_of(delta: Any, did: str) -> Any:
     assert (delta["type"], delta["payload"]["stage"]) == ("progress", "payment_required")
     envelope = envelope_of(delta["payload"]["envelope"])
     assert envelope.intent == "propose"
-    verify_signature(envelope.value, envelope.sig, sender=did, keys=own_keys(did))
+    verify_signature(envelope.digests(), envelope.sig, sender=did, keys=own_keys(did))
     return json.loads(envelope.body.content)
 
 

@@ -48,7 +48,7 @@ def error_of(record: Any) -> dict[str, Any]:
     """Return the content of a signed error envelope of the server."""
     envelope = envelope_of(record)
     assert envelope.intent == "error"
-    verify_signature(envelope.value, envelope.sig, sender=SERVER, keys=own_keys(SERVER))
+    verify_signature(envelope.digests(), envelope.sig, sender=SERVER, keys=own_keys(SERVER))
     content: dict[str, Any] = json.loads(envelope.body.content)
     return content
 
@@ -66,7 +66,7 @@ def test_an_ask_is_answered_and_the_answer_is_signed(
     answer = envelope_of(deltas[-1]["payload"]["envelope"])
     assert answer.body.content == text_of(deltas)
     assert answer.context[0].hash == f"sha256:{envelope_of(ask).sha256}"
-    verify_signature(answer.value, answer.sig, sender=ECHO, keys=own_keys(ECHO))
+    verify_signature(answer.digests(), answer.sig, sender=ECHO, keys=own_keys(ECHO))
 
 
 def test_the_server_stops_at_the_window_and_resumes_where_the_reader_is(

@@ -1,6 +1,7 @@
 """The reader of envelopes (envelope §4, schema A.1): bytes in, an envelope or an error out.
 
-The digest covers the value as parsed; defaults are never added to it.
+The digest covers the value as parsed; defaults are never added to it. It is computed on first use,
+so that an envelope of a stranger costs no more than its parsing.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
 from federation_app.envelope import limits
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malformed, unauthenticated
-from federation_app.envelope.signatures.canonical import canonical, digest
+from federation_app.envelope.signatures.canonical import digest, naive_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Intent(StrEnum):
@@ -82,7 +87,7 @@ class _Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ext: dict[str, Any] = {}
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A well-formed envelope whose signature has not been verified.
 
     `id` and `reply_to` are UUIDs in lower case, without `urn:uuid:`. `value` is the envelope as
@@ -103,7 +108,17 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     cap_token: str
     ext: dict[str, Any]
     value: dict[str, Any]
-    sha256: str
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of the canonical form; raises EnvelopeError malformed if there is none."""
+        return digest(self.value)
+
+    def digests(self, *, accepts_naive: bool = True) -> Iterator[str]:
+        """Yield the digests that the sender may have signed, the canonical one first."""
+        yield self.sha256
+        if accepts_naive and (other := naive_digest(self.value)) != self.sha256:
+            yield other
 
 
 def read_envelope(raw: str | bytes, *, limit: int = limits.ENVELOPE_BYTES) -> Envelope:
@@ -119,7 +134,7 @@ def envelope_of(value: object) -> Envelope:
         members = msgspec.convert(value, _Members)
     except msgspec.ValidationError as error:
         raise malformed(f"{error}.", detail="schema") from None
-    if len(canonical(members.ext)) > limits.EXTENSION_BYTES:
+    if len(msgspec.json.encode(members.ext)) > limits.EXTENSION_BYTES:
         raise EnvelopeError(
             EnvelopeCode.TOO_LARGE,
             f"ext may have at most {limits.EXTENSION_BYTES} bytes.",
@@ -141,7 +156,6 @@ def envelope_of(value: object) -> Envelope:
         cap_token=members.cap_token,
         ext=members.ext,
         value=value,
-        sha256=digest(value),
     )
 
 

@@ -32,11 +32,10 @@ def verify_envelope(
     checked first, so that the sender of an altered envelope learns nothing about its receiver.
     """
     key = verify_signature(
-        envelope.value,
+        envelope.digests(accepts_naive=accepts_naive),
         envelope.sig,
         sender=envelope.sender,
         keys=keys,
-        accepts_naive=accepts_naive,
     )
     if not set(receivers).intersection(envelope.to):
         raise EnvelopeError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from federation_app.envelope.errors import malformed, unauthenticated
-from federation_app.envelope.signatures.canonical import digest, digests, without_signature
+from federation_app.envelope.signatures.canonical import digest, without_signature
 from federation_app.envelope.signatures.jws import read_compact, sign_compact, verified_by
 from federation_app.envelope.signatures.keys import decode64
 
@@ -38,28 +38,21 @@ def signed(
 
 
 def verify_signature(
-    envelope: Mapping[str, Any],
-    sig: str,
-    *,
-    sender: str,
-    keys: Iterable[VerificationKey],
-    accepts_naive: bool = True,
+    digests: Iterable[str], sig: str, *, sender: str, keys: Iterable[VerificationKey]
 ) -> VerificationKey:
-    """Return the sender's key that signed an envelope; raises EnvelopeError.
+    """Return the sender's key that signed one of an envelope's digests; raises EnvelopeError.
 
-    The id of the key must begin with the sender's DID.
+    The id of the key must begin with the sender's DID. Digests are taken one by one, and none for
+    a signature without a fitting key.
     """
     if len(sig) > SIGNATURE_CHARS:
         raise malformed(f"A signature may have at most {SIGNATURE_CHARS} characters.", detail="sig")
     jws = read_compact(sig, types={SIGNATURE_TYPE})
     if jws.kid and jws.kid.partition("#")[0] != sender:
         raise unauthenticated("The key is that of another sender.", detail="kid")
-    payloads = [
-        signature_payload(sha256) for sha256 in digests(envelope, accepts_naive=accepts_naive)
-    ]
+    payloads: Iterable[bytes] = map(signature_payload, digests)
     if jws.payload:
-        payloads = [one for one in payloads if one == decode64(jws.payload)]
-        if not payloads:
-            raise unauthenticated("The signature names another content.", detail="sig")
+        attached = decode64(jws.payload)
+        payloads = filter(lambda payload: payload == attached, payloads)
     key, _ = verified_by(jws, payloads, keys)
     return key

@@ -1,8 +1,8 @@
 """Deltas (envelope §5, schema A.2): the frames of a stream.
 
 The specification leaves their payloads open. Here `chunk {text, offset}` carries the text of an
-answer, `patch {text}` replaces all of it, and `done` has the whole answer. Offsets count code
-points.
+answer, `patch {text}` replaces all of it, and `done` has the whole answer, signed, or the signed
+`digest` of one that does not fit into an envelope. Offsets count code points.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ ACK_TYPE: Final = "application/vnd.uamp.ack+json"
 """The type of the body of a `progress` envelope that acknowledges deltas."""
 PAYMENT_STAGE: Final = "payment_required"
 """The `stage` of a `progress` that demands a payment; its `envelope` is a signed `propose`."""
+DIGEST_TYPE: Final = "application/vnd.uamp.digest+json"
+"""The type of the body of the signed `digest` in a `done`: `sha256` and `length` of the text."""
 MAX_SEQUENCE: Final = 2**53 - 1
 
 

@@ -14,12 +14,13 @@ from django.utils import timezone
 
 from agents_app.models import Agent
 from agents_app.outbound.rules import Unreachable
-from agents_app.remote import discovery, health
+from agents_app.remote import discovery, health, probes
 from agents_app.remote.discovery import discover, facts_of
 from agents_app.remote.probes import claim, probe_due
 from tests.agents_app.remote.pages import pages
 from tests.agents_app.remote.remote_agents import remote_agent
 from tests.http_server import LocalServer, serving
+from tests.threads import thread_pool
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -242,3 +243,45 @@ def test_a_probe_that_raises_leaves_the_others_of_its_round(
     good.refresh_from_db()
     assert (bad.failures, good.failures) == (health.FAILURES + 1, 0)
     assert f"the probe of agent {bad.pk} failed" in caplog.text
+
+
+@pytest.mark.usefixtures("database_threads")
+def test_probes_that_hang_leave_the_threads_of_the_loop_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(probes.THREADS + 2):
+        remote_agent("http://127.0.0.1:9", name=f"agent{number}")
+    was = timezone.now() - timedelta(seconds=1)
+    Agent.objects.update(failures=health.FAILURES, retry_at=was, found={"name": "W"})
+    may_end = threading.Event()
+    begun: list[str] = []
+
+    async def probed() -> int:
+        loop = asyncio.get_running_loop()
+        reached = {1: asyncio.Event(), probes.THREADS: asyncio.Event()}
+
+        def facts(agent: Agent) -> dict[str, Any]:
+            begun.append(str(agent.pk))
+            if (event := reached.get(len(begun))) is not None:
+                loop.call_soon_threadsafe(event.set)
+            may_end.wait(60)
+            return {"name": "W"}
+
+        monkeypatch.setattr(discovery, "facts_of", facts)
+        with thread_pool(1) as pool:
+            loop.set_default_executor(pool)
+            probing = asyncio.ensure_future(probe_due())
+            try:
+                async with asyncio.timeout(30):
+                    await reached[1].wait()
+                    # Another part of the server needs a thread of the loop.
+                    await asyncio.to_thread(int)
+                    await reached[probes.THREADS].wait()
+                at_a_time = len(begun)
+            finally:
+                may_end.set()
+                await asyncio.wait_for(probing, 60)
+        return at_a_time
+
+    assert asyncio.run(probed()) == probes.THREADS
+    assert not Agent.objects.exclude(failures=0).exists()

@@ -1,16 +1,20 @@
 """The limits of envelopes: how many a peer may send, and how many may be refused.
 
-An envelope with a valid signature, receiver and time counts for its peer, even if it is refused. A
-refused one without these counts against the address that it came from: anyone can send it.
+An envelope with a valid signature, receiver and time counts for its peer, even if it is refused.
+The quota of the peer is checked before the signature, but taken after it: anyone could use it up
+otherwise. Before the signature, an envelope counts for the pair of its address and the peer that it
+names.
 
-If a trusted peer passed it on (`UAMP-Relayed-By`), it counts against that address for its claimed
-sender alone, so that one member of a hub cannot block the others. The header can be false, but an
-address gains no more by it than another limit for each peer. Senders that are not trusted peers
-count together: none of their envelopes would be accepted.
+A refused envelope that no peer signed counts against the address that it came from. If a trusted
+peer passed it on (`UAMP-Relayed-By`), it counts against that address for its claimed sender alone,
+so that one member of a hub cannot block the others. The header can be false, but an address gains
+no more by it than another limit for each peer. Senders that are not trusted peers count together:
+none of their envelopes would be accepted.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
@@ -35,19 +39,23 @@ async def admit(raw: bytes, *, address: str, relays: tuple[str, ...]) -> Admitte
 
     `address` is the client's, '' for none, and `relays` are the servers that passed it on.
     """
-    name = rates.visitors(address) if address else ""
-    if name and relays:
-        name = await database.run(_relayed, name, relays[-1], raw)
-    if name:
-        _check(await rates.limiter().take(_KIND, name, cost=0), least=1)
+    visitors = rates.visitors(address) if address else ""
+    refusals = visitors
+    if visitors and relays:
+        refusals = await database.run(_relayed, visitors, relays[-1], raw)
+    if refusals:
+        _check(await rates.limiter().take(_KIND, refusals, cost=0), least=1)
     try:
-        admitted = await database.run(admission.admit, raw)
+        admitted = await database.run(
+            partial(admission.admit, raw, on_claim=partial(_count_claim, visitors))
+        )
     except admission.PeerRefused as refused:
         await _count(refused.peer, 1)
         raise refused.error from None
-    except EnvelopeError:
-        if name:
-            await rates.limiter().take(_KIND, name)
+    except EnvelopeError as error:
+        # A busy peer does not use up the refusals of others at its address.
+        if refusals and error.code is not EnvelopeCode.RATE_LIMITED:
+            await rates.limiter().take(_KIND, refusals)
         raise
     await _count(admitted.peer, max(1, len(admitted.routes)))
     return admitted
@@ -61,6 +69,21 @@ def _relayed(visitors: str, relay: str, raw: bytes) -> str:
     if relay not in by_name:
         return visitors
     return f"{visitors} {by_name[relay]} {by_name.get(sender, _UNKNOWN)}"
+
+
+def _count_claim(visitors: str, peer: Peer, cost: int) -> None:
+    """Count an unverified envelope for the peer's name at its address. Synchronous.
+
+    Raises EnvelopeError rate_limited if the pair has no quota left, or the peer has none.
+    """
+    principal = admission.principal_of(peer)
+    costs = {principal.counted_as: 0}
+    if visitors:
+        costs[f"{visitors},{principal.key}"] = cost
+    own, *pairs = rates.limiter().hit_each(_KIND, costs)
+    _check(own, least=cost)
+    for pair in pairs:
+        _check(pair)
 
 
 async def _count(peer: Peer, cost: int) -> None:
