@@ -23,7 +23,8 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malforme
 from federation_app.guests import accounts, invitations
 from federation_app.guests.contents import FileQuery
 from federation_app.guests.names import NAME_CHARS, own_host, read_name
-from federation_app.guests.shared_files import message_items, missing_note, turn_of, with_note
+from federation_app.guests.notes import is_same_text, missing_note, with_note
+from federation_app.guests.shared_files import message_items, turn_of
 from federation_app.models import ChatMirror, Peer
 from sessions_app.queue.files import QueuedFile, files_of
 from sessions_app.queue.rows import find_waiting, ordered_elsewhere
@@ -190,7 +191,8 @@ def _own_turn(
     if turn is None or author is None or accounts.is_guest(author):
         return None
     row = find_waiting(mirror.chat_id, turn, user_id=author.pk)
-    if row is None or row.text != _text(message, "content").replace("\0", ""):
+    text = _text(message, "content").replace("\0", "")
+    if row is None or not is_same_text(text, row.text):
         return None
     own = [one.content.sha256 for one in files_of(row)]
     return row if own == [file.sha256 for file in entry.files] else None
@@ -214,7 +216,8 @@ def _add_message(
     host = accounts.host_of(peer)
     turn = _own_turn(mirror, entry, message, author)
     if turn is not None:
-        shown = list(files_of(turn))
+        # Its full text is here if an envelope had no room for it.
+        shown, text = list(files_of(turn)), turn.text
     else:
         found = zip(entry.files, files, strict=False)
         shown = [
