@@ -344,7 +344,7 @@ class ChatFollower(models.Model):
     sent_seq = models.BigIntegerField()
     # The last message accepted from the peer, by the peer's own id for it.
     last_message = models.CharField(max_length=64, blank=True)
-    # Until when its next item is not posted, because the peer still fetches the files of it.
+    # Until when its next item is not posted, because the peer fetches its files or refused it.
     held_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 

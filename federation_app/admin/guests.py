@@ -65,7 +65,9 @@ class ChatMirrorAdmin(RecordAdmin):
 class ChatFollowerAdmin(RecordAdmin):
     """Peers with guests in chats here, and how far they know the log."""
 
-    list_display = ("chat_id", linked("peer"), "sent_seq", moment("created_at"))
+    list_display = (
+        "chat_id", linked("peer"), "sent_seq", moment("held_until"), moment("created_at"),
+    )  # fmt: skip
     list_select_related = ("peer",)
     ordering = ("-created_at", "-id")
     fields = (

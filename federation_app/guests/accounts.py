@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ from chat_app.people.names import is_name_elsewhere
 from federation_app.envelope.errors import EnvelopeCode, EnvelopeError
 from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.guests.contents import RemotePerson
-from federation_app.guests.names import WholeName, own_host, read_name
+from federation_app.guests.names import NAME_CHARS, OWN_CHARS, WholeName, own_host, read_name
 from federation_app.models import Guest, Peer
 from federation_app.peers import registry
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ERASED: Final = "erased-"
 """The beginning of the name of a person who was erased (`sessions_app.data_rights.erasure`)."""
+_PK: Final = re.compile(r"-([0-9]{1,18})\Z")
 
 
 def host_of(peer: Peer) -> str:
@@ -127,8 +129,11 @@ def person_here(name: WholeName) -> User | None:
     """Return the active person of this server who has a whole name."""
     if name.host != own_host():
         return None
-    people = User.objects.filter(username=name.name, is_active=True)
-    return people.exclude(pk__in=Guest.objects.values("user")).first()
+    people = User.objects.filter(is_active=True).exclude(pk__in=Guest.objects.values("user"))
+    user = people.filter(username=name.name).first()
+    if user is None and (ending := _PK.search(name.name)) is not None:
+        user = people.filter(pk=int(ending[1])).first()
+    return user if user is not None and _whole_name(user, name.host) == str(name) else None
 
 
 def has_guests(peer: Peer, chat_id: str) -> bool:
@@ -162,5 +167,14 @@ def named_to(peer: Peer, users: Iterable[User]) -> list[RemotePerson]:
             name = user.username if "@" in user.username else f"{user.username}@{host_of(peer)}"
             named.append(RemotePerson(id=guest.remote_id, name=name))
         else:
-            named.append(RemotePerson(id=str(user.pk), name=f"{user.username}@{here}"))
+            named.append(RemotePerson(id=str(user.pk), name=_whole_name(user, here)))
     return named
+
+
+def _whole_name(user: User, host: str) -> str:
+    """Return the name of a person at a host; one that is too long ends with the person's key."""
+    name, limit = user.username, min(OWN_CHARS, NAME_CHARS - len(f"@{host}"))
+    if len(name) > limit:
+        end = f"-{user.pk}"
+        name = name[: limit - len(end)] + end
+    return f"{name}@{host}"

@@ -46,9 +46,12 @@ from federation_app.guests.contents import (
 from federation_app.guests.shared_files import input_of
 from federation_app.models import ChatFollower, Guest, Peer
 from sessions_app import database
+from sessions_app.access import rates
 from sessions_app.access.principal import Principal, PrincipalKind
 from sessions_app.connection.defaults import Defaults
+from sessions_app.connection.rate_limit import count_text
 from sessions_app.data_rights.erasure import StillRunning, erase_person
+from sessions_app.handlers.chats.messages import size_of_edit
 from sessions_app.handlers.sessions import find_session
 from sessions_app.transports.followed_response import FollowedResponse
 from sessions_app.transports.http_exchange import HttpExchange
@@ -166,7 +169,10 @@ def _note(peer: Peer, message: GuestMessage, files: Sequence[ContentRecord]) -> 
 
 
 def do(peer: Peer, act: ActInOrder) -> None:
-    """Carry out what a guest did; raises EnvelopeError. A repeat changes nothing."""
+    """Carry out what a guest did; a repeat changes nothing.
+
+    Raises EnvelopeError, and RemoteProtocolError for an edit beyond a limit of text.
+    """
     if isinstance(act, PersonErasure):
         _erase(peer, act)
         return
@@ -200,6 +206,7 @@ def _act(act: ActOnMessage, user_id: int) -> None:
     on: dict[str, Any] = {"chat_id": act.chat, "message_id": act.message, "user_id": user_id}
     match act:
         case GuestEdit():
+            count_text(rates.person(user_id), size_of_edit(act.text))
             edit_message(**on, content=act.text)
         case GuestDeletion():
             delete_message(**on)

@@ -10,6 +10,7 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -23,8 +24,10 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malforme
 from federation_app.guests import accounts, invitations
 from federation_app.guests.contents import FileQuery
 from federation_app.guests.names import NAME_CHARS, own_host, read_name
-from federation_app.guests.shared_files import message_items, missing_note, turn_of, with_note
+from federation_app.guests.notes import is_same_text, missing_note, shorten, with_note
+from federation_app.guests.shared_files import message_items, turn_of
 from federation_app.models import ChatMirror, Peer
+from sessions_app.access import rates
 from sessions_app.queue.files import QueuedFile, files_of
 from sessions_app.queue.rows import find_waiting, ordered_elsewhere
 
@@ -167,7 +170,7 @@ def _apply_event(
             chats.edit(
                 mirror.chat_id,
                 _text(event, "message_id"),
-                _text(event, "content"),
+                _limited(_text(event, "content"), author, accounts.host_of(peer)),
                 author_id=None if author is None else author.pk,
             )
         case "message.deleted" if not is_own:
@@ -190,7 +193,8 @@ def _own_turn(
     if turn is None or author is None or accounts.is_guest(author):
         return None
     row = find_waiting(mirror.chat_id, turn, user_id=author.pk)
-    if row is None or row.text != _text(message, "content").replace("\0", ""):
+    text = _text(message, "content").replace("\0", "")
+    if row is None or not is_same_text(text, row.text):
         return None
     own = [one.content.sha256 for one in files_of(row)]
     return row if own == [file.sha256 for file in entry.files] else None
@@ -214,7 +218,8 @@ def _add_message(
     host = accounts.host_of(peer)
     turn = _own_turn(mirror, entry, message, author)
     if turn is not None:
-        shown = list(files_of(turn))
+        # Its full text is here if an envelope had no room for it.
+        shown, text = list(files_of(turn)), turn.text
     else:
         found = zip(entry.files, files, strict=False)
         shown = [
@@ -223,6 +228,7 @@ def _add_message(
         text = with_note(text, missing_note(len(entry.files) - len(shown), host))
         if author is not None and not accounts.is_guest(author):
             author = None
+        text = _limited(text, author, host)
     name = f"{_text(message, 'name')}@{host}"
     new = NewMessage(
         id=_text(message, "id")[:_ID_CHARS],
@@ -242,6 +248,24 @@ def _add_message(
         return
     if seq is not None and turn is not None:
         ordered_elsewhere(mirror.chat_id, turn.pk, new.id, seq)
+
+
+def _limited(text: str, author: User | None, host: str) -> str:
+    """Return a text as far as the limits of people here allow it to be stored for its author.
+
+    It is not refused, because the entries after it would have to wait.
+    """
+    if author is None:
+        return text
+    largest = settings.UAMP_MESSAGE_BYTES
+    size = min(_bytes(text), largest)
+    quota = rates.limiter().hit("bytes of text", rates.person(author.pk), cost=size)
+    room = largest if quota.allowed else 0
+    return text if _bytes(text) <= room else shorten(text, host, room=room, size=_bytes)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
 
 
 def _read(chat_id: str, author: User, message_id: str) -> None:

@@ -11,7 +11,9 @@ from federation_app.envelope.names.identity import identity_at
 
 NAME_CHARS: Final = 150
 """The most characters of a whole name, which has to fit into a username."""
-_NAME: Final = re.compile(r"[\w.@+-]{1,128}")
+OWN_CHARS: Final = 128
+"""The most characters of the name on their server."""
+_NAME: Final = re.compile(rf"[\w.@+-]{{1,{OWN_CHARS}}}")
 
 
 class WholeName(NamedTuple):

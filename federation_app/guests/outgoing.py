@@ -64,6 +64,9 @@ _DONE: Final = range(200, 300)
 # Refusals that a retry would not change. Others are retried: 4.01 may also mean a wrong clock or a
 # peer that has suspended us; 4.29 and 5.04 say when.
 _FINAL: Final = frozenset({400, 402, 403, 404, 409, 413, 415})
+# Refusals that end a chat for a peer: it, or its people, are not in the chat any more.
+_GONE: Final = frozenset({403, 404})
+_REFUSED: Final = "An entry of a shared chat was refused with "
 _CODES: Final = {402: "payment_required", 404: "chat_not_found"}
 
 
@@ -365,17 +368,30 @@ def _entry(
     if author is not None:
         (members["author"],) = accounts.named_to(peer, [author])
 
+    peers = Peer.objects.filter(pk=peer.pk)
     # Another place means that a guest has joined again meanwhile.
     unchanged = rows.filter(sent_seq=after)
 
+    def done() -> None:
+        if is_last:
+            unchanged.delete()
+        else:
+            unchanged.update(sent_seq=entry.seq, held_until=None)
+        if follower.held_until is not None:
+            peers.filter(problem__startswith=_REFUSED).update(problem="")
+
     def refused(status: int) -> None:
         logger.warning("%s refused an entry of a chat with %s", peer.did, status)
-        rows.delete()
+        if status in _GONE:
+            rows.delete()
+        else:
+            rows.update(held_until=timezone.now() + timedelta(seconds=MAX_RETRY_AFTER))
+            peers.update(problem=f"{_REFUSED}{status}.")
 
     return _UnknownContent(
         intent=Intent.NOTIFY,
         members=members,
-        done=unchanged.delete if is_last else partial(unchanged.update, sent_seq=entry.seq),
+        done=done,
         refused=refused,
         # After a gap the peer asks for the entries before this one (`subscribe`).
         passing=frozenset({HTTPStatus.CONFLICT}),

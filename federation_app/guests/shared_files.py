@@ -88,13 +88,3 @@ def _item(content: ContentRecord, description: str) -> uamp.ContentItem:
 
 def _description(item: uamp.ContentItem) -> str:
     return (item.alt_text or "") if isinstance(item, uamp.ImageContent) else ""
-
-
-def missing_note(count: int, host: str) -> str:
-    """Return the line of a message that says where its other files are; "" for none."""
-    return f"[{count} files, on {host}]" if count else ""
-
-
-def with_note(text: str, note: str) -> str:
-    """Return a text with a note at its end."""
-    return f"{text}\n\n{note}".strip() if note else text

@@ -58,6 +58,16 @@ async def check_text(
     raise rate_limited(quota)
 
 
+def count_text(name: str, size: int) -> None:
+    """Count `size` bytes of text that a thread stores for a name of `rates`, as `check_text` does.
+
+    Raises RemoteProtocolError `rate_limited`.
+    """
+    quota = rates.limiter().hit("bytes of text", name, cost=size)
+    if not quota.allowed:
+        raise rate_limited(quota)
+
+
 def rate_limited(quota: rates.Quota) -> RemoteProtocolError:
     """Return the error for a request beyond a rate limit."""
     return RemoteProtocolError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from chat_app.people.profiles import InvalidProfile, ProfileChange, update_profile
 from federation_app.guests import accounts
 from federation_app.guests.contents import RemotePerson
+from federation_app.guests.names import read_name
 from federation_app.peers import registry
 from sessions_app.access.invited import AccountForm
 from sessions_app.bearer_tokens.people import make_person
@@ -67,3 +68,18 @@ def test_the_guest_has_the_name(peer: Peer, admin_client: Client) -> None:
     # Other names with a sign are free.
     free = {"username": "gwen@home.example", "password": "a long pass phrase"}
     assert AccountForm(free).is_valid()
+
+
+def test_the_longest_names_fit_into_an_account_of_a_peer(peer: Peer, settings: Any) -> None:
+    settings.UAMP_FEDERATION_HOST = "chat.example"
+    people = [User.objects.create(username="n" * 149 + end) for end in "ab"]
+    names = [one.name for one in accounts.named_to(peer, people)]
+    assert len(set(names)) == 2
+    for person, name in zip(people, names, strict=True):
+        assert len(name) <= 150
+        # They can be invited by that name.
+        assert accounts.person_here(read_name(name)) == person
+    plain = User.objects.create(username="n" * 128)
+    assert accounts.named_to(peer, [plain])[0].name == f"{'n' * 128}@chat.example"
+    # A number at the end of another name finds no one.
+    assert accounts.person_here(read_name(f"n-{people[0].pk}@chat.example")) is None

@@ -15,9 +15,8 @@ from chat_app.conversation.errors import MessageNotFound
 from chat_app.forks.copies import ForkTooLarge
 from chat_app.forks.forking import fork_chat
 from sessions_app import database
-from sessions_app.access import rates
 from sessions_app.access.protocol_rights import forbidden
-from sessions_app.connection.rate_limit import check_rate, rate_limited
+from sessions_app.connection.rate_limit import check_rate, count_text
 from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -50,19 +49,13 @@ def _fork(session: OpenSession, event: ev.ChatFork) -> ev.ChatForked:
     person = None if user_id is None else User.objects.filter(pk=user_id).first()
     if person is None:
         raise MessageNotFound
-
-    def admit(size: int) -> None:
-        quota = rates.limiter().hit("bytes of text", session.principal.counted_as, cost=size)
-        if not quota.allowed:
-            raise rate_limited(quota)
-
     return fork_chat(
         chat_id=session.chat_id,
         message_id=event.message_id,
         forked_by=person,
         title=event.title,
         key=_key(session, event),
-        admit=admit,
+        admit=partial(count_text, session.principal.counted_as),
         rights=session.principal.rights,
     )
 

@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None:
     """Edit the sender's own message and, on request, have it answered again."""
     attached = await _admitted(connection, event)
-    size = len(event.content.encode())
-    if size > settings.UAMP_MESSAGE_BYTES:
-        raise RemoteProtocolError(
-            ErrorCode.EVENT_TOO_LARGE,
-            f"The text of a message may have at most {settings.UAMP_MESSAGE_BYTES} bytes,"
-            f" and this has {size}.",
-        )
+    size = size_of_edit(event.content)
     session = attached.session
     await check_text(connection, session.principal, size, session.wire_id)
     if not event.ask_again:
@@ -67,6 +61,18 @@ async def take_edit(connection: ClientConnection, event: ev.MessageEdit) -> None
 
     await _act(connection, attached, event, edit_and_ask)
     await regenerate_answers(connection, attached, event, answers)
+
+
+def size_of_edit(content: str) -> int:
+    """Return the bytes of a message's new text; raises RemoteProtocolError event_too_large."""
+    size = len(content.encode())
+    if size > settings.UAMP_MESSAGE_BYTES:
+        raise RemoteProtocolError(
+            ErrorCode.EVENT_TOO_LARGE,
+            f"The text of a message may have at most {settings.UAMP_MESSAGE_BYTES} bytes,"
+            f" and this has {size}.",
+        )
+    return size
 
 
 async def take_deletion(connection: ClientConnection, event: ev.MessageDelete) -> None:

@@ -1,0 +1,90 @@
+"""Entries of shared chats that a peer refuses: the chat waits, or ends for the peer."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from federation_app.models import ChatFollower, Peer
+from tests.client import wait_until
+from tests.federation_app.foreign_guests import accept, invited
+from tests.http_server import LocalServer, QuietHandler, serving
+from tests.live_server import shared_chat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from django.test import Client
+
+    from tests.federation_app.peer import ForeignPeer
+    from tests.live_server import Person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class StatusServer(LocalServer):
+    """Answers every envelope with `status`."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(StatusHandler)
+        self.status = status
+
+
+class StatusHandler(QuietHandler):
+    """Answers with the status of its server."""
+
+    server: StatusServer
+
+    def do_POST(self) -> None:  # noqa: N802 the name is the interface of http.server
+        """Read the envelope."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+@pytest.fixture(autouse=True)
+def _followed(
+    peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person, settings: Any
+) -> None:
+    """Have a chat of alice that a guest of the peer has joined."""
+    settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
+    accept(peer, tell, invited(shared_chat(alice, agents=()), alice))
+
+
+@contextmanager
+def answering(peer: ForeignPeer, status: int) -> Iterator[StatusServer]:
+    """Run the peer's server, which answers envelopes with a status."""
+    with serving(StatusServer(status)) as server:
+        Peer.objects.filter(pk=peer.row.pk).update(address=server.origin, deliver_at=timezone.now())
+        yield server
+
+
+@pytest.mark.parametrize("status", [400, 402, 413, 415])
+def test_a_chat_whose_entry_is_refused_waits_and_an_operator_sees_why(
+    status: int, peer: ForeignPeer, admin_client: Client
+) -> None:
+    first = ChatFollower.objects.get().sent_seq
+    with answering(peer, status) as server:
+        wait_until(lambda: ChatFollower.objects.filter(held_until__gt=timezone.now()).exists())
+        assert ChatFollower.objects.get().sent_seq == first
+        page = admin_client.get("/admin/federation_app/peer/").content.decode()
+        assert f"An entry of a shared chat was refused with {status}." in page
+        assert Peer.objects.get(pk=peer.row.pk).failures == 0, "other chats go on"
+        # Later the same entry is accepted.
+        server.status = 202
+        ChatFollower.objects.update(held_until=timezone.now())
+        wait_until(lambda: ChatFollower.objects.get().sent_seq > first)
+        wait_until(lambda: Peer.objects.get(pk=peer.row.pk).problem == "")
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_peer_that_no_longer_takes_a_chat_is_not_sent_it_any_more(
+    status: int, peer: ForeignPeer
+) -> None:
+    with answering(peer, status):
+        wait_until(lambda: not ChatFollower.objects.exists())
+    assert Peer.objects.get(pk=peer.row.pk).problem == ""
