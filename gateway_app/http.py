@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from functools import wraps
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from django.http import HttpResponse
+from django.utils.cache import get_conditional_response
 from django.views.decorators.csrf import csrf_exempt
 
 import uamp
@@ -36,6 +38,18 @@ AGENT_CHARS: Final = 256
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 _Body = TypeVar("_Body")
 _encoder: Final = msgspec.json.Encoder()
+
+
+def cached_json(request: HttpRequest, value: object, *, seconds: int) -> HttpResponse:
+    """Return a JSON response that one client may cache, or 304 if it has it already."""
+    body = msgspec.json.encode(value)
+    response = HttpResponse(body, content_type="application/json")
+    response["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    response["Cache-Control"] = f"private, max-age={seconds}"
+    current: HttpResponse = get_conditional_response(
+        request, etag=response["ETag"], response=response
+    )
+    return current
 
 
 def read_body(request: HttpRequest, body_type: type[_Body]) -> _Body:

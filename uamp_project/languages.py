@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.conf import settings
-from django.http import Http404, HttpResponse, HttpResponseNotModified
+from django.http import Http404, HttpResponse
 from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import translation
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.translation import trans_real
 from django.views.decorators.http import require_POST, require_safe
@@ -148,15 +148,13 @@ async def catalogue(request: HttpRequest, language: str) -> HttpResponse:
     if language not in dict(settings.LANGUAGES):
         raise Http404
     script, digest = _catalogue(language)
-    etag = f'"{digest}"'
-    response: HttpResponse
-    if request.headers.get("If-None-Match") == etag:
-        response = HttpResponseNotModified()
-    else:
-        response = HttpResponse(script, content_type="text/javascript; charset=utf-8")
-    response.headers["ETag"] = etag
+    response = HttpResponse(script, content_type="text/javascript; charset=utf-8")
+    response.headers["ETag"] = f'"{digest}"'
     is_current = request.GET.get("release") == digest
     response.headers["Cache-Control"] = (
         f"public, max-age={YEAR_SECONDS}, immutable" if is_current else "no-cache"
     )
-    return response
+    current: HttpResponse = get_conditional_response(
+        request, etag=response.headers["ETag"], response=response
+    )
+    return current

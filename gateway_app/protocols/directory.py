@@ -6,18 +6,16 @@ exist.
 
 from __future__ import annotations
 
-import hashlib
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext, gettext_lazy
 
 from gateway_app.doors.agents.agent_directory import agents_for, description_of, page, problem_for
-from gateway_app.http import dialect_view
+from gateway_app.http import cached_json, dialect_view
 from gateway_app.protocols.table import PROTOCOLS
 from gateway_app.shapes.protocol_presentation import ExampleQuestion
 from uamp import ErrorCode, RemoteProtocolError
@@ -25,6 +23,8 @@ from uamp.amounts import format_amount
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
     from gateway_app.shapes.listed_agent import ListedAgent
 
@@ -75,9 +75,8 @@ async def agents(request: HttpRequest) -> HttpResponse:
     if _wants_page(request):
         rows = [_agent_row(request, agent) for agent in listed]
         return await _page(request, "gateway_app/agents.html", {"agents": rows})
-    return _json(
-        request, {"object": "list", "data": [_summary(request, entry) for entry in listed]}
-    )
+    data = [_summary(request, entry) for entry in listed]
+    return cached_json(request, {"object": "list", "data": data}, seconds=CACHE_SECONDS)
 
 
 @_negotiated
@@ -85,7 +84,7 @@ async def agent(request: HttpRequest, name: str) -> HttpResponse:
     """Return one agent: its capabilities, its prices and how to call it in each protocol."""
     (listed_agent,) = await agents_for(request, name)
     if not _wants_page(request):
-        return _json(request, _document(request, listed_agent))
+        return cached_json(request, _document(request, listed_agent), seconds=CACHE_SECONDS)
     question = ExampleQuestion(base=_base(request, listed_agent), text=QUESTION)
     protocols = [
         {
@@ -182,15 +181,4 @@ async def _page(request: HttpRequest, template: str, context: dict[str, Any]) ->
     """Render a page that browsers revalidate, since it shows who is signed in."""
     response = await page(request, template, {"csrf_cookie": settings.CSRF_COOKIE_NAME, **context})
     response["Cache-Control"] = "private, no-cache"
-    return response
-
-
-def _json(request: HttpRequest, value: object) -> HttpResponse:
-    body = msgspec.json.encode(value)
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    etags = [etag.strip() for etag in request.headers.get("If-None-Match", "").split(",")]
-    response = HttpResponse(status=304) if tag in etags else HttpResponse(body)
-    response["Content-Type"] = JSON
-    response["ETag"] = tag
-    response["Cache-Control"] = f"private, max-age={CACHE_SECONDS}"
     return response

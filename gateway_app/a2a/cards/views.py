@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -17,7 +16,7 @@ from gateway_app.a2a.tasks.errors import TaskErrorReason, TaskRefused, error_of
 from gateway_app.doors.agents.agent_directory import agents_for
 from gateway_app.doors.agents.signed_cards import signed_card
 from gateway_app.doors.responses import is_visitor
-from gateway_app.http import dialect_view
+from gateway_app.http import cached_json, dialect_view
 
 if TYPE_CHECKING:
     from gateway_app.shapes.listed_agent import ListedAgent
@@ -97,13 +96,7 @@ def _base(request: HttpRequest, agent: ListedAgent) -> str:
 
 
 def _answer(request: HttpRequest, agent: ListedAgent, card: dict[str, Any]) -> HttpResponse:
-    body = msgspec.json.encode(card)
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    etags = [etag.strip() for etag in request.headers.get("If-None-Match", "").split(",")]
-    response = HttpResponse(status=304) if tag in etags else HttpResponse(body)
-    response["Content-Type"] = "application/json"
-    response["ETag"] = tag
+    response = cached_json(request, card, seconds=CACHE_SECONDS)
     response["Last-Modified"] = http_date(agent.created)
-    response["Cache-Control"] = f"private, max-age={CACHE_SECONDS}"
     response["Vary"] = "A2A-Version, Authorization, X-API-Key, Cookie"
     return response

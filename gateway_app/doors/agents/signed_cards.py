@@ -44,7 +44,8 @@ def _signed(card: dict[str, Any]) -> dict[str, Any]:
         protected, _, value = key.sign_bytes(payload, typ=TYPE, jku=jku).split(".")
         signature = {"protected": protected, "signature": value}
         with _lock:
-            _signatures[name] = signature
+            # Another thread may have signed the card in the meantime.
+            signature = _signatures.setdefault(name, signature)
             while len(_signatures) > KEPT_MAX:
                 _signatures.popitem(last=False)
     return {**card, "signatures": [signature]}

@@ -34,6 +34,7 @@ def test_an_agent_is_json_for_programs(demo: ServerAddress, web: httpx.Client) -
         assert header in answer.headers["Vary"]
         assert header in again.headers["Vary"]
     assert "private" in answer.headers["Cache-Control"]
+    assert web.get("/agents/paid-echo", headers={"If-None-Match": "*"}).status_code == 304
     assert web.get("/agents/paid-echo/").json() == agent
 
 

@@ -197,7 +197,7 @@ async def test_a_socket_that_closes_after_the_end_of_the_server_starts_nothing_a
     assert len(process.followers) == 1
     await lifespan.shutdown()
     await socket.disconnect()
-    assert processes.known() is None
+    assert processes.current_or_none() is None
 
 
 async def test_a_process_does_not_take_its_own_running_responses_from_itself(
