@@ -1,7 +1,7 @@
 /**
  * The live part of a timeline: the server streams its entries whenever they change, and the page
- * replaces those that are new or different. A hidden page does not listen. A point of the picture
- * leads to its entry.
+ * replaces those that are new or different. A hidden page disconnects. Each point in the picture
+ * links to its entry.
  */
 
 const AGAIN_MS = 10000;
@@ -26,7 +26,7 @@ function element(html) {
 }
 
 /**
- * Put the entries of a part in their order; one that did not change stays, with its focus.
+ * Order the entries of a part; unchanged ones stay, with the focus.
  * @param {Part} part
  */
 function show(part) {
@@ -80,7 +80,7 @@ function follow() {
     document.removeEventListener("visibilitychange", follow);
   });
   source.addEventListener("error", () => {
-    // A browser reconnects by itself unless the server refused the stream.
+    // Browsers reconnect automatically unless the server refused the stream.
     if (source.readyState === EventSource.CLOSED) again = setTimeout(follow, AGAIN_MS);
   });
 }

@@ -1,9 +1,9 @@
 /**
- * The tool calls of a chat that wait for a person to allow them, folded from
- * `tool.approval_required` and `tool.approval_done`.
+ * The tool calls of a chat that wait for approval, folded from `tool.approval_required` and
+ * `tool.approval_done`.
  */
 
-/** The server asks again after a reconnect; what it does not ask for again is over. */
+/** The server repeats its requests after a reconnect; any that it does not repeat are over. */
 const ASKED_AGAIN_MS = 3_000;
 
 /**
@@ -11,10 +11,10 @@ const ASKED_AGAIN_MS = 3_000;
  * @property {string} key
  * @property {string} callId
  * @property {string} responseId
- * @property {string} agent that wants to call the tool
- * @property {string} name of the tool
+ * @property {string} agent the agent that wants to call the tool
+ * @property {string} name the name of the tool
  * @property {string} arguments JSON
- * @property {string} userId of the person who asked for the work; "" when unknown
+ * @property {string} userId the person who asked for the work; "" when unknown
  * @property {number} expiresAt Unix seconds, 0 for never
  * @property {string} [thread] in which it is asked; "" for the chat
  * @property {"asking"|"sent"|"closed"} state
@@ -41,7 +41,7 @@ export class Approvals {
   /**
    * Take `tool.approval_required`.
    * @param {import("./types.js").Frame} event
-   * @returns {Approval|null} the approval when it is asked for the first time
+   * @returns {Approval|null} the approval when it is requested for the first time
    */
   asked(event) {
     const key = `${event.response_id} ${event.call_id}`;
@@ -84,7 +84,7 @@ export class Approvals {
   /**
    * The server refused the answer with this event id: it came too late.
    * @param {string} eventId
-   * @returns {boolean} whether it is one of these
+   * @returns {boolean} whether it was sent from here
    */
   refused(eventId) {
     const approval = this._sent.get(eventId);
@@ -92,14 +92,14 @@ export class Approvals {
     return Boolean(approval);
   }
 
-  /** The answer ended in which the call was. @param {string} responseId */
+  /** The answer with the call ended. @param {string} responseId */
   responseEnded(responseId) {
     for (const approval of this.list) {
       if (approval.responseId === responseId) this._close(approval.key, null);
     }
   }
 
-  /** A connection stands again: what still waits is asked for anew. */
+  /** The connection is back: open requests will be repeated. */
   reconnected() {
     this._stale = new Set(this.list.filter((a) => a.state !== "closed").map((a) => a.key));
     if (!this._stale.size) return;
@@ -109,7 +109,7 @@ export class Approvals {
     }, ASKED_AGAIN_MS);
   }
 
-  /** Forget what is decided; the answers to it have moved on. */
+  /** Drop decided approvals; their answers have moved on. */
   clearClosed() {
     const before = this._all.size;
     for (const approval of this.list)

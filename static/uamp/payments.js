@@ -1,12 +1,12 @@
 /**
- * What is asked to be paid in a chat, folded from `payment.required`, `.accepted` and `.error`
- * (UAMP §7.2). A payment is sent under one event id until the server has said what became of it, so
- * that a second click and a repeat after a lost connection are the same payment.
+ * The payments requested in a chat, folded from `payment.required`, `.accepted` and `.error` (UAMP
+ * §7.2). A payment keeps one event id until the server has reported its outcome, so that a second
+ * click or a repeat after a lost connection is the same payment.
  */
 
 import { newId } from "./ids.js";
 
-/** The server asks again after a reconnect; what it does not ask for again is over. */
+/** The server repeats its requests after a reconnect; any that it does not repeat are over. */
 const ASKED_AGAIN_MS = 3_000;
 
 /**
@@ -18,7 +18,7 @@ const ASKED_AGAIN_MS = 3_000;
  * @property {string} currency
  * @property {string} reason llm_usage or tool_usage
  * @property {boolean} isTopUp whether the answer is under way and pauses
- * @property {boolean} byBalance whether one's balance can pay
+ * @property {boolean} byBalance whether it can be paid from the balance
  * @property {number} expiresAt Unix seconds, 0 for never
  * @property {string} [thread] in which it is asked; "" for the chat
  * @property {"asked"|"sent"|"refused"} state
@@ -47,7 +47,7 @@ export class Payments {
   /**
    * Take `payment.required`.
    * @param {import("./types.js").Frame} event
-   * @returns {Payment|null} the payment when it is asked for the first time
+   * @returns {Payment|null} the payment when it is requested for the first time
    */
   asked({ response_id: responseId, requirements, extra }) {
     const { amount, currency, schemes = [], expires_at: expiresAt = 0, reason = "" } = requirements;
@@ -76,7 +76,7 @@ export class Payments {
   }
 
   /**
-   * Take `payment.accepted`: here, or on another page of the same person.
+   * Take `payment.accepted`, for a payment here or on another page of the user.
    * @param {import("./types.js").Frame} event
    */
   accepted({ response_id: responseId }) {
@@ -84,7 +84,7 @@ export class Payments {
   }
 
   /**
-   * Take `payment.error`; nothing moved, and the next try is another one.
+   * Take `payment.error`; nothing was paid, and the next attempt is a new payment.
    * @param {import("./types.js").Frame} event
    */
   refused({
@@ -95,7 +95,7 @@ export class Payments {
     balance_current,
     can_retry,
   }) {
-    // The payer did not pay, and nothing is due any more.
+    // The payer did not pay, and nothing is due any longer.
     if (!can_retry)
       this._settle((payment) => payment.responseId === responseId && payment.state === "asked");
     for (const payment of this.list) {
@@ -117,7 +117,7 @@ export class Payments {
   }
 
   /**
-   * The server says of a submission that nothing is due.
+   * The server reports that nothing is due for a submission.
    * @param {string} eventId
    * @returns {boolean} whether it was one of these
    */
@@ -125,13 +125,13 @@ export class Payments {
     return Boolean(eventId) && this._settle((payment) => payment.eventId === eventId);
   }
 
-  /** The answer ended that was to be paid. @param {string} responseId */
+  /** The answer to be paid for ended. @param {string} responseId */
   responseEnded(responseId) {
     this._settle((payment) => payment.responseId === responseId);
   }
 
   /**
-   * Return the frame that pays from one's balance, always the same until the server answered.
+   * Return the frame that pays from the balance; the same one until the server answered.
    * @param {Payment} payment
    */
   submission(payment) {
@@ -147,7 +147,7 @@ export class Payments {
     };
   }
 
-  /** A connection stands again. Returns what was sent and not answered, to be sent once more. */
+  /** The connection is back. Returns the unconfirmed payments, to be resent. */
   reconnected() {
     this._stale = new Set(this._all.keys());
     setTimeout(() => this._drop((payment) => this._stale.has(payment.key)), ASKED_AGAIN_MS);
