@@ -1,4 +1,4 @@
-/** Payment tokens: budgets for programs. The secret is shown once, right after it is made. */
+/** Payment tokens: budgets for programs. The secret is shown only once, right after creation. */
 
 import { amountFromInput, formatAmount } from "../chat/money/amounts.js";
 import { copyText } from "../chat/controls/clipboard.js";
@@ -26,9 +26,9 @@ class MoneyTokens extends MoneyPart {
     super();
     /** @type {Token[]} */
     this._tokens = [];
-    /** The token that was just made; "" for none. */
+    /** The new token; "" for none. */
     this._secret = "";
-    /** @type {{asked: string, key: string}|null} what was asked for and not answered */
+    /** @type {{asked: string, key: string}|null} the unconfirmed request */
     this._making = null;
   }
 
@@ -204,7 +204,7 @@ class MoneyTokens extends MoneyPart {
       expiresIn: Number(given.get("days")) * DAY_SECONDS,
       ...(day ? { limits: [{ period: "day", amount: day }] } : {}),
     };
-    // The same try again makes the same token, whatever became of the answer.
+    // A retry makes the same token, whatever became of the first answer.
     const asked = JSON.stringify(body);
     const making = this._making?.asked === asked ? this._making : { asked, key: newId() };
     this._making = making;
