@@ -1,4 +1,4 @@
-/** The menu above the text: members behind "@", commands behind "/" at its beginning. */
+/** The menu above the text: members after "@", commands after "/" at its beginning. */
 
 import { announce } from "../dom.js";
 import { folded } from "../text/folding.js";
@@ -9,13 +9,13 @@ const SHOWN = 8;
 
 /**
  * @typedef {object} Suggestion
- * @property {string} name what is typed
+ * @property {string} name inserted into the text
  * @property {string} note
  * @property {unknown} [picture]
  *
  * @typedef {object} Source
  * @property {string} label of the menu
- * @property {RegExp} pattern with what was typed as its first group, up to the cursor
+ * @property {RegExp} pattern whose first group is the text typed, up to the cursor
  * @property {() => Suggestion[]} all
  */
 
@@ -39,12 +39,12 @@ export class Suggestions {
     this._isDismissed = false;
   }
 
-  /** What the text field says of the menu. */
+  /** The id of the active option, for the text field's `aria-activedescendant`. */
   get activeId() {
     return this._found.length ? `${this._of}suggestion-${this._active}` : nothing;
   }
 
-  /** Look for what stands before the cursor. */
+  /** Suggest completions of the word before the cursor. */
   update() {
     this._isDismissed = false;
     const text = this._textOf();
@@ -75,7 +75,7 @@ export class Suggestions {
       );
   }
 
-  /** Look again, since the members changed; what was active stays so. */
+  /** Search again, since the members changed; keep the active option. */
   refresh() {
     if (this._isDismissed || document.activeElement !== this._textOf()) return;
     const active = this._found[this._active]?.name;
@@ -110,7 +110,7 @@ export class Suggestions {
     this._host.requestUpdate();
   }
 
-  /** @param {string} of what ids begin with: there may be two fields on the page */
+  /** @param {string} of prefix of ids: the page may have two fields */
   template(of) {
     this._of = of;
     return html`<ul
@@ -134,7 +134,10 @@ export class Suggestions {
     </ul>`;
   }
 
-  /** Before the blur that would close the menu. @param {Event} event @param {Suggestion} found */
+  /**
+   * Choose on mousedown, before the blur that would close the menu.
+   * @param {Event} event @param {Suggestion} found
+   */
   _pressed(event, found) {
     event.preventDefault();
     this._choose(found);

@@ -1,6 +1,6 @@
 /**
- * A dialog for a chat: its name, description and picture, how its agents work, and what notifies
- * one of it.
+ * A dialog for the settings of a chat: its name, description and picture, how its agents work, and
+ * its notifications.
  */
 
 import { api, store } from "../context.js";
@@ -33,9 +33,9 @@ export class ChatSettingsDialog extends DialogView {
     super();
     /** @type {Chat|null} */
     this._chat = null;
-    /** An emoji, a colour or a picture; "" for one made of the name. */
+    /** An emoji, a colour or a picture; "" for one derived from the name. */
     this._avatar = "";
-    /** @type {string|null} of the picture that was uploaded */
+    /** @type {string|null} of the uploaded picture */
     this._address = null;
   }
 

@@ -1,5 +1,5 @@
 /**
- * The badge that says whether an answer is what its agent signed. This browser verifies it
+ * The badge that says whether an answer matches its agent's signature. This browser verifies it
  * (docs/signatures.md).
  */
 
@@ -135,8 +135,8 @@ export const signedMessage = (entry) => ({
 });
 
 /**
- * Whether it is an answer that its agent would have signed here, and of which it is known whether
- * it did; one that is not whole is signed where it was paid.
+ * Whether an agent on this server would have signed this answer, and its signature can be checked;
+ * incomplete answers are signed if they were paid.
  * @param {Entry} entry
  */
 export const isSignable = (entry) =>
@@ -177,7 +177,7 @@ class SignatureBadge extends View {
         });
       if (this.entry === entry) this._verdict = verdict;
     } catch (error) {
-      // The keys were not reached: nothing is said about the answer.
+      // Without the keys, the badge claims nothing about the answer.
       if (!(error instanceof TypeError)) throw error;
       if (this.entry === entry) this._verdict = null;
     }

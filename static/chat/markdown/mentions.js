@@ -1,12 +1,12 @@
 /**
- * Mentions in markdown: `@name` stands by itself in texts of the other direction.
+ * Mentions in markdown: `@name` is isolated in texts of the other direction.
  * `chat_app/markdown_rules.py` has the same rule. Knows no DOM.
  */
 
 import { MENTION } from "../store/mentions.js";
 
 /**
- * The pieces of a text as tokens.
+ * Split a text into tokens.
  * @param {import("./types.js").CoreState} state
  * @param {import("./types.js").Token} token
  */
@@ -21,7 +21,7 @@ function pieces(state, token) {
       made.push(Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }));
   };
   for (const { index, 0: mention } of content.matchAll(MENTION)) {
-    // A full stop behind the name ends the sentence.
+    // A full stop after the name ends the sentence.
     const name = mention.replace(/[.-]+$/, "");
     add("text", content.slice(from, index));
     add("mention", name);

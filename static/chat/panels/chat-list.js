@@ -1,4 +1,4 @@
-/** The chats: members, the last words, when, how many unread, members online. */
+/** The list of chats: members, last message, time, unread count, members online. */
 
 import { inCallText } from "../calls/in-call.js";
 import { calls, client, me, page, store } from "../context.js";
@@ -19,7 +19,7 @@ const FILTER_FROM = 8;
 const PREVIEW_CHARS = 120;
 
 /**
- * What stands for a message without words; an agent's may have had no time for any.
+ * The preview of a message without text; an agent may not have had time to write any.
  * @param {Chat} chat
  */
 function wordless({ preview, participants }) {
@@ -29,7 +29,7 @@ function wordless({ preview, participants }) {
 }
 
 /**
- * The last words and their author, each with its own direction: an Arabic name does not turn an
+ * The last message and its author, each with its own direction: an Arabic name must not reverse an
  * English text.
  * @param {Chat} chat
  */
@@ -44,7 +44,7 @@ function preview(chat) {
   >`;
 }
 
-/** The parts of the list in their order. @type {Record<string, string>} */
+/** The sections of the list in order. @type {Record<string, string>} */
 const SECTIONS = {
   pinned: gettext("Pinned"),
   people: gettext("People"),
@@ -76,7 +76,7 @@ export class ChatList extends View {
     this._selected = "";
     this._wanted = "";
     this._error = "";
-    /** @type {Element|null} what had the focus before it was drawn */
+    /** @type {Element|null} the element focused before rendering */
     this._had = null;
     this._removing = new Selected(this, page, ({ removing }) => removing);
   }
@@ -102,7 +102,7 @@ export class ChatList extends View {
   }
 
   updated() {
-    // An element that moves up in the list loses the focus.
+    // Moving an element up in the list removes its focus.
     if (
       this._had instanceof HTMLElement &&
       this._had.isConnected &&
@@ -173,7 +173,7 @@ export class ChatList extends View {
   }
 
   /**
-   * Chats of one kind, with a heading where there are several.
+   * Chats of one kind, with a heading if there are several kinds.
    * @param {string} name
    * @param {Chat[]} chats
    * @param {boolean} isNamed

@@ -1,4 +1,4 @@
-/** What a person writes into the search: words, and filters that become chips. Knows no DOM. */
+/** Parses search input: words, and filters that become chips. Knows no DOM. */
 
 import { folded, foldedWithPlaces } from "../text/folding.js";
 import { plainOf } from "../markdown/plain.js";
@@ -6,7 +6,7 @@ import { gettext } from "../words.js";
 
 const EXAMPLE_DAYS = 30;
 
-/** A day as filters take it, in the person's zone. @param {number} ms */
+/** A day in the format of filters, in the user's time zone. @param {number} ms */
 function dayOf(ms) {
   const day = new Date(ms);
   const padded = (/** @type {number} */ n) => String(n).padStart(2, "0");
@@ -14,7 +14,7 @@ function dayOf(ms) {
 }
 
 /**
- * What each filter takes, as an example.
+ * Example values of each filter.
  * @param {number} [now] Unix ms
  * @returns {Record<string, string>}
  */
@@ -33,9 +33,9 @@ export const filterExamples = (now = Date.now()) => ({
 const FINISHED = /(^|\s)(from|agent|in|has|before|after):(?:"([^"]+)"|([^\s"]+))(?=\s)/i;
 
 /**
- * Take the filters that are written to their end, which a space says, out of a text.
- * @param {string} text @param {boolean} [isAll] also one that ends the text
- * @returns {{filters: Filter[], text: string}} the last of each name
+ * Extract the filters that are complete, which a trailing space marks, from a text.
+ * @param {string} text @param {boolean} [isAll] also one at the end of the text
+ * @returns {{filters: Filter[], text: string}} the last filter of each name
  */
 export function takeFilters(text, isAll = false) {
   /** @type {Filter[]} */
@@ -50,14 +50,14 @@ export function takeFilters(text, isAll = false) {
 }
 
 /**
- * Filters with more of them: a name is there once.
+ * Merge filters; each name occurs once.
  * @param {Filter[]} filters
  * @param {Filter[]} more
  */
 export const withFilters = (filters, more) =>
   Array.from(new Map([...filters, ...more].map((filter) => [filter.name, filter])).values());
 
-/** The search in the words of the server. @param {Filter[]} filters @param {string} text */
+/** The query in the server's syntax. @param {Filter[]} filters @param {string} text */
 export function queryOf(filters, text) {
   const named = filters.map(
     ({ name, value }) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`,
@@ -66,7 +66,7 @@ export function queryOf(filters, text) {
 }
 
 /**
- * The words that a message has to have, folded: those of a filter are none.
+ * The words that a message must contain, folded; filters do not count.
  * @param {string} text
  */
 export const wordsOf = (text) =>
@@ -78,7 +78,7 @@ const BEFORE = 50;
 const SHOWN = 220;
 
 /**
- * The part of a text around the first word that was found, in pieces.
+ * The part of a text around the first match, in pieces.
  * @param {string} text @param {string[]} words folded
  * @returns {Piece[]}
  */
@@ -105,7 +105,7 @@ export function excerpt(text, words) {
 }
 
 /**
- * A text without marks, or with them where a word is only in them, as in the address of a link.
+ * A text without markup, or with it if a word occurs only there, as in the address of a link.
  * @param {string} text
  * @param {string[]} words
  */
@@ -116,7 +116,7 @@ function lineOf(text, words) {
 }
 
 /**
- * Where words are in a line, in its order, the longer of two at one place first.
+ * The positions of words in a line, in order; of two at one position, the longer first.
  * @param {string} line
  * @param {string[]} words
  */
@@ -132,7 +132,7 @@ function placesOf(line, words) {
 }
 
 /**
- * Where the letter ends before a place: one letter may be folded to several.
+ * The end of the letter before a position: one letter may fold to several.
  * @param {number[]} starts
  * @param {number} at
  */

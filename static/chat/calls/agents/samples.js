@@ -1,14 +1,13 @@
 /**
- * Samples of sound: floats of Web Audio from -1 to 1, and the 16 bits at 24 kHz that agents take
- * and speak. Knows no document.
+ * Sound samples: Web Audio's floats from -1 to 1, and the 16 bits at 24 kHz that agents receive and
+ * send. Knows no document.
  */
 
-/** Samples of a second that agents take and speak. */
+/** Samples per second of the sound that agents receive and send. */
 export const RATE = 24_000;
 
 /**
- * Samples at another rate: the mean of those that fall together, or between two the nearer share of
- * each.
+ * Resample: average the samples that fall together, or interpolate between two.
  * @param {Float32Array} samples
  * @param {number} from
  * @param {number} [to] samples of a second
@@ -36,7 +35,7 @@ export function resampled(samples, from, to = RATE) {
 }
 
 /**
- * How loud samples are: the root of their mean square, from 0 to 1.
+ * The loudness of samples: the root of their mean square, from 0 to 1.
  * @param {Float32Array} samples
  */
 export function loudness(samples) {
@@ -45,7 +44,7 @@ export function loudness(samples) {
   return samples.length ? Math.sqrt(sum / samples.length) : 0;
 }
 
-/** Frames one after the other. @param {Float32Array[]} frames @returns {Float32Array} */
+/** Concatenate frames. @param {Float32Array[]} frames @returns {Float32Array} */
 export function joined(frames) {
   const all = new Float32Array(frames.reduce((length, frame) => length + frame.length, 0));
   let at = 0;
