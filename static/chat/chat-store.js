@@ -93,11 +93,11 @@ export class ChatStore extends EventTarget {
     const began = ++this._clock;
     try {
       const page = await this._api.get(`/chats?limit=${LISTED}`);
-      const read = page.data
+      const chats = page.data
         .filter((/** @type {Chat} */ { id }) => (this._removedAt.get(id) ?? 0) < began)
         .map((/** @type {Chat} */ chat) => this._newer(chat, began));
       const since = this.list.filter(({ id }) => (this._readAt.get(id) ?? 0) > began);
-      this._chats = new Map([...since, ...read].map((chat) => [chat.id, chat]));
+      this._chats = new Map([...since, ...chats].map((chat) => [chat.id, chat]));
       const isFirst = !this.loaded;
       this.loaded = this.hasList = true;
       this._changed();

@@ -40,15 +40,15 @@ export class SignatureKeys {
     this._wanted.clear();
     this._asked = null;
     /** @type {PublishedKey[]} */
-    const found = [];
+    const keys = [];
     for (let at = 0; at < kids.length; at += MAX_KIDS) {
       const query = kids
         .slice(at, at + MAX_KIDS)
         .map((kid) => `kid=${encodeURIComponent(kid)}`)
         .join("&");
-      found.push(...(await this._get(`/.well-known/jwks.json?${query}`)).keys);
+      keys.push(...(await this._get(`/.well-known/jwks.json?${query}`)).keys);
     }
-    return found;
+    return keys;
   }
 }
 

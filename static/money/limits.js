@@ -124,15 +124,15 @@ class MoneyLimits extends MoneyPart {
   async _save(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const given = new FormData(form);
+    const fields = new FormData(form);
     const limits = Object.keys(PERIODS)
-      .filter((period) => written(given, period))
+      .filter((period) => written(fields, period))
       .map((period) => ({
         period,
-        amount: amountFromInput(written(given, period)),
+        amount: amountFromInput(written(fields, period)),
         currency: "USD",
       }));
-    const kept = this._others
+    const others = this._others
       .filter(({ agent, token }) => agent || token)
       .map(({ period, agent, token, amount, currency }) => ({
         period,
@@ -143,7 +143,7 @@ class MoneyLimits extends MoneyPart {
       }));
     if (
       await this.attempt(() =>
-        api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }),
+        api.send("PUT", "/api/payments/limits", { limits: [...limits, ...others] }),
       )
     ) {
       announce(gettext("Limits saved."));

@@ -195,13 +195,13 @@ class MoneyTokens extends MoneyPart {
   async _make(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const given = new FormData(form);
-    const day = amountFromInput(written(given, "day"));
+    const fields = new FormData(form);
+    const day = amountFromInput(written(fields, "day"));
     const body = {
-      amount: amountFromInput(written(given, "amount")),
+      amount: amountFromInput(written(fields, "amount")),
       currency: "USD",
-      name: written(given, "name"),
-      expiresIn: Number(given.get("days")) * DAY_SECONDS,
+      name: written(fields, "name"),
+      expiresIn: Number(fields.get("days")) * DAY_SECONDS,
       ...(day ? { limits: [{ period: "day", amount: day }] } : {}),
     };
     // A retry makes the same token, whatever became of the first answer.
@@ -210,10 +210,10 @@ class MoneyTokens extends MoneyPart {
     this._making = making;
     const isMade = await this.once(async () => {
       /** @type {{token: string}} */
-      const made = await api.post("/api/payments/tokens", body, { "Idempotency-Key": making.key });
+      const token = await api.post("/api/payments/tokens", body, { "Idempotency-Key": making.key });
       this._making = null;
       form.reset();
-      this._secret = made.token;
+      this._secret = token.token;
     });
     if (!isMade) return;
     this._secretField?.focus();

@@ -65,8 +65,8 @@ async function install() {
 async function activate() {
   const names = (await caches.keys()).filter((name) => name.startsWith(FILES));
   await Promise.all(names.slice(0, -2).map((name) => caches.delete(name)));
-  const kept = await keptPage();
-  if (kept && !names.slice(-2).includes(FILES + ownerOf(kept)[0])) await caches.delete(PAGE);
+  const cached = await keptPage();
+  if (cached && !names.slice(-2).includes(FILES + ownerOf(cached)[0])) await caches.delete(PAGE);
   await registration.navigationPreload?.enable();
 }
 
@@ -142,12 +142,12 @@ async function deleteAll() {
 
 /** Delete the data of anyone else. @param {string} person */
 async function deleteOthers(person) {
-  const kept = await keptPage();
+  const cached = await keptPage();
   const names = await caches.keys();
   const isOther = (/** @type {string} */ name) => name.startsWith(READ) && name !== READ + person;
-  if ((kept && ownerOf(kept)[1] !== person) || names.some(isOther)) {
+  if ((cached && ownerOf(cached)[1] !== person) || names.some(isOther)) {
     deletions += 1;
-    if (kept && ownerOf(kept)[1] !== person) await caches.delete(PAGE);
+    if (cached && ownerOf(cached)[1] !== person) await caches.delete(PAGE);
     await Promise.all(names.filter(isOther).map((name) => caches.delete(name)));
   }
 }
@@ -162,8 +162,8 @@ async function page(event, url) {
   try {
     response = (await event.preloadResponse) ?? (await fetch(event.request));
   } catch (error) {
-    const kept = CHATS.test(url.pathname) && (await keptPage());
-    return kept || ((await caches.match(OFFLINE, { ignoreVary: true })) ?? Promise.reject(error));
+    const cached = CHATS.test(url.pathname) && (await keptPage());
+    return cached || ((await caches.match(OFFLINE, { ignoreVary: true })) ?? Promise.reject(error));
   }
   // The server redirects signed-in users away from it.
   if (SIGN_IN.test(url.pathname) && response.ok) await deleteAll();

@@ -31,10 +31,10 @@ const fetchFile = globalThis.fetch.bind(globalThis);
 async function fetchSample(input, options) {
   const { pathname, search } = new URL(String(input), location.origin);
   if (pathname.startsWith("/static/")) return fetchFile(input, options);
-  const found = answerTo(`${pathname.replace(/^\/api\/v1/, "")}${search}`);
-  if (typeof found === "string") return new Response(found);
+  const answer = answerTo(`${pathname.replace(/^\/api\/v1/, "")}${search}`);
+  if (typeof answer === "string") return new Response(answer);
   const [body, status] =
-    found === undefined ? [{ title: "This page only shows samples." }, 404] : [found, 200];
+    answer === undefined ? [{ title: "This page only shows samples." }, 404] : [answer, 200];
   return new Response(JSON.stringify(body), {
     status,
     headers: { "Content-Type": "application/json" },

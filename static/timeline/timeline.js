@@ -31,8 +31,8 @@ function element(html) {
  */
 function show(part) {
   if (!list || !picture || !state) return;
-  const wanted = new Set(part.items.map((item) => item.key));
-  for (const shown of [...list.children]) if (!wanted.has(shown.id)) shown.remove();
+  const keys = new Set(part.items.map((item) => item.key));
+  for (const shown of [...list.children]) if (!keys.has(shown.id)) shown.remove();
   let changed = false;
   let before = list.firstElementChild;
   for (const item of part.items) {

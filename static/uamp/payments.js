@@ -156,16 +156,16 @@ export class Payments {
 
   /** @param {(payment: Payment) => boolean} which */
   _settle(which) {
-    const found = this.list.filter(which);
-    for (const { key } of found) this._settled.add(key);
+    const payments = this.list.filter(which);
+    for (const { key } of payments) this._settled.add(key);
     return this._drop(which);
   }
 
   /** @param {(payment: Payment) => boolean} which */
   _drop(which) {
-    const found = this.list.filter(which);
-    for (const { key } of found) this._all.delete(key);
-    if (found.length) this._changed();
-    return found.length > 0;
+    const payments = this.list.filter(which);
+    for (const { key } of payments) this._all.delete(key);
+    if (payments.length) this._changed();
+    return payments.length > 0;
   }
 }

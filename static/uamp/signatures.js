@@ -162,9 +162,9 @@ function failure(error) {
 
 /** @param {SignedReceipt} receipt @param {ReceiptClaims} claims */
 function isSameReceipt(receipt, claims) {
-  const shown = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (receipt));
+  const members = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (receipt));
   return (
-    PAID.every((name) => shown[name] === claims[name]) &&
+    PAID.every((name) => members[name] === claims[name]) &&
     canonical(receipt.transfers ?? null) === canonical(claims.transfers ?? []) &&
     (receipt.response_id ?? claims.response_id) === claims.response_id
   );
@@ -244,7 +244,7 @@ async function imported(key, alg) {
   // WebCrypto accepts only one name for the curve, and rejects contradictory members.
   const { kty, n, e, crv, x, y } = key;
   try {
-    const found = await crypto.subtle.importKey(
+    const cryptoKey = await crypto.subtle.importKey(
       "jwk",
       /** @type {JsonWebKey} */ (defined({ kty, n, e, crv, x, y })),
       ALGORITHMS[alg].key,
@@ -253,10 +253,10 @@ async function imported(key, alg) {
     );
     if (
       alg === "RS256" &&
-      /** @type {RsaKeyAlgorithm} */ (found.algorithm).modulusLength < RSA_BITS
+      /** @type {RsaKeyAlgorithm} */ (cryptoKey.algorithm).modulusLength < RSA_BITS
     )
       throw new BadSignature();
-    return found;
+    return cryptoKey;
   } catch (error) {
     if (error instanceof DOMException && error.name === "NotSupportedError")
       throw new Unsupported();

@@ -91,16 +91,16 @@ async function forkFrom({ id }, origin) {
   const title = name
     ? interpolate(gettext("Fork of %(title)s"), { title: name }).slice(0, TITLE_CHARS)
     : "";
-  let made = "";
+  let forkId = "";
   if (
     !(await attempt(origin, async () => {
-      made = (await store.fork(chatId, id, title, key)).id;
+      forkId = (await store.fork(chatId, id, title, key)).id;
     }))
   )
     return;
   forkKeys.delete(id);
   announce(gettext("Forked."));
-  dispatchEvent(new CustomEvent("open-chat", { detail: made }));
+  dispatchEvent(new CustomEvent("open-chat", { detail: forkId }));
 }
 
 const hasText = (/** @type {Entry} */ { content }) => Boolean(content);

@@ -34,7 +34,7 @@ export class EmojiPicker extends View {
   }
 
   render() {
-    const found = emojiFor(this._wanted);
+    const matches = emojiFor(this._wanted);
     return html`<div
       class="menu emoji-picker"
       popover="auto"
@@ -59,7 +59,7 @@ export class EmojiPicker extends View {
         />
       </form>
       <div class="emoji-grid">
-        ${found.map(
+        ${matches.map(
           ({ emoji, name }) =>
             html`<button
               type="button"
@@ -74,7 +74,7 @@ export class EmojiPicker extends View {
         )}
       </div>
       ${
-        found.length
+        matches.length
           ? nothing
           : html`<p class="palette-none" role="status">
               ${gettext("No matches. Press Enter to use what you typed.")}

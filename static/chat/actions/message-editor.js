@@ -116,13 +116,13 @@ class MessageEditor extends View {
       this._text.focus();
       return;
     }
-    const asked = { messageId, content, revision, eventId: newId() };
+    const request = { messageId, content, revision, eventId: newId() };
     const event = new CustomEvent("edit-and-ask", {
       bubbles: true,
       cancelable: true,
-      detail: asked,
+      detail: request,
     });
-    if (this.dispatchEvent(event)) this._asked = asked;
+    if (this.dispatchEvent(event)) this._asked = request;
   }
 
   _written() {

@@ -309,8 +309,8 @@ class CallBar extends View {
   }
 
   async _listDevices() {
-    const found = await navigator.mediaDevices.enumerateDevices();
-    this._devices = found.filter(({ kind }) => kind === "audioinput");
+    const devices = await navigator.mediaDevices.enumerateDevices();
+    this._devices = devices.filter(({ kind }) => kind === "audioinput");
   }
 
   /** @param {string} text */

@@ -38,15 +38,16 @@ function row(name, value, itemOf) {
  * @param {ItemOf} itemOf
  */
 function readable(json, itemOf) {
-  let given;
+  let parsed;
   try {
-    given = JSON.parse(json);
+    parsed = JSON.parse(json);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return html`<pre tabindex="0">${json}</pre>`;
   }
-  if (given === null || typeof given !== "object" || Array.isArray(given)) given = { value: given };
-  const rows = Object.entries(given).map(([name, value]) => row(name, value, itemOf));
+  if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed))
+    parsed = { value: parsed };
+  const rows = Object.entries(parsed).map(([name, value]) => row(name, value, itemOf));
   return rows.length
     ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>`
     : html`<p>${gettext("No arguments.")}</p>`;

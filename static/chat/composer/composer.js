@@ -293,10 +293,10 @@ export class ChatComposer extends View {
   }
 
   _written() {
-    const made = withEmoji(this._text.value, this._text.selectionStart);
-    if (made) {
-      this._text.value = made.text;
-      this._text.setSelectionRange(made.caret, made.caret);
+    const replaced = withEmoji(this._text.value, this._text.selectionStart);
+    if (replaced) {
+      this._text.value = replaced.text;
+      this._text.setSelectionRange(replaced.caret, replaced.caret);
     }
     this._value = this._text.value;
     this._suggestions.update();

@@ -121,14 +121,14 @@ export class Suggestions {
       ?hidden=${this._found.length === 0}
     >
       ${this._found.map(
-        (found, at) =>
+        (suggestion, at) =>
           html`<li
             role="option"
             id="${of}suggestion-${at}"
             aria-selected=${String(at === this._active)}
-            @mousedown=${(/** @type {Event} */ event) => this._pressed(event, found)}
+            @mousedown=${(/** @type {Event} */ event) => this._pressed(event, suggestion)}
           >
-            ${found.picture ?? nothing}<span>${found.name}</span><small>${found.note}</small>
+            ${suggestion.picture ?? nothing}<span>${suggestion.name}</span><small>${suggestion.note}</small>
           </li>`,
       )}
     </ul>`;
@@ -136,11 +136,11 @@ export class Suggestions {
 
   /**
    * Choose on mousedown, before the blur that would close the menu.
-   * @param {Event} event @param {Suggestion} found
+   * @param {Event} event @param {Suggestion} suggestion
    */
-  _pressed(event, found) {
+  _pressed(event, suggestion) {
     event.preventDefault();
-    this._choose(found);
+    this._choose(suggestion);
   }
 
   /** @param {Suggestion} found */

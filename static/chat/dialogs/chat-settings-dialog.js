@@ -247,7 +247,7 @@ export class ChatSettingsDialog extends DialogView {
       form.has(name) ? String(form.get(name)).trim() : undefined;
     const hops = form.get("agent_hops");
     /** The settings to save; disabled fields are left out. @type {Partial<Chat>} */
-    const given = {
+    const values = {
       agents_quiet: chat.home ? undefined : form.has("agents_quiet"),
       avatar: this._avatar,
       title: text("title"),
@@ -256,7 +256,7 @@ export class ChatSettingsDialog extends DialogView {
     };
     const before = /** @type {Record<string, unknown>} */ ({ ...chat });
     const changes = Object.fromEntries(
-      Object.entries(given).filter(
+      Object.entries(values).filter(
         ([name, value]) => value !== undefined && value !== (before[name] ?? ""),
       ),
     );

@@ -308,8 +308,8 @@ export class LinksDialog extends View {
     if (form.get("role")) body.role = form.get("role");
     if (kind === "share") body.grows = Boolean(form.get("grows"));
     await this._do(async () => {
-      const made = await api.post(this._path(kind), body);
-      this._made = { kind, id: made.id, url: made.url };
+      const link = await api.post(this._path(kind), body);
+      this._made = { kind, id: link.id, url: link.url };
       this._copied = false;
       await this._read();
       await this.updateComplete;

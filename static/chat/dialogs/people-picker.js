@@ -181,13 +181,13 @@ export class PeoplePicker extends View {
   }
 
   async _readPeople() {
-    const wanted = this._wanted;
-    const found = await read(
-      `/users?q=${encodeURIComponent(wanted)}`,
+    const query = this._wanted;
+    const people = await read(
+      `/users?q=${encodeURIComponent(query)}`,
       (/** @type {{username: string}} */ { username }) => ({ kind: "user", name: username }),
     );
     // Ignore late answers to earlier searches.
-    if (wanted === this._wanted) this._people = found;
+    if (query === this._wanted) this._people = people;
   }
 
   async _readAgents() {

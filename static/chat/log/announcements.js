@@ -54,8 +54,8 @@ export class Announcements {
    */
   ended({ id, agent, status, reason, parts }) {
     if (!this._said.has(id)) return;
-    const written = parts.map((part) => (part.kind === "text" ? part.text : "")).join("\n");
-    const text = beginningOf(written, READ_CHARS) || gettext("No text");
+    const content = parts.map((part) => (part.kind === "text" ? part.text : "")).join("\n");
+    const text = beginningOf(content, READ_CHARS) || gettext("No text");
     announce(
       interpolate((reason ? REASONED : ENDS)[status], {
         agent: agent || gettext("Agent"),

@@ -167,11 +167,11 @@ class SignatureBadge extends View {
     if (!entry) return;
     const { chatId, entries } = pageAt(this).state;
     try {
-      const found = entry.signature ? await publishedKeys.of(kidOf(entry.signature)) : [];
-      let verdict = await checkAnswer(signedMessage(entry), found, { chatId });
+      const keys = entry.signature ? await publishedKeys.of(kidOf(entry.signature)) : [];
+      let verdict = await checkAnswer(signedMessage(entry), keys, { chatId });
       const question = entries.find(({ id }) => id === verdict.claims?.request_id);
       if (question)
-        verdict = await checkAnswer(signedMessage(entry), found, {
+        verdict = await checkAnswer(signedMessage(entry), keys, {
           chatId,
           question: signedMessage(question),
         });

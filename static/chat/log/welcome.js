@@ -28,12 +28,12 @@ const fire = (event, type, detail) =>
 /** The hint that no agent here has a model, and who can change that. */
 function modelHint() {
   if (!start.needs_model) return nothing;
-  const said = start.may_connect_model
+  const advice = start.may_connect_model
     ? html`<a href="/connect-model">${gettext("Connect a model")}</a>
         ${gettext("with an API key, or a model server on this machine. It takes a minute.")}`
     : gettext("An operator of this server can connect one.");
   return html`<p class="welcome-model" data-testid="needs-model">
-    ${gettext("No AI model is connected yet, so a script answers.")} ${said}
+    ${gettext("No AI model is connected yet, so a script answers.")} ${advice}
   </p>`;
 }
 

@@ -13,12 +13,14 @@ import { MENTION } from "../store/mentions.js";
 function pieces(state, token) {
   const { content } = token;
   /** @type {import("./types.js").Token[]} */
-  const made = [];
+  const tokens = [];
   let from = 0;
   /** @param {string} type @param {string} text */
   const add = (type, text) => {
     if (text)
-      made.push(Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }));
+      tokens.push(
+        Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }),
+      );
   };
   for (const { index, 0: mention } of content.matchAll(MENTION)) {
     // A full stop after the name ends the sentence.
@@ -28,7 +30,7 @@ function pieces(state, token) {
     from = index + name.length;
   }
   add("text", content.slice(from));
-  return made;
+  return tokens;
 }
 
 /** A rule for the tokens of a whole text. @param {import("./types.js").CoreState} state */

@@ -152,8 +152,8 @@ function summaryAt(state, line, endLine) {
   const lines = [];
   for (let at = first; at < Math.min(first + SUMMARY_LINES, endLine); at += 1) {
     lines.push(lineOf(state, at));
-    const found = SUMMARY.exec(lines.join("\n"));
-    if (found) return [at + 1, found[1].trim().replace(/\s+/g, " ")];
+    const match = SUMMARY.exec(lines.join("\n"));
+    if (match) return [at + 1, match[1].trim().replace(/\s+/g, " ")];
   }
   return [line, undefined];
 }

@@ -41,14 +41,14 @@ const isTable = (text) =>
 export function completed(text) {
   // Code is shown as it is; formulas are shown once they are complete.
   if (FENCE.test(text)) return text.replace(FENCE_END, "");
-  let said = text;
-  if (TABLE_HEAD.test(said) && !isTable(said)) said = said.replace(TABLE_HEAD, "");
-  said = said.replace(MARK_LINE, "$1$2");
-  const isInCode = (said.replace(/`+$/, "").match(/`/g) || []).length % 2 === 1;
-  if (!isInCode && (said.match(/\$/g) || []).length % 2 === 1) said = said.replace(OPEN_DOLLAR, "");
+  let tail = text;
+  if (TABLE_HEAD.test(tail) && !isTable(tail)) tail = tail.replace(TABLE_HEAD, "");
+  tail = tail.replace(MARK_LINE, "$1$2");
+  const isInCode = (tail.replace(/`+$/, "").match(/`/g) || []).length % 2 === 1;
+  if (!isInCode && (tail.match(/\$/g) || []).length % 2 === 1) tail = tail.replace(OPEN_DOLLAR, "");
   if (!isInCode)
-    said = said.replace(OPEN_INLINE, "").replace(IMAGE_TEXT, "").replace(LINK_TEXT, "$1");
-  return remend(said, { linkMode: "text-only", katex: false });
+    tail = tail.replace(OPEN_INLINE, "").replace(IMAGE_TEXT, "").replace(LINK_TEXT, "$1");
+  return remend(tail, { linkMode: "text-only", katex: false });
 }
 
 /**

@@ -34,9 +34,9 @@ function wordless({ preview, participants }) {
  * @param {Chat} chat
  */
 function preview(chat) {
-  const shown = previewOf(chat, page.state);
-  if (!shown) return html`<span class="chat-preview">${gettext("No messages yet")}</span>`;
-  const { name, content } = shown;
+  const last = previewOf(chat, page.state);
+  if (!last) return html`<span class="chat-preview">${gettext("No messages yet")}</span>`;
+  const { name, content } = last;
   const author = name === me.username ? gettext("You") : people.nameOf(name);
   return html`<span class="chat-preview is-said"
     ><span><bdi>${author}</bdi>: </span
@@ -158,12 +158,12 @@ export class ChatList extends View {
     if (!store.hasList) return this._error ? this._failed() : [skeleton, skeleton, skeleton];
     const chats = store.list;
     if (chats.length === 0) return this._none();
-    const wanted = folded(this._wanted);
-    const shown = chats.filter((chat) => folded(store.nameOf(chat)).includes(wanted));
-    if (shown.length === 0)
+    const query = folded(this._wanted);
+    const matches = chats.filter((chat) => folded(store.nameOf(chat)).includes(query));
+    if (matches.length === 0)
       return html`<li class="chat-none">${gettext("No matching chats.")}</li>`;
     const sections = Object.keys(SECTIONS)
-      .map((name) => ({ name, chats: shown.filter((chat) => sectionOf(chat) === name) }))
+      .map((name) => ({ name, chats: matches.filter((chat) => sectionOf(chat) === name) }))
       .filter((one) => one.chats.length > 0);
     return repeat(
       sections,

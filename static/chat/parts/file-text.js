@@ -80,11 +80,11 @@ function syllables(text) {
  */
 function chinese(bytes) {
   let isHalf = true;
-  const found = share(bytes, (lead, trail) => {
+  const characters = share(bytes, (lead, trail) => {
     if (lead > 0xc8) isHalf = false;
     return (within(lead, 0xb0, 0xd7) || within(lead, 0xa1, 0xa3)) && trail >= 0xa1;
   });
-  return isHalf && found.all >= SURE_CHARS ? found.share * HALF : found.share;
+  return isHalf && characters.all >= SURE_CHARS ? characters.share * HALF : characters.share;
 }
 
 /**
@@ -167,11 +167,11 @@ export function textOf(buffer) {
       .find((text) => text !== null && !text.includes("\0") && /[,;\t|\n]/.test(text));
     if (wide) return { text: wide, encoding: "UTF-16" };
   }
-  const found = ENCODINGS.flatMap(({ label, name, likeness }) => {
+  const candidates = ENCODINGS.flatMap(({ label, name, likeness }) => {
     const text = decoded(bytes, label);
     return text === null ? [] : [{ text, encoding: name, likeness: likeness(bytes, text) }];
   });
-  const best = found.reduce((one, other) => (other.likeness > one.likeness ? other : one), {
+  const best = candidates.reduce((one, other) => (other.likeness > one.likeness ? other : one), {
     text: "",
     encoding: "",
     likeness: PLAUSIBLE - Number.EPSILON,

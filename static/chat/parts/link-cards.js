@@ -72,17 +72,17 @@ class LinkCards extends View {
   async _ask(attempt) {
     this._seen?.disconnect();
     const key = this._key;
-    let found;
+    let answer;
     try {
-      found = await api.post(`/messages/${encodeURIComponent(this.messageId)}/link-cards`);
+      answer = await api.post(`/messages/${encodeURIComponent(this.messageId)}/link-cards`);
     } catch (error) {
       // A message is complete without cards: report nothing.
       if (isApiError(error)) return;
       throw error;
     }
     if (key !== this._key || !this.isConnected) return;
-    this._cards = found.cards;
-    if (!found.pending) remember(key, found.cards);
+    this._cards = answer.cards;
+    if (!answer.pending) remember(key, answer.cards);
     else if (attempt < AGAIN_MS.length)
       this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
   }

@@ -73,19 +73,19 @@ class SoundTranscript extends View {
   async _ask(attempt) {
     this._seen?.disconnect();
     const { src } = this;
-    let found;
+    let answer;
     try {
-      found = await api.post(`/contents/${src.split("/").at(-1)}/transcript`);
+      answer = await api.post(`/contents/${src.split("/").at(-1)}/transcript`);
     } catch (error) {
       // A sound is complete without a transcript: report nothing.
       if (isApiError(error)) return;
       throw error;
     }
     if (src !== this.src || !this.isConnected) return;
-    if (found.state === "done") {
-      known.set(src, found.text);
-      this._text = found.text;
-    } else if (found.state === "asked" && attempt < AGAIN_MS.length)
+    if (answer.state === "done") {
+      known.set(src, answer.text);
+      this._text = answer.text;
+    } else if (answer.state === "asked" && attempt < AGAIN_MS.length)
       this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
   }
 

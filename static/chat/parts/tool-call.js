@@ -114,7 +114,7 @@ class ToolCall extends View {
     const items = html`<div class="tool-media">
       ${/** @type {import("./media.js").ContentItem[]} */ (part.items).map(media)}
     </div>`;
-    const given = isWork
+    const input = isWork
       ? this._order.task || pretty(part.arguments || "{}")
       : pretty(part.arguments || "{}");
     const isOver = ["done", "failed", "stopped"].includes(state);
@@ -127,7 +127,7 @@ class ToolCall extends View {
         </summary>
         <div class="tool-detail">
           <p class="tool-label">${isWork ? gettext("Task") : gettext("Arguments")}</p>
-          <pre tabindex="0">${given}</pre>
+          <pre tabindex="0">${input}</pre>
           ${
             part.result === null
               ? ""
@@ -197,8 +197,8 @@ class ToolCall extends View {
     const fill = /** @type {HTMLElement|null} */ (this.querySelector(".progress-fill"));
     const value = this.call.progress && shareOf(this.call.progress);
     if (fill) fill.style.width = value === null ? "" : `${value}%`;
-    const said = /** @type {HTMLElement} */ (this.querySelector(".tool-said"));
-    if (this._atEnd && !said.hidden) said.scrollTop = said.scrollHeight;
+    const output = /** @type {HTMLElement} */ (this.querySelector(".tool-said"));
+    if (this._atEnd && !output.hidden) output.scrollTop = output.scrollHeight;
   }
 }
 customElements.define("tool-call", ToolCall);

@@ -41,10 +41,10 @@ export function takeFilters(text, isAll = false) {
   /** @type {Filter[]} */
   const filters = [];
   let rest = isAll ? `${text} ` : text;
-  for (let found = FINISHED.exec(rest); found; found = FINISHED.exec(rest)) {
-    filters.push({ name: found[2].toLowerCase(), value: found[3] ?? found[4] });
+  for (let match = FINISHED.exec(rest); match; match = FINISHED.exec(rest)) {
+    filters.push({ name: match[2].toLowerCase(), value: match[3] ?? match[4] });
     rest =
-      rest.slice(0, found.index) + found[1] + rest.slice(found.index + found[0].length).trimStart();
+      rest.slice(0, match.index) + match[1] + rest.slice(match.index + match[0].length).trimStart();
   }
   return { filters: withFilters([], filters), text: isAll ? rest.trimEnd() : rest };
 }
@@ -84,15 +84,15 @@ const SHOWN = 220;
  */
 export function excerpt(text, words) {
   const line = lineOf(text, words);
-  const found = placesOf(line, words);
-  const places = found.map(({ at }) => at);
+  const matches = placesOf(line, words);
+  const places = matches.map(({ at }) => at);
   const from = Math.max(0, Math.min(...places, line.length) - BEFORE);
   const start = places.length ? from : 0;
   const shown = line.slice(start, start + SHOWN);
   /** @type {Piece[]} */
   const pieces = start > 0 ? [{ text: "…", isFound: false }] : [];
   let at = 0;
-  for (const place of found) {
+  for (const place of matches) {
     const [first, last] = [place.at - start, Math.min(place.end - start, shown.length)];
     if (first < at || first >= last) continue;
     if (first > at) pieces.push({ text: shown.slice(at, first), isFound: false });
@@ -122,13 +122,13 @@ function lineOf(text, words) {
  */
 function placesOf(line, words) {
   const { text, starts } = foldedWithPlaces(line);
-  const found = words.filter(Boolean).flatMap((word) => {
+  const matches = words.filter(Boolean).flatMap((word) => {
     const places = [];
     for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length))
       places.push({ at: starts[at], end: endOf(starts, at + word.length) });
     return places;
   });
-  return found.toSorted((a, b) => a.at - b.at || b.end - a.end);
+  return matches.toSorted((a, b) => a.at - b.at || b.end - a.end);
 }
 
 /**

@@ -40,8 +40,8 @@ export const shareOf = ({ percent, step, total_steps: total }) =>
 function workOf({ id, agent, parts, waitsFor }, approvals, payments) {
   /** @type {Work} */
   const work = { agent, kind: "thinking", tool: "", percent: null, step: "", userId: "", waitsFor };
-  const asked = approvals.find((one) => one.responseId === id && one.state !== "closed");
-  if (asked) return { ...work, kind: "approval", tool: asked.name, userId: asked.userId };
+  const approval = approvals.find((one) => one.responseId === id && one.state !== "closed");
+  if (approval) return { ...work, kind: "approval", tool: approval.name, userId: approval.userId };
   if (waitsFor || payments.some((one) => one.responseId === id))
     return { ...work, kind: "payment" };
   const last = parts.at(-1);

@@ -31,11 +31,11 @@ export class Drafts {
   /** Save the texts; not with each keystroke, since that costs other tabs and the disk. */
   save() {
     if (this._isOver) return;
-    const kept = Array.from(this._texts)
+    const newest = Array.from(this._texts)
       .filter(([, text]) => text.length <= CHARS)
       .slice(-KEPT);
     try {
-      if (kept.length) this._storage.setItem(this._key, JSON.stringify(kept));
+      if (newest.length) this._storage.setItem(this._key, JSON.stringify(newest));
       else this._storage.removeItem(this._key);
     } catch (error) {
       // The storage is full: the texts last only as long as the page.

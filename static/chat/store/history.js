@@ -183,9 +183,9 @@ export class History {
         chatId,
       )}/messages?limit=${PAGE}&expand=signature&thread=${thread || "none"}&${query}`,
     );
-    const found = page.data.map((/** @type {any} */ message) => entryOf(message));
+    const messages = page.data.map((/** @type {any} */ message) => entryOf(message));
     const isFalling = query.startsWith("order=desc");
-    const entries = isFalling ? found.reverse() : found;
+    const entries = isFalling ? messages.reverse() : messages;
     // A thread begins with the message that its replies belong to.
     if (thread && isFalling && !page.has_more)
       entries.unshift(

@@ -24,8 +24,8 @@ export const UNFINISHED = new RegExp(
 /** @param {string} text @returns {string[]} as written, each once, in their order */
 function written(text) {
   // Code mentions no one.
-  const said = text.normalize("NFC").replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, " ");
-  const names = Array.from(said.matchAll(MENTION), ([, name]) => name.replace(/[.-]+$/, ""));
+  const prose = text.normalize("NFC").replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, " ");
+  const names = Array.from(prose.matchAll(MENTION), ([, name]) => name.replace(/[.-]+$/, ""));
   return [...new Set(names.filter(Boolean))];
 }
 

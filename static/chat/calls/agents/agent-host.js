@@ -166,17 +166,17 @@ export class AgentHost {
       for (const agent of this.agents.values()) {
         if (!agent.isHandsFree && !agent.detector.isHeld) continue;
         const wasHeld = agent.detector.isHeld;
-        const found = agent.detector.push(frame, this._options.speakers());
-        if (found) this._follow(agent, found);
-        if (wasHeld && found) this._options.changed();
+        const change = agent.detector.push(frame, this._options.speakers());
+        if (change) this._follow(agent, change);
+        if (wasHeld && change) this._options.changed();
       }
     }
   }
 
-  /** @param {HostedAgent} agent @param {import("./speech-detector.js").Found} found */
-  _follow({ turns }, found) {
-    if (found.type === "began") turns.began();
-    else if (found.type === "ended") turns.said(found.utterance);
+  /** @param {HostedAgent} agent @param {import("./speech-detector.js").Found} change */
+  _follow({ turns }, change) {
+    if (change.type === "began") turns.began();
+    else if (change.type === "ended") turns.said(change.utterance);
   }
 
   _listen() {

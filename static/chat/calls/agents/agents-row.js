@@ -223,10 +223,12 @@ class AgentsRow extends View {
    * @param {import("../types.js").Active} active
    */
   _payments(active) {
-    const asked = (this._session?.payments.list ?? []).filter(({ responseId }) =>
+    const payments = (this._session?.payments.list ?? []).filter(({ responseId }) =>
       active.agents.isAnswer(responseId),
     );
-    return asked.map((payment) => html`<payment-card .payment=${{ ...payment }}></payment-card>`);
+    return payments.map(
+      (payment) => html`<payment-card .payment=${{ ...payment }}></payment-card>`,
+    );
   }
 
   /** @param {string} name */

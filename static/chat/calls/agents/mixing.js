@@ -12,10 +12,10 @@
  * @returns {Map<string, Stream>} by user id
  */
 export function streamsForAgents(own, peers) {
-  const found = new Map([[own.id, own.stream]]);
+  const streams = new Map([[own.id, own.stream]]);
   for (const { userId, state, stream } of peers)
-    if (state === "connected") found.set(userId, stream);
-  return found;
+    if (state === "connected") streams.set(userId, stream);
+  return streams;
 }
 
 /**

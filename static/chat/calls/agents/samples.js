@@ -16,22 +16,22 @@ export const RATE = 24_000;
 export function resampled(samples, from, to = RATE) {
   if (from === to) return samples;
   const step = from / to;
-  const found = new Float32Array(Math.floor(samples.length / step));
-  for (let n = 0; n < found.length; n += 1) {
+  const output = new Float32Array(Math.floor(samples.length / step));
+  for (let n = 0; n < output.length; n += 1) {
     const begin = n * step;
     const end = Math.min(samples.length, begin + step);
     if (step < 1) {
       const at = Math.floor(begin);
       const next = Math.min(at + 1, samples.length - 1);
-      found[n] = samples[at] + (samples[next] - samples[at]) * (begin - at);
+      output[n] = samples[at] + (samples[next] - samples[at]) * (begin - at);
       continue;
     }
     let sum = 0;
     let count = 0;
     for (let at = Math.floor(begin); at < end; at += 1, count += 1) sum += samples[at];
-    found[n] = sum / count;
+    output[n] = sum / count;
   }
-  return found;
+  return output;
 }
 
 /**
