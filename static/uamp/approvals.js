@@ -103,7 +103,9 @@ export class Approvals {
   reconnected() {
     this._stale = new Set(this.list.filter((a) => a.state !== "closed").map((a) => a.key));
     if (!this._stale.size) return;
-    for (const approval of this.list) if (approval.state === "sent") approval.state = "asking";
+    const sent = this.list.filter(({ state }) => state === "sent");
+    for (const approval of sent) approval.state = "asking";
+    if (sent.length) this._changed();
     setTimeout(() => {
       for (const key of this._stale) this._close(key, null);
     }, ASKED_AGAIN_MS);
