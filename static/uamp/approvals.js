@@ -3,8 +3,7 @@
  * `tool.approval_done`.
  */
 
-/** The server repeats its requests after a reconnect; any that it does not repeat are over. */
-const ASKED_AGAIN_MS = 3_000;
+import { RepeatedRequests } from "./repeated-requests.js";
 
 /**
  * @typedef {object} Approval
@@ -29,8 +28,9 @@ export class Approvals {
     this._all = new Map();
     /** @type {Map<string, Approval>} by the event id of the answer */
     this._sent = new Map();
-    /** @type {Set<string>} */
-    this._stale = new Set();
+    this._repeats = new RepeatedRequests((keys) => this._giveUp(keys));
+    /** @type {Set<string>} closed only because the server did not repeat them */
+    this._givenUp = new Set();
   }
 
   /** @returns {Approval[]} in the order of asking */
@@ -41,12 +41,14 @@ export class Approvals {
   /**
    * Take `tool.approval_required`.
    * @param {import("./types.js").Frame} event
-   * @returns {Approval|null} the approval when it is requested for the first time
+   * @returns {Approval|null} the approval when it is requested for the first time, or again after
+   *   it was given up
    */
   asked(event) {
     const key = `${event.response_id} ${event.call_id}`;
-    this._stale.delete(key);
-    if (this._all.has(key)) return null;
+    this._repeats.repeated(key);
+    const wasGivenUp = this._givenUp.delete(key);
+    if (this._all.has(key) && !wasGivenUp) return null;
     /** @type {Approval} */
     const approval = {
       key,
@@ -99,16 +101,18 @@ export class Approvals {
     }
   }
 
+  /** The connection is gone. */
+  lost() {
+    this._repeats.stop();
+  }
+
   /** The connection is back: open requests will be repeated. */
   reconnected() {
-    this._stale = new Set(this.list.filter((a) => a.state !== "closed").map((a) => a.key));
-    if (!this._stale.size) return;
-    const sent = this.list.filter(({ state }) => state === "sent");
+    const open = this.list.filter(({ state }) => state !== "closed");
+    this._repeats.expect(open.map(({ key }) => key));
+    const sent = open.filter(({ state }) => state === "sent");
     for (const approval of sent) approval.state = "asking";
     if (sent.length) this._changed();
-    setTimeout(() => {
-      for (const key of this._stale) this._close(key, null);
-    }, ASKED_AGAIN_MS);
   }
 
   /** Drop decided approvals; their answers have moved on. */
@@ -119,8 +123,18 @@ export class Approvals {
     if (this._all.size !== before) this._changed();
   }
 
+  /** @param {Set<string>} keys */
+  _giveUp(keys) {
+    for (const { key, state } of this.list) {
+      if (!keys.has(key) || state === "closed") continue;
+      this._close(key, null);
+      this._givenUp.add(key);
+    }
+  }
+
   /** @param {string} key @param {Approval["outcome"]} outcome */
   _close(key, outcome) {
+    this._givenUp.delete(key);
     const approval = this._all.get(key);
     if (!approval || approval.state === "closed") return;
     Object.assign(approval, { state: "closed", outcome });

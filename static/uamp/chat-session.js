@@ -198,6 +198,8 @@ export class ChatSession extends SessionActs {
     this.ready = false;
     clearTimeout(this._startTimer);
     this._later.reset();
+    this.approvals.lost();
+    this.payments.lost();
     this._typingSentAt = 0;
   }
 

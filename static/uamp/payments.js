@@ -5,9 +5,7 @@
  */
 
 import { newId } from "./ids.js";
-
-/** The server repeats its requests after a reconnect; any that it does not repeat are over. */
-const ASKED_AGAIN_MS = 3_000;
+import { RepeatedRequests } from "./repeated-requests.js";
 
 /**
  * @typedef {object} Payment
@@ -35,8 +33,7 @@ export class Payments {
     this._all = new Map();
     /** @type {Set<string>} */
     this._settled = new Set();
-    /** @type {Set<string>} */
-    this._stale = new Set();
+    this._repeats = new RepeatedRequests((keys) => this._drop(({ key }) => keys.has(key)));
   }
 
   /** @returns {Payment[]} the open payments, in the order of asking */
@@ -52,7 +49,7 @@ export class Payments {
   asked({ response_id: responseId, requirements, extra }) {
     const { amount, currency, schemes = [], expires_at: expiresAt = 0, reason = "" } = requirements;
     const key = `${responseId} ${expiresAt} ${amount}`;
-    this._stale.delete(key);
+    this._repeats.repeated(key);
     if (this._all.has(key) || this._settled.has(key)) return null;
     this._drop((payment) => payment.responseId === responseId);
     /** @type {Payment} */
@@ -147,10 +144,14 @@ export class Payments {
     };
   }
 
+  /** The connection is gone. */
+  lost() {
+    this._repeats.stop();
+  }
+
   /** The connection is back. Returns the unconfirmed payments, to be resent. */
   reconnected() {
-    this._stale = new Set(this._all.keys());
-    setTimeout(() => this._drop((payment) => this._stale.has(payment.key)), ASKED_AGAIN_MS);
+    this._repeats.expect(Array.from(this._all.keys()));
     return this.list.filter((payment) => payment.state === "sent");
   }
 

@@ -227,6 +227,42 @@ test("a payment that is sent twice is one submission", () => {
   assert.deepEqual(payments.list, []);
 });
 
+test("a request stays open where the connection is lost before the server repeats it", (t) => {
+  const { client, chat, socket } = openChat();
+  socket.receive({
+    type: "tool.approval_required",
+    session_id: "s1",
+    response_id: "r",
+    call_id: "c",
+    name: "delete_file",
+  });
+  socket.receive({
+    type: "payment.required",
+    session_id: "s1",
+    response_id: "r",
+    requirements: { amount: "1", currency: "USD" },
+  });
+  chat.pay(chat.payments.list[0]);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  socket.onclose({ code: 1006 });
+  client.connect();
+  FakeSocket.last.onopen();
+  FakeSocket.last.receive({
+    type: "session.created",
+    chat: "chat_1",
+    session_id: "s1",
+    epoch: "e",
+    seq: 6,
+    resumed: true,
+  });
+  FakeSocket.last.onclose({ code: 1006 });
+  t.mock.timers.tick(3_000);
+  assert.deepEqual(
+    [chat.approvals.list[0].state, chat.payments.list.map(({ state }) => state)],
+    ["asking", ["sent"]],
+  );
+});
+
 test("a chat resumes behind the last event that it has, and folds each event once", () => {
   const { chat, socket } = openChat();
   assert.deepEqual(socket.sent[0].resume, { epoch: "e", after: 4 });

@@ -75,12 +75,14 @@ export class Announcements {
       this._said.add(approval.key);
       announce(outcomeText(approval));
     }
-    if (asked)
-      announce(
-        interpolate(
-          gettext("%(agent)s asks to use %(name)s. Allow or deny it at the end of the chat."),
-          { agent: asked.agent, name: asked.name },
-        ),
-      );
+    if (!asked) return;
+    // It may have been over before.
+    this._said.delete(asked.key);
+    announce(
+      interpolate(
+        gettext("%(agent)s asks to use %(name)s. Allow or deny it at the end of the chat."),
+        { agent: asked.agent, name: asked.name },
+      ),
+    );
   }
 }
