@@ -115,6 +115,16 @@ export class Approvals {
     if (sent.length) this._changed();
   }
 
+  /** Drop all approvals: the log is another one, and the server sends the open requests again. */
+  forget() {
+    this._repeats.stop();
+    this._givenUp.clear();
+    this._sent.clear();
+    if (!this._all.size) return;
+    this._all.clear();
+    this._changed();
+  }
+
   /** Drop decided approvals; their answers have moved on. */
   clearClosed() {
     const before = this._all.size;

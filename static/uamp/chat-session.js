@@ -239,8 +239,12 @@ export class ChatSession extends SessionActs {
     this.replayedTo = event.seq || 0;
     this.state.take(event);
     this.emit("state", this.state);
+    // The server sends a new session its queue, unless it is empty.
+    this.takeQueue({ type: "queue.updated", at: 0 });
     if (resumedWanted && event.resumed === false) {
       this.responses.clear();
+      this.approvals.forget();
+      this.payments.forget();
       this.seq = event.seq || 0;
       this.epoch = event.epoch || "";
       this.emit("reset", event);
@@ -248,8 +252,6 @@ export class ChatSession extends SessionActs {
     }
     if (!resumedWanted) this.seq = event.seq || 0;
     this.epoch = event.epoch || this.epoch;
-    // The server sends a new session its queue, unless it is empty.
-    this.takeQueue({ type: "queue.updated", at: 0 });
     this.approvals.reconnected();
     for (const payment of this.payments.reconnected()) this.pay(payment);
     this.emit("ready", event);

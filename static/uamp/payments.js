@@ -155,6 +155,13 @@ export class Payments {
     return this.list.filter((payment) => payment.state === "sent");
   }
 
+  /** Drop all payments: the log is another one, and the server asks again for what is due. */
+  forget() {
+    this._repeats.stop();
+    this._settled.clear();
+    this._drop(() => true);
+  }
+
   /** @param {(payment: Payment) => boolean} which */
   _settle(which) {
     const payments = this.list.filter(which);
