@@ -35,6 +35,29 @@ export function eventParser(receive) {
   };
 }
 
+/** The request for the stream of a session, from asking for its ticket until it is aborted. */
+class StreamRequest extends AbortController {
+  /** @param {() => void} silent called when the server has sent nothing for too long */
+  constructor(silent) {
+    super();
+    this._silent = silent;
+    this._timer = /** @type {any} */ (0);
+    this.renew();
+  }
+
+  /** Start the time limit again: the server sent something. */
+  renew() {
+    clearTimeout(this._timer);
+    if (!this.signal.aborted) this._timer = setTimeout(this._silent, SILENCE_MS);
+  }
+
+  /** @override */
+  abort() {
+    clearTimeout(this._timer);
+    super.abort();
+  }
+}
+
 export class EventStreamSocket {
   /**
    * @param {() => Promise<string>} ticket asks the server for a ticket; rejects where it is not
@@ -59,7 +82,7 @@ export class EventStreamSocket {
     this.onsuspend = () => undefined;
     this._ticket = ticket;
     this._over = new AbortController();
-    /** @type {Map<string, AbortController>} by session id, the oldest first */
+    /** @type {Map<string, StreamRequest>} by session id, the oldest first */
     this._streams = new Map();
     /** @type {Set<string>} event ids */
     this._answered = new Set();
@@ -179,11 +202,11 @@ export class EventStreamSocket {
       this._leave(oldest);
       this.onsuspend(oldest);
     }
-    const ended = new AbortController();
-    this._streams.set(sessionId, ended);
+    const request = new StreamRequest(() => this._fail({ status: 0 }));
+    this._streams.set(sessionId, request);
     const query = new URLSearchParams({ session_id: sessionId, ticket: await this._ticket() });
     const answer = await fetch(`${this._origin}/events/stream?${query}`, {
-      signal: ended.signal,
+      signal: request.signal,
       credentials: "omit",
       cache: "no-store",
       headers: resume ? { "Last-Event-ID": `${resume.epoch}:${resume.after}` } : {},
@@ -192,36 +215,31 @@ export class EventStreamSocket {
       this._fail({ status: answer.status === 401 ? 401 : 0 });
       return;
     }
-    this._read(answer.body.getReader(), sessionId, ended);
+    this._read(answer.body.getReader(), sessionId, request);
   }
 
   /**
    * @param {ReadableStreamDefaultReader<Uint8Array>} reader
    * @param {string} sessionId
-   * @param {AbortController} ended
+   * @param {StreamRequest} request
    */
-  async _read(reader, sessionId, ended) {
+  async _read(reader, sessionId, request) {
     const parse = eventParser((data) => {
       const event = JSON.parse(data);
       if (!this._answered.has(event.event_id)) this._deliver(event);
     });
     const decoder = new TextDecoder();
-    let silence = /** @type {any} */ (0);
-    const isCurrent = () => this._streams.get(sessionId) === ended;
     try {
       for (;;) {
-        clearTimeout(silence);
-        silence = setTimeout(() => ended.abort(), SILENCE_MS);
+        request.renew();
         const { value, done } = await reader.read();
         if (done) break;
         parse(decoder.decode(value, { stream: true }));
       }
     } catch (error) {
       if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
-    } finally {
-      clearTimeout(silence);
     }
     // The server or the network ended it: all sessions resume over a new connection.
-    if (isCurrent()) this._fail({ status: 0 });
+    if (this._streams.get(sessionId) === request) this._fail({ status: 0 });
   }
 }
