@@ -173,13 +173,14 @@ export class Api {
     if (contentType) headers["Content-Type"] = contentType;
     if (method !== "GET") headers["X-CSRFToken"] = this.csrfToken();
     let response;
+    let text;
     try {
       const url = path.startsWith("/api/") ? path : `/api/v1${path}`;
       response = await fetch(url, { keepalive: method === "DELETE", method, headers, body });
+      text = await response.text();
     } catch {
       throw new ApiError(0);
     }
-    const text = await response.text();
     const isJson = (response.headers.get("Content-Type") || "").includes("json");
     if (!response.ok) throw new ApiError(response.status, isJson && text ? JSON.parse(text) : {});
     return isJson ? text : "";

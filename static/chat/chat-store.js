@@ -103,6 +103,7 @@ export class ChatStore extends EventTarget {
       this._changed();
       if (isFirst) await this._sendLeftTurns();
     } catch (error) {
+      if (!isApiError(error)) throw error;
       if (isUnreached(error) && !this.hasList) await this._showKept();
       this.dispatchEvent(new CustomEvent("load-error", { detail: error }));
     }
