@@ -226,7 +226,8 @@ class ClientSession:
             )
         )
         self._requests.decided(event)
-        self._send(event)
+        if self.is_open:
+            self._outgoing.append(event)
 
     def turn_of_pong(self, pong: Pong) -> TurnState | None:
         """Return the turn whose message is stored, as the answer to a later ping shows."""
@@ -332,7 +333,8 @@ class ClientSession:
             case PaymentRequired() | PaymentAccepted() | PaymentError():
                 self._payment(event)
             case ToolApprovalRequired() if self._running.is_own(event.response_id):
-                self._requests.approval(event)
+                if (decision := self._requests.approval(event)) is not None:
+                    self._outgoing.append(decision)
 
     def _tool_call(self, event: ToolCall) -> None:
         is_new, result = self._requests.call(event)
