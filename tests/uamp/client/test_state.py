@@ -25,6 +25,7 @@ from uamp.events import (
     ErrorDetail,
     InputText,
     MessageCreated,
+    Payment,
     PaymentRequired,
     ResponseCreate,
     ResponseCreated,
@@ -189,6 +190,24 @@ def test_a_decision_that_was_lost_is_sent_again(*, is_open: bool) -> None:
     assert session.take_requests() == []
     assert sent in ([], [decision])
     assert session.sent(str(decision.event_id))
+
+
+def test_nothing_of_a_replaced_log_is_paid_approved_or_cancelled() -> None:
+    session = answering()
+    session.receive(PAYMENT)
+    session.receive(APPROVAL)
+    session.take_requests()
+    session.pay(PAYMENT, Payment(scheme="balance", network="uamp", amount="1"))
+    session.decide(APPROVAL, approved=True)
+    session.cancel("r")
+    session.connection_lost()
+    opened(session, "s1", seq=2, resumed=False)
+    # Its turn has failed: the client no longer waits for the answer.
+    session.receive(PAYMENT)
+    session.receive(APPROVAL)
+
+    assert session.events_to_send() == []
+    assert session.take_requests() == []
 
 
 def test_every_code_of_the_protocol_is_a_typed_error_with_a_remedy() -> None:

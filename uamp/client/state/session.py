@@ -286,6 +286,7 @@ class ClientSession:
         if was_resume and not resumed:
             reason = "The server has a new log of the chat; the missed events cannot be sent."
             self._running.forget()
+            self._requests = AnswerRequests()
             self._turns.fail(OutcomeUnknownError(reason))
         if previous_id is not None and previous_id != self.session_id:
             self._turns.doubt(place)
