@@ -1,4 +1,7 @@
-/** The page for agents of one's own: the button that copies the command, and who is connected. */
+/**
+ * The page for connecting your own agents: the button that copies the command, and who is
+ * connected.
+ */
 
 import { gettext } from "../chat/words.js";
 
@@ -21,7 +24,7 @@ if (command && copy && copied) {
   }
 }
 
-/** Show of each agent whether a daemon is connected. @param {Map<string, boolean>} online */
+/** Show for each agent whether a daemon is connected. @param {Map<string, boolean>} online */
 function show(online) {
   for (const place of /** @type {NodeListOf<HTMLElement>} */ (
     document.querySelectorAll(".connection")
@@ -29,7 +32,7 @@ function show(online) {
     const isConnected = online.get(place.dataset.agent ?? "") ?? false;
     const words = isConnected ? gettext("Connected") : gettext("Not connected");
     place.classList.toggle("is-connected", isConnected);
-    // A status that is written again is read out again.
+    // Rewriting an unchanged status would make screen readers announce it again.
     if (place.textContent !== words) place.textContent = words;
   }
 }

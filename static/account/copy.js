@@ -1,4 +1,4 @@
-/** The button that copies a new API key; without a clipboard the field is copied by hand. */
+/** The button that copies a new API key; without a clipboard, the user copies the field by hand. */
 
 import { gettext } from "../chat/words.js";
 

@@ -1,10 +1,9 @@
 /**
- * Forms that a passkey fills in: `data-passkey="add"` makes one, `data-passkey="use"` signs in or
+ * Forms that a passkey fills in: `data-passkey="add"` creates one, `data-passkey="use"` signs in or
  * confirms with one.
  *
- * The options of the server are in the form, or at the address in `data-options`; the answer of the
- * authenticator goes into the field `credential`. Browsers without passkeys do not show the
- * buttons.
+ * The server's options are in the form, or at the address in `data-options`; the authenticator's
+ * answer goes into the field `credential`. Browsers without passkeys do not show the buttons.
  */
 
 import { gettext } from "../chat/words.js";
@@ -30,7 +29,7 @@ async function optionsOf(form) {
 }
 
 /**
- * Let the authenticator answer.
+ * Ask the authenticator for a credential.
  * @param {HTMLFormElement} form
  * @param {Parsers} parsers
  * @returns {Promise<any>}
@@ -42,7 +41,7 @@ async function credentialOf(form, parsers) {
     : navigator.credentials.get({ publicKey: parsers.parseRequestOptionsFromJSON(options) });
 }
 
-/** What a person reads about a failure. @param {unknown} error */
+/** The explanation of a failure, for the user. @param {unknown} error */
 function explanation(error) {
   const name = error instanceof DOMException ? error.name : "";
   if (name === "NotAllowedError")

@@ -1,10 +1,10 @@
 /** Labels and keyboard access that Django's own forms lack. */
 
 addEventListener("load", () => {
-  // A sign in the choice of many has a name: it is a picture.
+  // The help icon of a multiple choice is a picture: its label needs a role.
   for (const sign of document.querySelectorAll(".help-tooltip[aria-label]"))
     sign.setAttribute("role", "img");
-  // A table of rows that is wider than the screen is scrolled with the arrow keys, too.
+  // Inline tables wider than the screen must be scrollable with the arrow keys, too.
   for (const group of document.querySelectorAll(".inline-group"))
     if (group instanceof HTMLElement && group.scrollWidth > group.clientWidth) group.tabIndex = 0;
   const list = document.querySelector("#result_list");
@@ -12,8 +12,8 @@ addEventListener("load", () => {
 });
 
 /**
- * Give each cell the name of its column, which a phone shows beside it. The roles keep it a table
- * for screen readers once the style makes cards of its rows.
+ * Label each cell with its column, which phones show beside it. The roles keep it a table for
+ * screen readers even when the styles turn its rows into cards.
  *
  * @param {HTMLTableElement} list
  */

@@ -1,6 +1,6 @@
 /**
- * Asks an agent with the values of its form, which stay unsaved, and shows the outcome beside the
- * form. Without this script the part is hidden, and the page "Try it" asks the saved agent.
+ * Asks an agent with the unsaved values of its form, and shows the outcome beside the form. Without
+ * this script that part is hidden, and the page "Try it" asks the saved agent.
  */
 
 const draft = document.getElementById("draft");
@@ -14,7 +14,7 @@ function say(text) {
   outcome?.replaceChildren(document.createTextNode(text));
 }
 
-/** Send the form with the question, and show the part of a page that comes back. */
+/** Send the form with the question, and show the returned part of a page. */
 async function ask() {
   if (!draft || !agent || !input || !outcome) return;
   const values = new FormData(agent);

@@ -1,7 +1,6 @@
 /**
- * Suggests the models of the chosen provider. They are asked for when the field is entered, and
- * again after the provider, its address or its key has changed. A model that is not suggested is
- * typed.
+ * Suggests the models of the chosen provider. They are requested when the field gets the focus, and
+ * again after the provider, its address or its key has changed. Other models can be typed.
  */
 
 const suggestions = document.getElementById("model-list");
@@ -14,7 +13,7 @@ const INPUTS = [
   "options__api_key_env",
   "key",
 ];
-/** The inputs of the last question, so that the same is not asked twice. */
+/** The inputs of the last request, so that it is not repeated. */
 let asked = "";
 
 async function suggest() {

@@ -1,6 +1,6 @@
 /**
- * Inputs of a form that are of use for some values of a select (`data-only`) are hidden for the
- * others, unless they have a value.
+ * Hides inputs that apply only to some values of a select (`data-only`) for its other values,
+ * unless they are filled in.
  */
 
 /** @param {HTMLElement} part */

@@ -1,5 +1,6 @@
 /**
- * Examples of one protocol in several languages. Without scripts they stand one below the other.
+ * Examples of one protocol in several languages. Without scripts they are shown one below the
+ * other.
  */
 
 import "../chat/controls/copy-button.js";
@@ -7,7 +8,7 @@ import "../chat/controls/tabs.js";
 import { gettext } from "../chat/words.js";
 import { html, render } from "../vendor/lit/lit.js";
 
-/** The language that was chosen last is the one of all protocols that have it. */
+/** The last chosen language applies to all protocols that have it. */
 const chosen = new EventTarget();
 
 let made = 0;
@@ -26,7 +27,10 @@ class CodeExamples extends HTMLElement {
     this._show(this._figures[0]?.dataset.language ?? "");
   }
 
-  /** Make a panel of what the server drew. @param {HTMLElement} figure @param {string} id */
+  /**
+   * Turn a figure rendered by the server into a panel.
+   * @param {HTMLElement} figure @param {string} id
+   */
   _prepare(figure, id) {
     figure.id = id;
     figure.setAttribute("role", "tabpanel");

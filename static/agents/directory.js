@@ -1,4 +1,4 @@
-/** The pages of agents for people: pictures, a search, and a button that starts a chat. */
+/** The agents' pages for users: pictures, a search, and a button that starts a chat. */
 
 import { Api, isApiError } from "../chat/api.js";
 import { avatar } from "../chat/dom.js";

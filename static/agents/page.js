@@ -1,6 +1,6 @@
 /**
- * The page of an agent: one tab for people, one for developers, whose examples are tabs with a
- * button that copies.
+ * The page of an agent: one tab for people, and one for developers with tabbed examples and copy
+ * buttons.
  */
 
 import "./code-examples.js";

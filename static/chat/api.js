@@ -8,12 +8,13 @@ import { gettext, interpolate } from "./words.js";
  * @property {string} [code]
  * @property {string} [title]
  * @property {string} [detail]
- * @property {{detail: string}[]} [errors] of each field that is wrong
+ * @property {{detail: string}[]} [errors] one for each wrong field
  * @property {{currency: string, balance_required?: string, balance_current?: string}} [payment]
  */
 
 /**
- * What is wrong in words for people: of each field where fields are wrong, else of the request.
+ * The reason for a failure, for the user: one text for each wrong field, or one for the whole
+ * request.
  * @param {number} status @param {Problem} problem
  */
 function reasonOf(status, { errors = [], payment, detail, title }) {
@@ -34,7 +35,7 @@ function reasonOf(status, { errors = [], payment, detail, title }) {
   );
 }
 
-/** What the server said about a request that failed; `status` is 0 when it was not reached. */
+/** The server's error for a failed request; `status` is 0 if the server was not reached. */
 export class ApiError extends Error {
   /** @param {number} status @param {Problem} [problem] */
   constructor(status, problem = {}) {
@@ -46,7 +47,7 @@ export class ApiError extends Error {
 }
 
 /**
- * Whether an error is what the server said, or that it was not reached.
+ * Whether an error comes from the server, or says that it was not reached.
  * @param {unknown} error
  * @returns {error is ApiError}
  */
@@ -70,7 +71,7 @@ export class Api {
   }
 
   /**
-   * The answer as it was sent: JSON that was read here may have other numbers.
+   * The unparsed answer: parsing JSON here could change its numbers.
    * @param {string} path as for `get`
    * @returns {Promise<string>}
    */
@@ -125,7 +126,7 @@ export class Api {
    * @returns {{done: Promise<any>, abort: () => void}}
    */
   upload(file, onProgress) {
-    // fetch does not report how much of the body has gone out.
+    // `fetch` does not report upload progress.
     const request = new XMLHttpRequest();
     const done = new Promise((resolve, reject) => {
       request.open("POST", "/api/v1/contents");
@@ -172,19 +173,20 @@ export class Api {
     if (contentType) headers["Content-Type"] = contentType;
     if (method !== "GET") headers["X-CSRFToken"] = this.csrfToken();
     let response;
+    let text;
     try {
       const url = path.startsWith("/api/") ? path : `/api/v1${path}`;
       response = await fetch(url, { keepalive: method === "DELETE", method, headers, body });
+      text = await response.text();
     } catch {
       throw new ApiError(0);
     }
-    const text = await response.text();
     const isJson = (response.headers.get("Content-Type") || "").includes("json");
     if (!response.ok) throw new ApiError(response.status, isJson && text ? JSON.parse(text) : {});
     return isJson ? text : "";
   }
 
-  /** The proof that a form or a request is of this page. @returns {string} */
+  /** The proof that a form or request comes from this page. @returns {string} */
   csrfToken() {
     // Read each time: signing in from another tab changes it.
     const prefix = `${this._csrfCookie}=`;

@@ -1,4 +1,4 @@
-/** The page: which chat is open, what the address says, which side panels are shown. */
+/** The page: the open chat, the address, and the visible side panels. */
 
 import {
   checkSignedIn,
@@ -52,13 +52,13 @@ class ChatApp extends HTMLElement {
     this._thread = part("thread-panel");
     this._notifier = new Notifier(store, settings, me, people);
     this._chatId = "";
-    /** The chat that was opened last, until it stands. @type {Promise<void>|undefined} */
+    /** Resolves when the last opened chat is shown. @type {Promise<void>|undefined} */
     this._opened = undefined;
     this._sidebarOpen = false;
     this._membersWanted = false;
-    /** Whether the members come back when the thread is closed. */
+    /** Whether the members panel returns when the thread closes. */
     this._membersAfter = false;
-    /** What had the focus when the thread was opened. @type {Element|null} */
+    /** The element focused when the thread opened. @type {Element|null} */
     this._threadOrigin = null;
   }
 
@@ -68,12 +68,13 @@ class ChatApp extends HTMLElement {
     this._membersWanted = isWide.matches;
     this._loadLater();
     client.connect();
-    // One page is kept for times without a connection, whichever chat is opened.
+    // The same page is kept for offline use, whichever chat is opened.
     this._go(start.chat_id || idFromAddress(), "replace", placeFromAddress());
   }
 
   /**
-   * Load the rest of the page once the chat stands and the socket is open, or could not be opened.
+   * Load the rest of the page once the chat is shown and the socket is open, or could not be
+   * opened.
    */
   _loadLater() {
     forwardToLater();
@@ -114,12 +115,12 @@ class ChatApp extends HTMLElement {
       const hadFocus = this._members.contains(document.activeElement);
       this._layOut();
       if (!this._members.hidden && !isWide.matches) this._members.querySelector("button")?.focus();
-      // What closed the panel went away with it.
+      // The button that closed the panel is hidden with it.
       if (this._members.hidden && hadFocus)
         /** @type {HTMLElement|null} */ (this._view.querySelector(".members-button"))?.focus();
     });
     people.addEventListener("change", () => this._showMe());
-    // A person who leaves a chat goes home; one who is removed stays and reads that they were.
+    // A user who leaves a chat goes to the start page; one who is removed stays and reads so.
     on("left-chat", (/** @type {string} */ chatId) => {
       if (chatId === this._chatId) this._go("", "replace");
     });
@@ -168,7 +169,7 @@ class ChatApp extends HTMLElement {
       window.history.pushState(null, "", address);
     if (history === "replace" && address !== location.pathname + location.search)
       window.history.replaceState(null, "", address);
-    // The chat around a thread is opened at the message with which the thread begins.
+    // The chat around a thread opens at the message that begins the thread.
     if (!chatId) this._view.showNothing();
     else if (!isOpen) this._opened = this._view.open(chatId, threadId || messageId);
     this._showThread(chatId, threadId, messageId);
@@ -177,22 +178,22 @@ class ChatApp extends HTMLElement {
     this._members.chatId = chatId;
     this._showSidebar(!chatId);
     this._showTitle();
-    // What had the focus is out of reach behind the drawer now.
+    // The drawer now covers the focused element.
     if (chatId && isNarrow.matches) this._main.focus({ preventScroll: true });
   }
 
   /**
-   * Open a chat that the person chose, with the focus where they write.
+   * Open a chat that the user chose, and focus its composer.
    * @param {string} chatId "" for none
    */
   async _openToWrite(chatId) {
     this._go(chatId, "push");
     const dialog = document.querySelector("dialog[open]");
-    // A dialog returns the focus when it closes.
+    // A closing dialog restores the focus first.
     if (dialog) await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
     const origin = document.activeElement;
     await this._opened;
-    // The person may work elsewhere by now.
+    // The user may have moved the focus by now.
     const isFree =
       [origin, document.body].includes(document.activeElement) &&
       !document.querySelector("dialog[open]");
@@ -202,8 +203,8 @@ class ChatApp extends HTMLElement {
   }
 
   /**
-   * Open the chat that was open last beside the list, or the person's only one; on a phone, where
-   * the list would be covered, only one without messages.
+   * Beside the list, open the last open chat, or the user's only one; on a phone, where the chat
+   * would cover the list, open only an empty one.
    */
   _openFirst() {
     if (this._chatId) return;
@@ -213,7 +214,7 @@ class ChatApp extends HTMLElement {
   }
 
   /**
-   * @param {Entry} entry in the thread, or the message with which it begins
+   * @param {Entry} entry in the thread, or its first message
    * @param {HTMLElement} origin
    */
   _openThread(entry, origin) {
@@ -228,7 +229,7 @@ class ChatApp extends HTMLElement {
       this._leaveThread();
       return;
     }
-    // One panel beside the chat at a time, where two leave no room for it.
+    // Show only one panel beside the chat where two would not fit.
     if (!isVeryWide.matches && this._membersWanted)
       [this._membersWanted, this._membersAfter] = [false, true];
     this._thread.hidden = false;
@@ -242,12 +243,12 @@ class ChatApp extends HTMLElement {
     if (this._thread.hidden) return;
     this._thread.hidden = true;
     this._thread.leave?.();
-    // The members, which had to make room, come back.
+    // Restore the members panel, which had made room.
     if (this._membersAfter) [this._membersWanted, this._membersAfter] = [isWide.matches, false];
     this._layOut();
   }
 
-  /** Close the thread; the focus goes back to where it was opened. */
+  /** Close the thread, and return the focus to where it was opened. */
   _closeThread() {
     const { rootId } = this._thread;
     this._leaveThread();
@@ -294,14 +295,14 @@ class ChatApp extends HTMLElement {
     tellSignOut();
   }
 
-  /** Drop what the person wrote on this device: they sign out. */
+  /** Drop everything that the user wrote on this device: they sign out. */
   _forget() {
     drafts.forget();
     lastChat.forget();
     client.outbox.forget();
   }
 
-  /** Show the person at the foot of the list. */
+  /** Show the user at the foot of the list. */
   _showMe() {
     const foot = /** @type {HTMLElement} */ (this.querySelector(".sidebar-account"));
     foot.querySelector(".avatar")?.replaceWith(avatar(me.username, "user"));
@@ -320,7 +321,7 @@ class ChatApp extends HTMLElement {
     const narrow = isNarrow.matches;
     this.classList.toggle("has-sidebar", this._sidebarOpen || !narrow);
     this.classList.toggle("has-no-chat", !this._chatId);
-    // What is out of sight must be out of reach of Tab, too.
+    // Hidden parts must be unreachable by Tab, too.
     this._sidebar.inert = narrow && !this._sidebarOpen;
     this._main.inert = narrow && this._sidebarOpen;
     // On a phone the thread covers the chat.
@@ -344,7 +345,7 @@ class ChatApp extends HTMLElement {
   /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.key !== "Escape" || event.defaultPrevented) return;
-    // The dialog closes, and what is behind it stays open.
+    // Escape closes the dialog alone.
     if (/** @type {Element} */ (event.target).closest("dialog[open]")) return;
     if (!isWide.matches && !this._members.hidden) {
       if (this._members.contains(document.activeElement))

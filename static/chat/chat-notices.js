@@ -12,7 +12,7 @@ import { gettext } from "./words.js";
  */
 
 /**
- * A line with a sign where messages would be.
+ * A notice with an icon in place of messages.
  * @param {keyof typeof import("./dom.js").PATHS} name
  * @param {string} title
  * @param {string} text
@@ -26,7 +26,7 @@ const notice = (name, title, text, action = nothing) =>
     ${action}
   </div>`;
 
-/** That no chat is open. @param {() => void} begin starts one */
+/** The notice that no chat is open. @param {() => void} begin starts one */
 export const nothingOpen = (begin) =>
   notice(
     "message",
@@ -37,7 +37,10 @@ export const nothingOpen = (begin) =>
     </button>`,
   );
 
-/** Why the chat is not shown. @param {Problem} problem @param {() => void} again tries once more */
+/**
+ * The notice that explains why the chat is not shown.
+ * @param {Problem} problem @param {() => void} again tries once more
+ */
 export function failure({ status, code = "", message }, again) {
   if (code === "removed")
     return notice(

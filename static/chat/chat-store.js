@@ -1,8 +1,8 @@
 /**
- * The chats of the signed-in person: names, members, last words, unread counts, people online.
+ * The signed-in user's chats: names, members, last messages, unread counts, people online.
  *
  * The connection watches all of them (`chats.watch`), so the list is live whichever chat is open.
- * It is read from the server when the connection stands, and again after each reconnect.
+ * It is loaded once the connection is open, and again after each reconnect.
  */
 
 import { isApiError, isUnreached } from "./api.js";
@@ -20,8 +20,8 @@ const TOGETHER_MS = 300;
 /** @typedef {import("./store/chat.js").Participant} Participant */
 
 /**
- * Events: `change` (anything about the chats), `removed` (detail: the id of a chat that the person
- * is no longer in), `arrived` (detail: the chat and a new message of another member), `load-error`
+ * Events: `change` (anything about the chats), `removed` (detail: the id of a chat that the user is
+ * no longer in), `arrived` (detail: the chat and a new message of another member), `load-error`
  * (detail: ApiError).
  */
 export class ChatStore extends EventTarget {
@@ -29,8 +29,8 @@ export class ChatStore extends EventTarget {
    * @param {import("./api.js").Api} api
    * @param {import("../uamp/client.js").UampClient} client
    * @param {{id: string}} me
-   * @param {Pick<import("./offline/offline-chats.js").OfflineChats, "list"|"chat">} [kept] what is shown
-   *   where the server is not reached
+   * @param {Pick<import("./offline/offline-chats.js").OfflineChats, "list"|"chat">} [kept] shown
+   *   when the server cannot be reached
    */
   constructor(
     api,
@@ -45,13 +45,13 @@ export class ChatStore extends EventTarget {
     this._kept = kept;
     /** @type {Map<string, Chat>} */
     this._chats = new Map();
-    /** Whether the list is that of the server. */
+    /** Whether the list comes from the server. */
     this.loaded = false;
-    /** Whether there is a list at all: the server's, or the one that this device kept. */
+    /** Whether there is a list at all: the server's, or this device's copy. */
     this.hasList = false;
-    /** @type {Set<string>} ids of the chats that are about to be read again */
+    /** @type {Set<string>} ids of the chats about to be refetched */
     this._waiting = new Set();
-    /** Counts what happens: reads that begin and live events that come. */
+    /** Orders events in time: the start of each read, and each live event. */
     this._clock = 0;
     /** @type {Map<string, number>} when the last live event of a chat came, by the chat's id */
     this._liveAt = new Map();
@@ -59,7 +59,7 @@ export class ChatStore extends EventTarget {
     this._readAt = new Map();
     this._presences = new Presences();
     this._profiles = new Profiles();
-    /** @type {Map<string, number>} when the person was no longer in a chat, by the chat's id */
+    /** @type {Map<string, number>} when the user ceased to be in a chat, by the chat's id */
     this._removedAt = new Map();
     client.addEventListener("presence", (/** @type {any} */ { detail }) => this._presence(detail));
     client.addEventListener("watched", () => this.refresh());
@@ -69,7 +69,7 @@ export class ChatStore extends EventTarget {
     );
     client.addEventListener("person", (/** @type {any} */ { detail }) => this._person(detail));
     client.addEventListener("profile", (/** @type {any} */ { detail }) => this._profile(detail));
-    // Where no connection can be made, the list is shown all the same.
+    // Without a connection, the list is shown all the same.
     client.addEventListener(
       "state",
       (/** @type {any} */ { detail: { phase } }) =>
@@ -93,22 +93,23 @@ export class ChatStore extends EventTarget {
     const began = ++this._clock;
     try {
       const page = await this._api.get(`/chats?limit=${LISTED}`);
-      const read = page.data
+      const chats = page.data
         .filter((/** @type {Chat} */ { id }) => (this._removedAt.get(id) ?? 0) < began)
         .map((/** @type {Chat} */ chat) => this._newer(chat, began));
       const since = this.list.filter(({ id }) => (this._readAt.get(id) ?? 0) > began);
-      this._chats = new Map([...since, ...read].map((chat) => [chat.id, chat]));
+      this._chats = new Map([...since, ...chats].map((chat) => [chat.id, chat]));
       const isFirst = !this.loaded;
       this.loaded = this.hasList = true;
       this._changed();
       if (isFirst) await this._sendLeftTurns();
     } catch (error) {
+      if (!isApiError(error)) throw error;
       if (isUnreached(error) && !this.hasList) await this._showKept();
       this.dispatchEvent(new CustomEvent("load-error", { detail: error }));
     }
   }
 
-  /** Show the list that this device kept; all of its people count as offline. */
+  /** Show this device's copy of the list; all of its people count as offline. */
   async _showKept() {
     const chats = await this._kept.list();
     if (!chats || this.hasList) return;
@@ -143,7 +144,7 @@ export class ChatStore extends EventTarget {
     }
   }
 
-  /** Open the chats for which an earlier page left turns: an open chat sends its own. */
+  /** Open the chats for which an earlier page left unsent turns: an open chat sends its own. */
   async _sendLeftTurns() {
     const { outbox } = this._client;
     for (const id of new Set(outbox.turns.map(({ chatId }) => chatId))) {
@@ -157,7 +158,7 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * Read one chat again, for example because its members changed.
+   * Refetch one chat, for example because its members changed.
    * @param {string} id
    * @returns {Promise<Chat>}
    */
@@ -170,8 +171,8 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * The newer of what was read of a chat and what is known of it. What came live while it was read
-   * may be missing in it, and one that began later may have ended earlier.
+   * Merge a fetched chat with the known one. Live events that came during the read may be missing
+   * in it, and a read that began later may have ended earlier.
    * @param {Chat} read
    * @param {number} began
    * @returns {Chat}
@@ -186,7 +187,7 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * Learn who is in a chat, and which of them changed, came or went while it was read.
+   * Record who is in a chat, and which of them changed, came or went while it was read.
    * @param {Chat} chat
    * @param {number} began
    */
@@ -196,14 +197,14 @@ export class ChatStore extends EventTarget {
     return chat;
   }
 
-  /** Take a chat as the server answered with it. @param {Chat} chat */
+  /** Store a chat from an answer of the server. @param {Chat} chat */
   take(chat) {
     this._chats.set(chat.id, this._newer(chat, ++this._clock));
     this._changed();
   }
 
   /**
-   * Make a chat, with people and agents by their names.
+   * Create a chat with people and agents given by name.
    * @param {string} title
    * @param {string[]} users
    * @param {string[]} agents
@@ -216,7 +217,7 @@ export class ChatStore extends EventTarget {
   }
 
   /**
-   * Make a chat that begins with the history up to a message; the same key leads to the same chat.
+   * Create a chat that begins with the history up to a message; the same key returns the same chat.
    * @param {string} id of the chat
    * @param {string} messageId
    * @param {string} title
@@ -234,17 +235,17 @@ export class ChatStore extends EventTarget {
 
   /** The session of a chat. @param {Chat} chat */
   session({ id, epoch, last_seq: lastSeq }) {
-    // A little earlier than now: the beginning of an answer that still runs names its agent.
+    // Start a little in the past: only the beginning of a running answer names its agent.
     return this._client.open(id, { epoch, after: Math.max(0, lastSeq - OVERLAP) });
   }
 
-  /** What a chat is called: its title, else the names of the others. @param {Chat} chat */
+  /** Return the name of a chat: its title, else the names of the others. @param {Chat} chat */
   nameOf(chat) {
     return chat.title || namesOf(this.others(chat));
   }
 
   /**
-   * The chat without a title of the person and one other member.
+   * Return the untitled chat between the user and one other member.
    * @param {string} name
    * @param {Participant["kind"]} [kind]
    * @returns {Chat|undefined}
@@ -276,7 +277,7 @@ export class ChatStore extends EventTarget {
     return participant.kind === "user" && String(participant.id) === this._me.id;
   }
 
-  /** @param {Chat} chat @returns {Participant[]} all members but oneself */
+  /** @param {Chat} chat @returns {Participant[]} all members except the user */
   others(chat) {
     return chat.participants.filter((participant) => !this._isMe(participant));
   }
@@ -300,7 +301,7 @@ export class ChatStore extends EventTarget {
     else this._readLater(id);
   }
 
-  /** @param {string} id of a chat that the person is no longer in */
+  /** @param {string} id of a chat that the user is no longer in */
   _remove(id) {
     this._removedAt.set(id, ++this._clock);
     if (!this._chats.delete(id)) return;
@@ -323,7 +324,7 @@ export class ChatStore extends EventTarget {
     }
     chat.preview = { name: message.name, content: message.content };
     if (!isOwn) {
-      // Only the server knows whether the version that it replaces was read.
+      // Only the server knows whether the version it replaces was read.
       if (message.version_of) this._readLater(id);
       else chat.unread += 1;
       if (!message.version_of && message.mentions?.includes(this._me.id))
@@ -340,7 +341,7 @@ export class ChatStore extends EventTarget {
     if (isNew) this.dispatchEvent(new CustomEvent("arrived", { detail: { chat, message } }));
   }
 
-  /** Read a chat again, once for what comes together. @param {string} id */
+  /** Refetch a chat, once for several changes in a row. @param {string} id */
   _readLater(id) {
     if (this._waiting.has(id)) return;
     this._waiting.add(id);
@@ -350,7 +351,7 @@ export class ChatStore extends EventTarget {
         await this.reload(id);
       } catch (error) {
         if (!isApiError(error)) throw error;
-        // One is not in the chat any more. After any other error the list is read with the next
+        // The user is no longer in the chat. After any other error, the list is read with the next
         // connection.
         if (error.status === 404) this._remove(id);
       }

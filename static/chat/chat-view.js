@@ -54,9 +54,9 @@ export class ChatView extends View {
     this.session = null;
     /** @type {Chat|null} */
     this.chat = null;
-    /** The message at which it is opened; "" for the end. */
+    /** The message to open the chat at; "" for the end. */
     this._wanted = "";
-    /** Whether it is known how far the members have read. */
+    /** Whether the members' read positions are loaded. */
     this._hasReaders = false;
     /** The running answers that the composer shows. @type {Set<string>|null} */
     this._ownShown = null;
@@ -155,7 +155,7 @@ export class ChatView extends View {
 
   /**
    * @param {string} chatId
-   * @param {string} [messageId] where the chat is opened, instead of at its end
+   * @param {string} [messageId] where to open the chat, instead of at its end
    */
   async open(chatId, messageId = "") {
     if (messageId && chatId === this.chatId && page.state.loaded) {
@@ -198,7 +198,7 @@ export class ChatView extends View {
   }
 
   /**
-   * The person was removed from the chat that is open, and what they see ends.
+   * The user was removed from the open chat; close what they see.
    * @param {string} chatId
    */
   _removed(chatId) {
@@ -210,7 +210,7 @@ export class ChatView extends View {
     this._error = { code: "removed", message: "" };
   }
 
-  /** @param {string} text that the composer shows for a moment */
+  /** @param {string} text to show in the composer for a moment */
   _say = (text) => this._composer?.say(text);
 
   /** @param {ChatSession} session */
@@ -250,7 +250,7 @@ export class ChatView extends View {
     const { chatId, session } = this;
     if (!session) return;
     const receipts = readersOf(chatId);
-    // Awaited below; a failure must not count as unhandled while the messages load.
+    // Awaited below; until then a failure must not count as unhandled.
     receipts.catch(() => {});
     const wanted = this._wanted;
     this._wanted = "";
@@ -276,7 +276,7 @@ export class ChatView extends View {
     this._loadPins();
   }
 
-  /** Show a message of the open chat, wherever it stands. @param {string} id */
+  /** Show a message of the open chat, loading its place if needed. @param {string} id */
   showMessage(id) {
     return this._places.show(id);
   }
@@ -325,7 +325,7 @@ export class ChatView extends View {
   }
 
   /**
-   * A member did something with a message: the state has it, except for what only the server has.
+   * A member acted on a message: the state applies it, except for what only the server knows.
    * @param {Frame} event
    */
   _onAct(event) {
@@ -335,7 +335,7 @@ export class ChatView extends View {
     if (event.type === "message.pinned" && page.state.loaded) this._loadPins();
   }
 
-  /** A reply was deleted: the server counts what is left. @param {string} rootId */
+  /** A reply was deleted: the server counts the remaining ones. @param {string} rootId */
   _countAgain(rootId) {
     const root = page.state.entries.find((entry) => rootOf(entry) === rootId);
     if (root) this._places.goTo(() => this._history.refresh(root.id));
@@ -367,7 +367,7 @@ export class ChatView extends View {
   }
 
   /**
-   * Stop one's own answers where Escape means that: nothing is being written.
+   * Stop the user's own answers, if nothing is being written.
    * @param {KeyboardEvent} event
    * @returns {boolean} whether the key had this meaning
    */

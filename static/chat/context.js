@@ -1,4 +1,4 @@
-/** What the components of one page share: the signed-in person, the API, the client, the chats. */
+/** Singletons of a page: the signed-in user, the API, the client, the chats. */
 
 import { UampClient } from "../uamp/client.js";
 import { openOutbox } from "../uamp/outbox.js";
@@ -18,14 +18,14 @@ import { Store } from "./store/store.js";
  *   import("./person/settings.js").Values, chat_id: string, upload_bytes: number, link_cards:
  *   boolean, needs_model: boolean, may_connect_model: boolean, transcripts: boolean, previews:
  *   string[], languages: [string, string][], csrf_cookie: string, agent_descriptions:
- *   Record<string, string>}} the descriptions of the demo's agents in the person's language
+ *   Record<string, string>}} the descriptions of the demo's agents in the user's language
  */
 export const start = JSON.parse(document.getElementById("start")?.textContent ?? "");
 export const me = start.me;
 people.learn([me]);
-// Before what they wrote is read.
+// This must precede reading what they wrote.
 await forgetOthers(me.id);
-/** What this device keeps for times without a connection. */
+/** The copies that this device keeps for offline use. */
 export const offlineChats = new OfflineChats(me.id);
 export const api = new Api(start.csrf_cookie);
 export const client = new UampClient({
@@ -36,12 +36,12 @@ export const client = new UampClient({
 export const settings = new Settings(api, start.settings, client);
 export const drafts = new Drafts(localStorage, me.id);
 export const lastChat = new LastChat(localStorage, me.id);
-/** What the views of the open chat draw. */
+/** The state of the open chat, rendered by its views. */
 export const page = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
-/** What the views of the open thread draw. */
+/** The state of the open thread, rendered by its views. */
 export const threadPage = new Store(emptyChat(me.id, "", "", me.username), REDUCERS);
 /**
- * The state that a view draws: of the thread inside its panel, else of the chat.
+ * The state behind a view: the thread's inside its panel, else the chat's.
  * @param {Element} view
  */
 export const pageAt = (view) => (view.closest("thread-panel") ? threadPage : page);
@@ -52,10 +52,10 @@ export const store = new ChatStore(api, client, me, offlineChats);
 export const calls = new Calls({ client, store, api, me });
 
 /**
- * Ask whether one is still signed in; if not, stop trying and say so. A refused handshake looks
- * like any lost connection, and a chat without membership like one that is not there: REST knows
- * better.
- * @returns {Promise<boolean>} false when one is signed out
+ * Check whether the user is still signed in; if not, stop trying and say so. A refused handshake
+ * looks like any lost connection, and a chat without membership like a missing one; only REST
+ * distinguishes them.
+ * @returns {Promise<boolean>} false when signed out
  */
 export async function checkSignedIn() {
   try {

@@ -1,12 +1,12 @@
 /**
- * The modules that the first look at a chat does not wait for. The log comes beside the composer;
- * `later.js` comes once the chat stands, or with the first event or key that is meant for it.
+ * Loads modules that are not needed to show a chat at first. The log loads beside the composer;
+ * `later.js` loads once the chat is shown, or with the first event or key meant for it.
  */
 
 import { ApiError } from "./api.js";
 import { gettext } from "./words.js";
 
-/** For which only parts in `later.js` listen. */
+/** Events handled only by parts in `later.js`. */
 const EVENTS = [
   "add-members",
   "ask-to-call",
@@ -42,7 +42,7 @@ export function loadLog() {
   const log = import("./log/message-list.js").catch((error) => {
     throw isUnreachable(error) ? new ApiError(0) : error;
   });
-  // It is awaited after what comes first, and a failure must not count as unhandled until then.
+  // It is awaited later, and a failure must not count as unhandled until then.
   log.catch(() => {});
   return log;
 }
@@ -63,7 +63,7 @@ export function loadLater() {
   return loading;
 }
 
-/** Repeat for `later.js` the events and keys that come before it. */
+/** Replay for `later.js` the events and keys that precede it. */
 export function forwardToLater() {
   for (const type of EVENTS)
     addEventListener(type, (event) =>
@@ -78,7 +78,7 @@ export function forwardToLater() {
     );
   addEventListener("keydown", (event) => {
     if (isHere || !isForLater(event)) return;
-    // The browser has a meaning of its own for most of them.
+    // The browser has its own meaning for most of them.
     if (event.ctrlKey || event.metaKey) event.preventDefault();
     repeat(event, () => new KeyboardEvent("keydown", event));
   });
@@ -107,7 +107,7 @@ function isForLater({ key, ctrlKey, metaKey, shiftKey, altKey, isComposing }) {
 }
 
 /**
- * Whether a module was not fetched; each browser says so in words of its own.
+ * Whether a module could not be fetched; each browser words this error differently.
  * @param {unknown} error
  */
 const isUnreachable = (error) => error instanceof TypeError && /module/.test(error.message);

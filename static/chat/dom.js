@@ -1,10 +1,10 @@
-/** Elements and icons, made without markup in strings. */
+/** Creates elements and icons without markup in strings. */
 
 import { lookOf, people } from "./person/looks.js";
 
 /**
- * Make an element. `on…` members become listeners, `class` and `data-…` and `aria-…` attributes;
- * what is null, undefined or false is left out.
+ * Create an element. `on…` members become listeners, `class`, `data-…` and `aria-…` members
+ * attributes; null, undefined and false values are left out.
  * @param {string} tag
  * @param {Record<string, any>} [attributes]
  * @param {...(Node|string|null|undefined|false|(Node|string|null|undefined|false)[])} children
@@ -33,7 +33,7 @@ const called = (element) =>
   element.textContent;
 
 /**
- * The element within another one that is called the same, or undefined.
+ * Find the counterpart of an element within another one, or undefined.
  * @param {Element} element
  * @param {Element} root
  * @returns {HTMLElement|undefined}
@@ -123,7 +123,7 @@ export function icon(name) {
 }
 
 /**
- * The picture, emoji or initials of a person or agent, on a colour that the name decides; agents
+ * The picture, emoji or initials of a person or agent, on a colour derived from the name; agents
  * are square, people round.
  * @param {string} name
  * @param {"user"|"agent"} kind
@@ -156,7 +156,7 @@ export function avatar(name, kind, online = false) {
   return drawn;
 }
 
-/** Let the person save JSON as a file. @param {string} name @param {string} json */
+/** Let the user save JSON as a file. @param {string} name @param {string} json */
 export function saveFile(name, json) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([json], { type: "application/json" }));
@@ -166,7 +166,7 @@ export function saveFile(name, json) {
 }
 
 /**
- * Say something to people who use a screen reader, once, without moving the focus.
+ * Announce a text to screen readers once, without moving the focus.
  * @param {string} text
  */
 export function announce(text) {
@@ -179,7 +179,7 @@ export function announce(text) {
 }
 
 /**
- * Listen to what any part of the page fires.
+ * Listen to events from any part of the page.
  * @template T
  * @param {string} type @param {(detail: T, origin: HTMLElement) => void} listener
  */
@@ -192,7 +192,7 @@ export const on = (type, listener) =>
   );
 
 /**
- * An element that the template of the page has.
+ * Return an element of the page's template.
  * @template {keyof HTMLElementTagNameMap} N
  * @param {N} name @returns {HTMLElementTagNameMap[N]}
  */

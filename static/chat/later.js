@@ -1,6 +1,6 @@
 /**
- * The parts of the page that open with a click or a key, what stands beside the chat, and what the
- * browser does while no page is open: `deferred.js` loads them.
+ * The parts of the page that open by a click or a key, the panels beside the chat, and the handling
+ * of closed pages by the browser: `deferred.js` loads them.
  */
 
 import { api, client } from "./context.js";

@@ -1,5 +1,5 @@
 /**
- * How far the person has read the open chat: sent to the members when the newest message is on the
+ * The user's read position in the open chat, sent to the members when the newest message is on the
  * screen.
  */
 
@@ -7,7 +7,7 @@ import { api, me, page } from "./context.js";
 import { newestOfOthers } from "./store/open-chat.js";
 
 /**
- * What is on the screen at the bottom of a visible page is read.
+ * Mark the chat as read, if its bottom is on the screen of a visible page.
  * @param {import("../uamp/chat-session.js").ChatSession|null} session
  * @param {import("./log/message-list.js").MessageList|null} list
  */
@@ -24,7 +24,7 @@ export function markRead(session, list) {
 }
 
 /**
- * A member has read as far as a message.
+ * A member has read up to a message.
  * @param {import("./store/chat.js").Chat|null} chat @param {import("../uamp/types.js").Frame} event
  */
 export function showReader(chat, { user_id: userId, message_id: messageId }) {
@@ -40,7 +40,7 @@ export function showReader(chat, { user_id: userId, message_id: messageId }) {
 }
 
 /**
- * How far each member has read.
+ * Load the read positions of the members.
  * @param {string} chatId
  * @returns {Promise<Map<string, import("./store/open-chat.js").Reader>>} by the id of the user
  */

@@ -1,10 +1,7 @@
-/**
- * The keys with which answers and receipts are signed, as the server publishes them; each is read
- * once in a while.
- */
+/** The keys that verify answers and receipts, as published by the server; cached for a while. */
 
 const FRESH_MS = 300_000;
-/** The server answers for so many ids at once. */
+/** The server's maximum number of ids per request. */
 const MAX_KIDS = 50;
 
 /** @typedef {import("../uamp/types.js").PublishedKey} PublishedKey */
@@ -15,14 +12,14 @@ export class SignatureKeys {
     this._get = get;
     /** @type {Map<string, {keys: Promise<PublishedKey[]>, until: number}>} */
     this._known = new Map();
-    /** Those that are asked for together, when the present task ends. @type {Set<string>} */
+    /** Ids to request together, when the current task ends. @type {Set<string>} */
     this._wanted = new Set();
     /** @type {Promise<PublishedKey[]>|null} */
     this._asked = null;
   }
 
   /**
-   * The keys of an id: one, or none where it is not published.
+   * Return the key with an id, or none if it is not published.
    * @param {string} kid
    * @returns {Promise<PublishedKey[]>}
    */
@@ -33,7 +30,7 @@ export class SignatureKeys {
     this._asked ??= Promise.resolve().then(() => this._read());
     const keys = this._asked.then((all) => all.filter((key) => key.kid === kid));
     this._known.set(kid, { keys, until: Date.now() + FRESH_MS });
-    // What was not reached is asked for again.
+    // Forget a failed request, so that the next one tries again.
     keys.catch(() => this._known.delete(kid));
     return keys;
   }
@@ -43,15 +40,15 @@ export class SignatureKeys {
     this._wanted.clear();
     this._asked = null;
     /** @type {PublishedKey[]} */
-    const found = [];
+    const keys = [];
     for (let at = 0; at < kids.length; at += MAX_KIDS) {
       const query = kids
         .slice(at, at + MAX_KIDS)
         .map((kid) => `kid=${encodeURIComponent(kid)}`)
         .join("&");
-      found.push(...(await this._get(`/.well-known/jwks.json?${query}`)).keys);
+      keys.push(...(await this._get(`/.well-known/jwks.json?${query}`)).keys);
     }
-    return found;
+    return keys;
   }
 }
 

@@ -1,11 +1,12 @@
-/** What all views share: Lit without a shadow root, and small templates. */
+/** The base of all views, Lit without a shadow root, and small templates. */
 
 import { LitElement, html, nothing } from "../vendor/lit/lit.js";
 import { PATHS } from "./dom.js";
 import { lookOf, people, profileOfChat } from "./person/looks.js";
 
 /**
- * A Lit element whose content is part of the page: one style sheet, ids and labels reach into it.
+ * A Lit element that renders into the page: it shares the style sheet, and ids and labels reach
+ * into it.
  */
 export class View extends LitElement {
   createRenderRoot() {
@@ -46,7 +47,7 @@ const drawn = (look, kind, online) =>
   >`;
 
 /**
- * Addresses at which no picture is any more: the initials behind it are shown.
+ * Addresses of missing pictures: the initials are shown instead.
  * @type {Set<string>}
  */
 const broken = new Set();
@@ -59,7 +60,7 @@ function hide({ target }) {
 }
 
 /**
- * The picture, emoji or initials of a person or agent, on a colour that the name decides; agents
+ * The picture, emoji or initials of a person or agent, on a colour derived from the name; agents
  * are square, people round.
  * @param {string} name
  * @param {"user"|"agent"} kind
@@ -69,7 +70,7 @@ export const face = (name, kind, online = false) =>
   drawn(lookOf(name, kind === "user" ? people.profile(name) : {}), kind, online);
 
 /**
- * An avatar that is being chosen.
+ * An avatar being edited.
  * @param {string} name
  * @param {import("./person/looks.js").Profile} profile
  * @param {"user"|"chat"} [kind]
@@ -79,7 +80,7 @@ export const faceOf = (name, profile, kind = "user", seed = name) =>
   drawn(lookOf(name, profile, seed), kind, false);
 
 /**
- * The picture of a chat: its own, else that of its only other member, else one that its id decides.
+ * The picture of a chat: its own, else that of its only other member, else one derived from its id.
  * @param {any} chat
  * @param {string} name
  * @param {{name: string, kind: "user"|"agent"}[]} others
@@ -90,7 +91,7 @@ export const faceOfChat = (chat, name, others, online = false) => {
   return drawn(lookOf(name, profileOfChat(chat), chat.id), "chat", online);
 };
 
-/** What shows that something is loaded. @param {string} label */
+/** The loading indicator. @param {string} label */
 export const spinner = (label) => html`<div class="spinner" role="img" aria-label=${label}></div>`;
 
 export const dots = html`<i></i><i></i><i></i>`;

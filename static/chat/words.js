@@ -1,10 +1,9 @@
 /**
- * The words of the page, in the person's language: Django's catalogue (`/jsi18n/<language>`), which
- * a script of the page's head has loaded. Without one, as under node, texts are shown as they are
- * written.
+ * The texts of the page in the user's language: Django's catalogue (`/jsi18n/<language>`), loaded
+ * by a script in the page's head. Without it, as under node, texts stay untranslated.
  *
- * A text with values has names in it: `interpolate(gettext("%(name)s left"), { name })`. Names, not
- * pieces: other languages have another order of words.
+ * Values in a text have names: `interpolate(gettext("%(name)s left"), { name })`. Never join
+ * pieces: the order of words differs between languages.
  */
 
 /**
@@ -29,20 +28,20 @@ export const ngettext = (singular, plural, count) =>
  */
 export const pgettext = (context, text) => catalogue?.pgettext(context, text) ?? text;
 
-/** Letters that are written from right to left, and characters that turn what follows them. */
+/** Right-to-left letters, and characters that change the direction of the following ones. */
 const TURNS =
   /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ISOLATES = /[\u2066-\u2069]/g;
 
 /**
- * A value by itself, as `<bdi>` does it: a name in it turns neither the sentence nor another value.
+ * Isolate a value, like `<bdi>`: a name in it must not reverse the sentence or another value.
  * @param {string} value
  */
 const isolated = (value) =>
   TURNS.test(value) ? `\u2068${value.replace(ISOLATES, "")}\u2069` : value;
 
 /**
- * Put values into `%(name)s` of a text; `%%` is a percent sign.
+ * Replace each `%(name)s` in a text with its value; `%%` is a percent sign.
  * @param {string} text @param {Record<string, string|number>} values @returns {string}
  */
 export const interpolate = (text, values) =>
@@ -53,8 +52,8 @@ export const interpolate = (text, values) =>
 const page = globalThis.document?.documentElement.lang || "en";
 
 /**
- * The language of the page for dates and numbers, with the browser's region where it has that
- * language: "en-GB".
+ * The page's locale for dates and numbers, with the browser's region if it has the same language:
+ * "en-GB".
  */
 export const locale =
   globalThis.navigator?.languages?.find((one) => one.split("-")[0] === page.split("-")[0]) ?? page;

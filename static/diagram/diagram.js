@@ -1,13 +1,13 @@
 /**
- * Draws the one diagram that the page around its frame sends, and answers with its size or with
- * what is wrong. The page has no origin: it can neither read the chat nor load anything, whatever a
- * diagram has in it. A script of the old kind, because modules are not loaded without an origin.
+ * Draws one diagram sent by the embedding page, and answers with its size or an error. This page
+ * has no origin: whatever the diagram contains, it can neither read the chat nor load anything. A
+ * classic script, because modules cannot load without an origin.
  */
 
 (() => {
   const MAX_CHARS = 20_000;
   const MAX_EDGES = 500;
-  // The origin of the address, which the document itself does not have.
+  // The origin of the address; the document itself has none.
   const { origin } = new URL(document.URL);
   const main = /** @type {HTMLElement} */ (document.getElementById("diagram"));
 
@@ -43,7 +43,7 @@
       const { width, height } = /** @type {SVGElement} */ (
         main.firstElementChild
       ).getBoundingClientRect();
-      // With the space around it.
+      // Includes the margin.
       answer({ width: Math.ceil(width) + 24, height: Math.ceil(height) + 24 });
     } catch (error) {
       answer({ problem: error instanceof Error ? error.message : String(error) });

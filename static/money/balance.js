@@ -1,4 +1,4 @@
-/** What one has, and what of it is reserved for answers that run. */
+/** The user's balance, and the part of it reserved for running answers. */
 
 import { formatAmount, formatExact, units } from "../chat/money/amounts.js";
 import { MoneyPart, api } from "./part.js";

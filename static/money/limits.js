@@ -1,4 +1,4 @@
-/** How much one lets oneself spend in a day, a week and a month; and what agents take unasked. */
+/** The user's spending limits per day, week and month, and the standing approvals of agents. */
 
 import { amountFromInput, formatAmount, formatExact, padded } from "../chat/money/amounts.js";
 import { announce } from "../chat/dom.js";
@@ -30,7 +30,7 @@ class MoneyLimits extends MoneyPart {
 
   constructor() {
     super();
-    /** @type {Limit[]|null} null until they are read */
+    /** @type {Limit[]|null} null until loaded */
     this._limits = null;
   }
 
@@ -43,7 +43,7 @@ class MoneyLimits extends MoneyPart {
     this._limits = limits;
   }
 
-  /** Those of single agents and tokens. */
+  /** The limits of single agents and tokens. */
   get _others() {
     return (this._limits ?? []).filter(({ agent_id: agentId, token }) => agentId || token);
   }
@@ -124,15 +124,15 @@ class MoneyLimits extends MoneyPart {
   async _save(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const given = new FormData(form);
+    const fields = new FormData(form);
     const limits = Object.keys(PERIODS)
-      .filter((period) => written(given, period))
+      .filter((period) => written(fields, period))
       .map((period) => ({
         period,
-        amount: amountFromInput(written(given, period)),
+        amount: amountFromInput(written(fields, period)),
         currency: "USD",
       }));
-    const kept = this._others
+    const others = this._others
       .filter(({ agent, token }) => agent || token)
       .map(({ period, agent, token, amount, currency }) => ({
         period,
@@ -143,7 +143,7 @@ class MoneyLimits extends MoneyPart {
       }));
     if (
       await this.attempt(() =>
-        api.send("PUT", "/api/payments/limits", { limits: [...limits, ...kept] }),
+        api.send("PUT", "/api/payments/limits", { limits: [...limits, ...others] }),
       )
     ) {
       announce(gettext("Limits saved."));
@@ -159,7 +159,7 @@ class MoneyApprovals extends MoneyPart {
 
   constructor() {
     super();
-    /** @type {Approval[]|null} null until they are read */
+    /** @type {Approval[]|null} null until loaded */
     this._approvals = null;
   }
 

@@ -1,4 +1,4 @@
-/** What the parts of the money page share: the API, loading with an error to try again, changes. */
+/** The base of the money page's parts: API access, loading with a retry after errors, changes. */
 
 import { Api, isApiError } from "../chat/api.js";
 import { sameAs } from "../chat/dom.js";
@@ -12,7 +12,7 @@ export const api = new Api(start.csrf_cookie);
 
 /** @typedef {import("../vendor/lit/lit.js").TemplateResult} TemplateResult */
 
-/** One part of the page. It reads itself again after anything moved (`money-changed`). */
+/** One part of the page. It reloads when money moved (`money-changed`). */
 export class MoneyPart extends View {
   /** @type {import("../vendor/lit/lit.js").PropertyDeclarations} */
   static properties = {
@@ -23,9 +23,9 @@ export class MoneyPart extends View {
 
   constructor() {
     super();
-    /** What could not be done, and why; "" after what could. */
+    /** The error of the last action; "" after a success. */
     this._error = "";
-    /** Whether it is the reading that failed. */
+    /** Whether loading failed, and can be retried. */
     this._canLoad = false;
     this._isBusy = false;
     this._onMoved = () => this.load();
@@ -44,15 +44,15 @@ export class MoneyPart extends View {
     removeEventListener("money-changed", this._onMoved);
   }
 
-  /** What the part is called; a part says it. @returns {string} */
+  /** The heading; overridden by each part. @returns {string} */
   get heading() {
     return "";
   }
 
-  /** Read what is shown; a part says how. @returns {Promise<void>} */
+  /** Load the data; overridden by each part. @returns {Promise<void>} */
   async read() {}
 
-  /** What is below the heading; a part draws it. @returns {unknown} */
+  /** The content below the heading; overridden by each part. @returns {unknown} */
   body() {
     return nothing;
   }
@@ -62,7 +62,7 @@ export class MoneyPart extends View {
       <div class="part-body">${this.body()}</div>`;
   }
 
-  /** What went wrong, where the part has it. */
+  /** Render the error, if there is one. */
   problem() {
     if (!this._error) return nothing;
     return html`<p class="part-error" role="alert">
@@ -76,12 +76,12 @@ export class MoneyPart extends View {
     </p>`;
   }
 
-  /** Read and show. */
+  /** Load and show the data. */
   async load() {
     const had = this.contains(document.activeElement) ? document.activeElement : null;
     this._canLoad = !(await this.attempt(() => this.read()));
     await this.updateComplete;
-    // What had the focus may be gone: it must not fall to the top of the page.
+    // The focused element may be gone: the focus must not fall to the top of the page.
     if (had && !had.isConnected)
       (sameAs(had, this) ?? /** @type {HTMLElement} */ (this.querySelector("h2"))).focus({
         preventScroll: true,
@@ -89,7 +89,7 @@ export class MoneyPart extends View {
   }
 
   /**
-   * Do something, and show why it could not be done.
+   * Do something, and show any error.
    * @param {() => Promise<void>} work
    * @returns {Promise<boolean>} whether it was done
    */
@@ -107,8 +107,8 @@ export class MoneyPart extends View {
   }
 
   /**
-   * Do something once, with its button out of reach meanwhile. A disabled button loses the focus:
-   * it gets it back.
+   * Do something once, with its button disabled meanwhile. A disabled button loses the focus, which
+   * is restored here.
    * @param {() => Promise<void>} work
    * @returns {Promise<boolean>} whether it was done
    */
@@ -163,7 +163,7 @@ export const table = (caption, heads, rows) =>
 const ID_SHOWN = 12;
 
 /**
- * A name, or the beginning of an id, which opens to the whole of it; as narrow as the table needs.
+ * A name, or the beginning of an id, which expands to the whole id; as narrow as the table needs.
  * @param {string} name
  * @param {string} [id]
  */
@@ -182,5 +182,5 @@ export const named = (name, id = "") =>
 export const labelled = (label, field) =>
   html`<label class="labelled"><span>${label}</span>${field}</label>`;
 
-/** What a person wrote into a field of a form. @param {FormData} form @param {string} name */
+/** The trimmed value of a form field. @param {FormData} form @param {string} name */
 export const written = (form, name) => String(form.get(name) ?? "").trim();

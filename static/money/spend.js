@@ -1,4 +1,4 @@
-/** What one spent, as a plot of thirty days and as bars by agent; both are tables too. */
+/** The user's spending, as a plot of thirty days and as bars by agent, both also as tables. */
 
 import { formatAmount, units } from "../chat/money/amounts.js";
 import { glyph } from "../chat/view.js";
@@ -22,7 +22,8 @@ const dayName = new Intl.DateTimeFormat(locale, {
 });
 
 /**
- * A share of the largest as a number: the one place where an amount becomes one, to be drawn.
+ * An amount as a fraction of the largest: the only place where an amount becomes a float, for
+ * drawing.
  * @param {string} amount
  * @param {bigint} largest
  */
@@ -34,7 +35,7 @@ const largestOf = (rows) =>
 /** @param {string} day */
 const named = (day) => dayName.format(new Date(`${day}T00:00:00Z`));
 
-/** Bars of the days, from a common floor. @param {Day[]} days @param {string} currency */
+/** A bar for each day. @param {Day[]} days @param {string} currency */
 function dayPlot(days, currency) {
   const largest = largestOf(days);
   const step = WIDTH / days.length;
@@ -87,7 +88,7 @@ function dayPlot(days, currency) {
 }
 
 /**
- * One line for each agent: its name, a bar, the amount.
+ * One row for each agent: its name, a bar, the amount.
  * @param {AgentSum[]} agents
  * @param {string} currency
  */
@@ -122,7 +123,7 @@ class MoneySpend extends MoneyPart {
 
   constructor() {
     super();
-    /** @type {Spend|null} null until it is read */
+    /** @type {Spend|null} null until loaded */
     this._spend = null;
   }
 

@@ -1,4 +1,4 @@
-/** What moved on one's account, the newest first, a page at a time. */
+/** The user's account statement, newest first, a page at a time. */
 
 import { formatExact } from "../chat/money/amounts.js";
 import { MoneyPart, api, table } from "./part.js";
@@ -30,13 +30,13 @@ class MoneyStatement extends MoneyPart {
 
   constructor() {
     super();
-    /** @type {Move[]|null} null until they are read */
+    /** @type {Move[]|null} null until loaded */
     this._rows = null;
-    /** Where the next page begins; "" where there is none. */
+    /** The cursor of the next page; "" for none. */
     this._cursor = "";
     this._currency = "USD";
     /**
-     * Names by id; agents that are gone, or not for oneself, have none.
+     * Names by id; deleted or unavailable agents have none.
      * @type {Map<string, string>|null}
      */
     this._agents = null;

@@ -1,4 +1,4 @@
-/** Payment tokens: budgets for programs. The secret is shown once, right after it is made. */
+/** Payment tokens: budgets for programs. The secret is shown only once, right after creation. */
 
 import { amountFromInput, formatAmount } from "../chat/money/amounts.js";
 import { copyText } from "../chat/controls/clipboard.js";
@@ -26,9 +26,9 @@ class MoneyTokens extends MoneyPart {
     super();
     /** @type {Token[]} */
     this._tokens = [];
-    /** The token that was just made; "" for none. */
+    /** The new token; "" for none. */
     this._secret = "";
-    /** @type {{asked: string, key: string}|null} what was asked for and not answered */
+    /** @type {{asked: string, key: string}|null} the unconfirmed request */
     this._making = null;
   }
 
@@ -195,25 +195,25 @@ class MoneyTokens extends MoneyPart {
   async _make(event) {
     event.preventDefault();
     const form = /** @type {HTMLFormElement} */ (event.target);
-    const given = new FormData(form);
-    const day = amountFromInput(written(given, "day"));
+    const fields = new FormData(form);
+    const day = amountFromInput(written(fields, "day"));
     const body = {
-      amount: amountFromInput(written(given, "amount")),
+      amount: amountFromInput(written(fields, "amount")),
       currency: "USD",
-      name: written(given, "name"),
-      expiresIn: Number(given.get("days")) * DAY_SECONDS,
+      name: written(fields, "name"),
+      expiresIn: Number(fields.get("days")) * DAY_SECONDS,
       ...(day ? { limits: [{ period: "day", amount: day }] } : {}),
     };
-    // The same try again makes the same token, whatever became of the answer.
+    // A retry makes the same token, whatever became of the first answer.
     const asked = JSON.stringify(body);
     const making = this._making?.asked === asked ? this._making : { asked, key: newId() };
     this._making = making;
     const isMade = await this.once(async () => {
       /** @type {{token: string}} */
-      const made = await api.post("/api/payments/tokens", body, { "Idempotency-Key": making.key });
+      const token = await api.post("/api/payments/tokens", body, { "Idempotency-Key": making.key });
       this._making = null;
       form.reset();
-      this._secret = made.token;
+      this._secret = token.token;
     });
     if (!isMade) return;
     this._secretField?.focus();

@@ -1,4 +1,4 @@
-/** Ways to put money in: each provider's own, and what became of what was asked for. */
+/** The ways to top up, one for each provider, and the states of past requests. */
 
 import { amountFromInput, formatAmount, padded } from "../chat/money/amounts.js";
 import { announce } from "../chat/dom.js";
@@ -28,11 +28,11 @@ class MoneyTopUp extends MoneyPart {
 
   constructor() {
     super();
-    /** @type {Provider[]|null} null until they are read */
+    /** @type {Provider[]|null} null until loaded */
     this._providers = null;
     /** @type {TopUp[]} */
     this._topUps = [];
-    /** @type {{of: string, key: string}|null} what was asked for and not answered */
+    /** @type {{of: string, key: string}|null} the unconfirmed request */
     this._asking = null;
   }
 

@@ -1,12 +1,11 @@
 /**
- * The service worker: shows the chats while there is no connection, from one release, for one
- * person.
+ * The service worker: shows the chats while offline, from one release, for one user.
  *
- * It answers for pages and for files whose address changes with their text, and never sees an
- * answer of the API. It keeps the files of a release, and the page of the person who is signed in;
- * the page itself keeps what that person has read (`static/chat/offline/`). Signing out, the login
- * page and another person delete everything but the files. `chat_app.browser.installation` puts
- * `RELEASE` before it: an id, the addresses of the bundle, and that of the icon.
+ * It serves pages, and files whose address changes with their content, and never handles the API.
+ * It caches the files of a release, and the signed-in user's page; the page itself stores what that
+ * user has read (`static/chat/offline/`). Signing out, the login page, and sign-in by another
+ * person delete everything but the files. `chat_app.browser.installation` prepends `RELEASE`: an
+ * id, the addresses of the bundle, and the address of the icon.
  *
  * It also shows the notifications that `chat_app.push` sends.
  */
@@ -20,7 +19,7 @@ const READ = "uamp.read.";
 const HOME = "/";
 const OFFLINE = "/offline";
 const STILL_SIGNED_IN = "/offline?sign-out";
-/** A file at such an address is never another one. */
+/** Files at these addresses never change. */
 const UNCHANGING = /^\/static\/(?:[0-9a-f]{12}\/.*|dist\/[\w-]+-[0-9A-Z]{8}\.(?:css|js))$/;
 const SIGN_IN = /^\/(?:admin\/)?login\/?$/;
 const SIGN_OUT = /^\/(?:admin\/)?logout\/?$/;
@@ -30,7 +29,7 @@ const CHATS = /^\/(?:chats\/[^/]+)?$/;
 const pushes = new BroadcastChannel("uamp.pushes");
 /** As in `static/chat/offline/worker.js`. */
 const signOuts = new BroadcastChannel("uamp.sign-out");
-/** How often everything was deleted: what was read before must not be kept afterwards. */
+/** Counts deletions: data read before one must not be stored after it. */
 let deletions = 0;
 
 addEventListener("install", (event) => event.waitUntil(install()));
@@ -54,17 +53,20 @@ async function install() {
   const files = await caches.open(FILES + RELEASE.id);
   await files.addAll(RELEASE.files);
   for (const path of [OFFLINE, STILL_SIGNED_IN]) await files.put(path, await read(path));
-  // The page of the release before names files of that release, which are kept as long as it is.
+  // The previous release's page needs that release's files, which stay as long as it does.
   if (await caches.has(PAGE)) await keepPage();
   await skipWaiting();
 }
 
-/** Pages of the release before still load their later parts: its files go with the next one. */
+/**
+ * Open pages of the previous release still load their later parts: its files are deleted with the
+ * next release.
+ */
 async function activate() {
   const names = (await caches.keys()).filter((name) => name.startsWith(FILES));
   await Promise.all(names.slice(0, -2).map((name) => caches.delete(name)));
-  const kept = await keptPage();
-  if (kept && !names.slice(-2).includes(FILES + ownerOf(kept)[0])) await caches.delete(PAGE);
+  const cached = await keptPage();
+  if (cached && !names.slice(-2).includes(FILES + ownerOf(cached)[0])) await caches.delete(PAGE);
   await registration.navigationPreload?.enable();
 }
 
@@ -75,7 +77,7 @@ function isUnchanging({ pathname, searchParams }) {
   );
 }
 
-/** Read a page as a browser does. @param {string} path @returns {Promise<Response>} */
+/** Fetch a page as a browser does. @param {string} path @returns {Promise<Response>} */
 async function read(path) {
   const response = await fetch(path, {
     headers: { Accept: "text/html" },
@@ -87,16 +89,16 @@ async function read(path) {
   return response;
 }
 
-/** The release and the person of a page. @param {Response} response @returns {[string, string]} */
+/** The release and the user of a page. @param {Response} response @returns {[string, string]} */
 function ownerOf(response) {
   const [release = "", person = ""] = (response.headers.get("X-Page") ?? "").split(".");
   return [release, person];
 }
 
-/** The page of the chats. @returns {Promise<Response|undefined>} */
+/** The cached page of the chats. @returns {Promise<Response|undefined>} */
 const keptPage = () => caches.match(HOME, { cacheName: PAGE, ignoreVary: true });
 
-/** Keep the page of the person who is signed in, with all files that it names. */
+/** Cache the signed-in user's page, with all files that it refers to. */
 async function keepPage() {
   const before = deletions;
   const response = await read(HOME);
@@ -106,7 +108,7 @@ async function keepPage() {
   }
   const [release, person] = ownerOf(response);
   await deleteOthers(person);
-  // Another release brings a worker of its own, which keeps its page.
+  // Another release brings its own worker, which caches its page.
   if (release !== RELEASE.id || RELEASE.files.length === 0) return;
   const files = await caches.open(FILES + RELEASE.id);
   const addresses = [...(await response.clone().text()).matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(
@@ -117,11 +119,11 @@ async function keepPage() {
       await files.add(address);
   }
   if (before === deletions) await (await caches.open(PAGE)).put(HOME, response);
-  // A sign-out in the meantime found nothing to delete.
+  // A sign-out in the meantime had nothing to delete yet.
   if (before !== deletions) await caches.delete(PAGE);
 }
 
-/** Delete what people have read, and the page that says who they are. */
+/** Delete what users have read, and the page that identifies them. */
 async function deleteAll() {
   deletions += 1;
   const names = await caches.keys();
@@ -131,27 +133,27 @@ async function deleteAll() {
       .map((name) => caches.delete(name)),
   );
   for (const shown of await registration.getNotifications()) shown.close();
-  // It asks the push service. The server has already forgotten this browser.
+  // This contacts the push service. The server has already forgotten this browser.
   registration.pushManager
     ?.getSubscription()
     .then((current) => current?.unsubscribe())
     .catch(() => {});
 }
 
-/** Delete what belongs to anyone else. @param {string} person */
+/** Delete the data of anyone else. @param {string} person */
 async function deleteOthers(person) {
-  const kept = await keptPage();
+  const cached = await keptPage();
   const names = await caches.keys();
   const isOther = (/** @type {string} */ name) => name.startsWith(READ) && name !== READ + person;
-  if ((kept && ownerOf(kept)[1] !== person) || names.some(isOther)) {
+  if ((cached && ownerOf(cached)[1] !== person) || names.some(isOther)) {
     deletions += 1;
-    if (kept && ownerOf(kept)[1] !== person) await caches.delete(PAGE);
+    if (cached && ownerOf(cached)[1] !== person) await caches.delete(PAGE);
     await Promise.all(names.filter(isOther).map((name) => caches.delete(name)));
   }
 }
 
 /**
- * The answer of the server; without a connection the page that is kept.
+ * Return the server's answer, or the cached page while offline.
  * @param {any} event
  * @param {URL} url
  */
@@ -160,10 +162,10 @@ async function page(event, url) {
   try {
     response = (await event.preloadResponse) ?? (await fetch(event.request));
   } catch (error) {
-    const kept = CHATS.test(url.pathname) && (await keptPage());
-    return kept || ((await caches.match(OFFLINE, { ignoreVary: true })) ?? Promise.reject(error));
+    const cached = CHATS.test(url.pathname) && (await keptPage());
+    return cached || ((await caches.match(OFFLINE, { ignoreVary: true })) ?? Promise.reject(error));
   }
-  // The server sends those who are signed in on from it.
+  // The server redirects signed-in users away from it.
   if (SIGN_IN.test(url.pathname) && response.ok) await deleteAll();
   const [, person] = ownerOf(response);
   if (person) await deleteOthers(person);
@@ -173,7 +175,7 @@ async function page(event, url) {
 /** @param {Request} request @returns {Promise<Response>} */
 async function signOut(request) {
   await deleteAll();
-  // Open pages must not keep what they show, or what is written in them, at their end.
+  // Open pages must not store their content or drafts when they close.
   signOuts.postMessage(null);
   try {
     return await fetch(request);
@@ -196,7 +198,7 @@ async function notify(data) {
   if (held.some(({ name }) => name.startsWith("uamp.viewing.") && name.endsWith(`.${chat}`)))
     return;
   const pages = await chatPages();
-  // An open page has notified already: this takes the place of what it showed.
+  // An open page has notified already: this replaces its notification.
   pushes.postMessage(message);
   await registration.showNotification(title, {
     body,
@@ -208,7 +210,7 @@ async function notify(data) {
   });
 }
 
-/** Show the chat of a notification in a page that is open, or in a new one. @param {any} shown */
+/** Show the chat of a notification in an open page, or in a new one. @param {any} shown */
 async function open(shown) {
   shown.close();
   const pages = await chatPages();
@@ -222,7 +224,7 @@ async function open(shown) {
   page.postMessage({ type: "open-message", ...shown.data });
 }
 
-/** @param {Request} request of a file that is never another one @returns {Promise<Response>} */
+/** @param {Request} request for an immutable file @returns {Promise<Response>} */
 async function file(request) {
   return (await caches.match(request, { ignoreVary: true })) ?? fetch(request);
 }

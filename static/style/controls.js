@@ -1,6 +1,6 @@
 /**
- * The small parts that are styles alone: buttons, fields, avatars, badges, menus, loading, empty
- * states.
+ * The small parts that consist of styles alone: buttons, fields, avatars, badges, menus, loading,
+ * empty states.
  */
 
 import { PATHS } from "../chat/dom.js";

@@ -1,11 +1,10 @@
 /**
- * The server of the style page: answers that are always the same, and a socket that never opens.
- * The components are the product's own, so whatever they ask for has to be answered. Imported
- * before them.
+ * The style page's fake server: fixed answers, and a socket that never opens. The components are
+ * the product's own, so every request of theirs needs an answer. Imported before them.
  */
 
 /**
- * @typedef {(path: string) => unknown} Answer what a request for a path is answered with; undefined
+ * @typedef {(path: string) => unknown} Answer returns the answer to a request for a path; undefined
  *   for 404
  */
 
@@ -17,7 +16,7 @@ export function answerWith(answer) {
   answerTo = answer;
 }
 
-/** A socket that is being connected for as long as the page is open. */
+/** A socket that never finishes connecting. */
 class SampleSocket extends EventTarget {
   static OPEN = 1;
   readyState = 0;
@@ -25,17 +24,17 @@ class SampleSocket extends EventTarget {
   close() {}
 }
 
-/** What the server of the page itself answers. */
+/** The original `fetch`, for the page's own files. */
 const fetchFile = globalThis.fetch.bind(globalThis);
 
 /** @param {RequestInfo|URL} input @param {RequestInit} [options] @returns {Promise<Response>} */
 async function fetchSample(input, options) {
   const { pathname, search } = new URL(String(input), location.origin);
   if (pathname.startsWith("/static/")) return fetchFile(input, options);
-  const found = answerTo(`${pathname.replace(/^\/api\/v1/, "")}${search}`);
-  if (typeof found === "string") return new Response(found);
+  const answer = answerTo(`${pathname.replace(/^\/api\/v1/, "")}${search}`);
+  if (typeof answer === "string") return new Response(answer);
   const [body, status] =
-    found === undefined ? [{ title: "This page only shows samples." }, 404] : [found, 200];
+    answer === undefined ? [{ title: "This page only shows samples." }, 404] : [answer, 200];
   return new Response(JSON.stringify(body), {
     status,
     headers: { "Content-Type": "application/json" },

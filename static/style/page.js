@@ -1,6 +1,6 @@
 /**
- * The style page: the design tokens, and every component in its states, drawn by the modules and
- * styles of the pages themselves from samples. Nothing here reaches the server, and nothing is
+ * The style page: the design tokens, and every component in all of its states, rendered from
+ * samples by the pages' own modules and styles. Nothing here reaches the server, and nothing is
  * stored.
  */
 
@@ -95,7 +95,10 @@ const search = async () => {
   field.dispatchEvent(new Event("input"));
 };
 
-/** What opens each, by its element. @type {Record<string, (origin: HTMLElement) => void>} */
+/**
+ * Functions that open the dialogs, by their elements.
+ * @type {Record<string, (origin: HTMLElement) => void>}
+ */
 const OPENERS = {
   "new-chat-dialog": () => part("new-chat-dialog").startChat(),
   "chat-settings-dialog": () => part("chat-settings-dialog").open(CHAT),
@@ -267,7 +270,7 @@ class StylePage extends View {
     view.querySelector("message-list").mayDecide = (/** @type {{key: string}} */ { key }) =>
       key !== OTHERS;
     await play(this);
-    // What opened took the focus: the page begins at its top, or where its address says.
+    // The dialogs took the focus: scroll back to the top, or to the anchor in the address.
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
     (document.getElementById(location.hash.slice(1)) ?? document.body).scrollIntoView({
       block: "start",
@@ -275,7 +278,7 @@ class StylePage extends View {
     this.dataset.ready = "";
   }
 
-  /** Draw the page in a scheme, until it is left. @param {string} theme */
+  /** Show the page in a colour scheme until it is closed. @param {string} theme */
   _showIn(theme) {
     const { dataset } = document.documentElement;
     if (theme === "system") delete dataset.theme;

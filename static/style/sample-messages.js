@@ -1,4 +1,4 @@
-/** The messages of the style page, and the facts that its log has between them. */
+/** The messages of the style page, and the events between them in its log. */
 
 import { BOB, CARO, ME, PAID, REPORT, ago } from "./sample-people.js";
 

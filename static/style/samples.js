@@ -1,6 +1,4 @@
-/**
- * What the server would answer to the style page: its chats and messages, and what belongs to them.
- */
+/** Sample answers to the style page's requests: its chats and messages, with related data. */
 
 import { start } from "../chat/context.js";
 import { FACTS, MESSAGES, REPLIES, message } from "./sample-messages.js";
@@ -56,7 +54,7 @@ const MOVED = [
 const CALL = { curl: 'curl -H "Authorization: Bearer $KEY" …', in_chat: true };
 
 /**
- * By the beginning of a path, the first that fits.
+ * Answers by the beginning of a path; the first match applies.
  * @type {[RegExp, (path: string) => unknown][]}
  */
 const ANSWERS = [
@@ -87,7 +85,7 @@ const ANSWERS = [
   [
     /^\/chats\/[^/]+\/call$/,
     () => {
-      // As if the server were out of reach: the calls stay as they are.
+      // As if the server were unreachable: the calls stay as they are.
       throw new TypeError("No answer.");
     },
   ],

@@ -1,6 +1,6 @@
 /**
- * The states of the chat that come over the socket: growing answers, questions to the person,
- * payments, turns, a call.
+ * The chat's states that arrive over the socket: growing answers, requests to the user, payments,
+ * turns, a call.
  */
 
 import { LiveResponse, newToolPart } from "../uamp/live-response.js";
@@ -11,7 +11,7 @@ import { CHAT } from "./sample-people.js";
 /** @typedef {import("../uamp/approvals.js").Approval & {thread?: string}} Approval */
 
 const HOUR = 3_600_000;
-/** A typing client repeats its sign this often. */
+/** A typing client repeats its signal this often. */
 const TYPING_MS = 4_000;
 const later = () => Math.floor(Date.now() / 1000) + 3600;
 
@@ -217,7 +217,7 @@ const TURNS = [
   turn("unknown"),
 ];
 
-/** Agents of a call: one that this page hosts and one that bob does; a third could be added. */
+/** The agents of a call: one hosted by this page and one by bob; a third could be added. */
 const AGENTS = {
   joined: [
     { agent: "report", host: me.id },
@@ -231,7 +231,7 @@ const AGENTS = {
   close() {},
 };
 
-/** A call in which this page takes part, without a microphone, and one that rings. */
+/** A call that this page is in, without a microphone, and one that rings. */
 function call() {
   const started = Date.now() - 4 * 60_000;
   const bob = { user_id: "900001", username: "bob", state: "joined" };

@@ -1,19 +1,22 @@
 /**
- * The design tokens, drawn from what the browser computes: each pair of colours in both schemes,
- * with its contrast.
+ * Shows the design tokens as computed by the browser: each pair of colours in both schemes, with
+ * its contrast.
  */
 
 import { View } from "../chat/view.js";
 import { contrast } from "../chat/person/looks.js";
 import { html } from "../vendor/lit/lit.js";
 
-/** Contrasts that WCAG 2.2 AA asks for: of text, and of what one has to see to use the page. */
+/** Contrasts required by WCAG 2.2 AA: of text, and of essential graphics. */
 const TEXT = 4.5;
 const SHAPE = 3;
 const TONES = 12;
 const CODE = ["keyword", "name", "string", "number", "comment", "tag"];
 
-/** What is drawn on what, and the contrast that it needs. @type {[string, string, number][]} */
+/**
+ * Foregrounds, their backgrounds, and the contrast that each pair needs.
+ * @type {[string, string, number][]}
+ */
 const PAIRS = [
   ...["bg", "side", "raised", "hover", "selected", "mine", "code"].map(
     (ground) => /** @type {[string, string, number]} */ (["text", ground, TEXT]),
@@ -43,7 +46,7 @@ const PAIRS = [
   ),
 ];
 
-/** Tokens that are one length each, by what they measure. */
+/** Tokens that are single lengths, by what they measure. */
 const LENGTHS = {
   Text: [
     "text-tiny",
@@ -168,7 +171,7 @@ class DesignTokens extends View {
     style.setProperty("--ground", `var(--${ground})`);
   }
 
-  /** Write the contrast of what the browser made of a pair. @param {HTMLElement} pair */
+  /** Show the contrast of a pair as rendered by the browser. @param {HTMLElement} pair */
   _measure(pair) {
     const { least = "" } = pair.dataset;
     const { color, backgroundColor } = getComputedStyle(

@@ -1,7 +1,7 @@
 /**
  * The live part of a timeline: the server streams its entries whenever they change, and the page
- * replaces those that are new or different. A hidden page does not listen. A point of the picture
- * leads to its entry.
+ * replaces those that are new or different. A hidden page disconnects. Each point in the picture
+ * links to its entry.
  */
 
 const AGAIN_MS = 10000;
@@ -26,13 +26,13 @@ function element(html) {
 }
 
 /**
- * Put the entries of a part in their order; one that did not change stays, with its focus.
+ * Order the entries of a part; unchanged ones stay, with the focus.
  * @param {Part} part
  */
 function show(part) {
   if (!list || !picture || !state) return;
-  const wanted = new Set(part.items.map((item) => item.key));
-  for (const shown of [...list.children]) if (!wanted.has(shown.id)) shown.remove();
+  const keys = new Set(part.items.map((item) => item.key));
+  for (const shown of [...list.children]) if (!keys.has(shown.id)) shown.remove();
   let changed = false;
   let before = list.firstElementChild;
   for (const item of part.items) {
@@ -80,7 +80,7 @@ function follow() {
     document.removeEventListener("visibilitychange", follow);
   });
   source.addEventListener("error", () => {
-    // A browser reconnects by itself unless the server refused the stream.
+    // Browsers reconnect automatically unless the server refused the stream.
     if (source.readyState === EventSource.CLOSED) again = setTimeout(follow, AGAIN_MS);
   });
 }

@@ -1,20 +1,19 @@
 /**
- * The tool calls of a chat that wait for a person to allow them, folded from
- * `tool.approval_required` and `tool.approval_done`.
+ * The tool calls of a chat that wait for approval, folded from `tool.approval_required` and
+ * `tool.approval_done`.
  */
 
-/** The server asks again after a reconnect; what it does not ask for again is over. */
-const ASKED_AGAIN_MS = 3_000;
+import { RepeatedRequests } from "./repeated-requests.js";
 
 /**
  * @typedef {object} Approval
  * @property {string} key
  * @property {string} callId
  * @property {string} responseId
- * @property {string} agent that wants to call the tool
- * @property {string} name of the tool
+ * @property {string} agent the agent that wants to call the tool
+ * @property {string} name the name of the tool
  * @property {string} arguments JSON
- * @property {string} userId of the person who asked for the work; "" when unknown
+ * @property {string} userId the person who asked for the work; "" when unknown
  * @property {number} expiresAt Unix seconds, 0 for never
  * @property {string} [thread] in which it is asked; "" for the chat
  * @property {"asking"|"sent"|"closed"} state
@@ -29,8 +28,9 @@ export class Approvals {
     this._all = new Map();
     /** @type {Map<string, Approval>} by the event id of the answer */
     this._sent = new Map();
-    /** @type {Set<string>} */
-    this._stale = new Set();
+    this._repeats = new RepeatedRequests((keys) => this._giveUp(keys));
+    /** @type {Set<string>} closed only because the server did not repeat them */
+    this._givenUp = new Set();
   }
 
   /** @returns {Approval[]} in the order of asking */
@@ -41,12 +41,14 @@ export class Approvals {
   /**
    * Take `tool.approval_required`.
    * @param {import("./types.js").Frame} event
-   * @returns {Approval|null} the approval when it is asked for the first time
+   * @returns {Approval|null} the approval when it is requested for the first time, or again after
+   *   it was given up
    */
   asked(event) {
     const key = `${event.response_id} ${event.call_id}`;
-    this._stale.delete(key);
-    if (this._all.has(key)) return null;
+    this._repeats.repeated(key);
+    const wasGivenUp = this._givenUp.delete(key);
+    if (this._all.has(key) && !wasGivenUp) return null;
     /** @type {Approval} */
     const approval = {
       key,
@@ -84,7 +86,7 @@ export class Approvals {
   /**
    * The server refused the answer with this event id: it came too late.
    * @param {string} eventId
-   * @returns {boolean} whether it is one of these
+   * @returns {boolean} whether it was sent from here
    */
   refused(eventId) {
     const approval = this._sent.get(eventId);
@@ -92,24 +94,38 @@ export class Approvals {
     return Boolean(approval);
   }
 
-  /** The answer ended in which the call was. @param {string} responseId */
+  /** The answer with the call ended. @param {string} responseId */
   responseEnded(responseId) {
     for (const approval of this.list) {
       if (approval.responseId === responseId) this._close(approval.key, null);
     }
   }
 
-  /** A connection stands again: what still waits is asked for anew. */
-  reconnected() {
-    this._stale = new Set(this.list.filter((a) => a.state !== "closed").map((a) => a.key));
-    if (!this._stale.size) return;
-    for (const approval of this.list) if (approval.state === "sent") approval.state = "asking";
-    setTimeout(() => {
-      for (const key of this._stale) this._close(key, null);
-    }, ASKED_AGAIN_MS);
+  /** The connection is gone. */
+  lost() {
+    this._repeats.stop();
   }
 
-  /** Forget what is decided; the answers to it have moved on. */
+  /** The connection is back: open requests will be repeated. */
+  reconnected() {
+    const open = this.list.filter(({ state }) => state !== "closed");
+    this._repeats.expect(open.map(({ key }) => key));
+    const sent = open.filter(({ state }) => state === "sent");
+    for (const approval of sent) approval.state = "asking";
+    if (sent.length) this._changed();
+  }
+
+  /** Drop all approvals: the log is another one, and the server sends the open requests again. */
+  forget() {
+    this._repeats.stop();
+    this._givenUp.clear();
+    this._sent.clear();
+    if (!this._all.size) return;
+    this._all.clear();
+    this._changed();
+  }
+
+  /** Drop decided approvals; their answers have moved on. */
   clearClosed() {
     const before = this._all.size;
     for (const approval of this.list)
@@ -117,8 +133,18 @@ export class Approvals {
     if (this._all.size !== before) this._changed();
   }
 
+  /** @param {Set<string>} keys */
+  _giveUp(keys) {
+    for (const { key, state } of this.list) {
+      if (!keys.has(key) || state === "closed") continue;
+      this._close(key, null);
+      this._givenUp.add(key);
+    }
+  }
+
   /** @param {string} key @param {Approval["outcome"]} outcome */
   _close(key, outcome) {
+    this._givenUp.delete(key);
     const approval = this._all.get(key);
     if (!approval || approval.state === "closed") return;
     Object.assign(approval, { state: "closed", outcome });

@@ -1,4 +1,4 @@
-/** What each event of the wire does to the session of a chat. Used by `ChatSession` alone. */
+/** Handlers that apply each wire event to the session of a chat. Used only by `ChatSession`. */
 
 import { LiveResponse, reasonOf } from "./live-response.js";
 
@@ -9,20 +9,18 @@ import { LiveResponse, reasonOf } from "./live-response.js";
  * @typedef {import("./outbox.js").Turn} Turn
  */
 
-/** `session.created` said the first already; the second is what one wished for. */
+/**
+ * Errors not reported: `session.created` already reports the first, and the second means that the
+ * wish is fulfilled.
+ */
 const QUIET = new Set(["resync", "nothing_to_cancel"]);
-/**
- * Refusals of a turn that pass by themselves: nothing is wrong with the turn
- * (docs/protocol/errors.md).
- */
+/** Temporary refusals of a turn: nothing is wrong with the turn (docs/protocol/errors.md). */
 const LATER = new Set(["unavailable", "busy"]);
-/**
- * The session ended because the person is signed out; the connection closes for the same reason.
- */
+/** The session ended because the user is signed out; the connection closes for the same reason. */
 const SIGNED_OUT = new Set(["unauthorized", "token_expired"]);
 
 /**
- * The running answer that an event is about; a new one when it is the first of it.
+ * Return the running answer that an event belongs to, creating it for its first event.
  * @param {ChatSession} chat @param {Frame} event
  * @returns {LiveResponse|null}
  */
@@ -171,8 +169,8 @@ function onSessionError(chat, event) {
 
 /** @param {ChatSession} chat @param {Turn} turn @param {ErrorBody} error */
 function refused(chat, turn, error) {
-  // What follows from the first refusal, such as a request whose input was not taken, says nothing
-  // of the turn.
+  // Errors that follow from the first refusal, such as for a request whose input was rejected, say
+  // nothing about the turn.
   if (turn.state === "held") return;
   const seconds = error.details?.retry_after;
   if (LATER.has(error.code || "") && seconds !== undefined) chat.hold(turn, seconds);

@@ -1,8 +1,8 @@
 /**
  * One chat over one UAMP session: its messages, the agents that answer, and the unsent turns.
  *
- * Made by `UampClient.open`. It outlives connections: after each reconnect it resumes behind the
- * last durable event that it has (`seq`) and the server fills in the rest.
+ * Created by `UampClient.open`. It outlives connections: after each reconnect it resumes after the
+ * last durable event that it has (`seq`), and the server sends the rest.
  */
 
 import { HANDLERS } from "./chat-events.js";
@@ -12,7 +12,7 @@ import { SessionActs } from "./session-acts.js";
 import { SharedState } from "./shared-state.js";
 
 const START_AGAIN_MS = 5_000;
-/** Refusals of a session that pass by themselves. */
+/** Temporary refusals of a session. */
 const PASSING = new Set([
   "unavailable",
   "internal_error",
@@ -28,15 +28,15 @@ const PASSING = new Set([
  */
 
 /**
- * Events, each with the frame or the object as `detail`: `ready` (the session stands), `reset` (the
- * log is another one: load the history again and call `reconcile`), `message`, `act` (what a member
- * did with a message: edited, deleted, pinned, reacted), `response` (a LiveResponse changed),
+ * Events, each with the frame or the object as `detail`: `ready` (the session is open), `reset`
+ * (the log is a different one: load the history again and call `reconcile`), `message`, `act` (a
+ * member edited, deleted, pinned or reacted to a message), `response` (a LiveResponse changed),
  * `response-end`, `read`, `typing`, `presence`, `participants`, `turns` (the outbox of this chat
- * changed), `approvals` (the calls that a person has to allow changed; the detail is one that is
- * new), `payments` (the same for what is asked to be paid), `queue` (the messages that are sent
- * after the answers that run), `state` (what the chat shares), `fact` (an entry of the log that is
- * no message), `call-error` (an event of a call was refused), `sound` (a piece of a spoken answer),
- * `transcript` (what is said in the sounds of a message: `message_id`, `transcript`), `limit`,
+ * changed), `approvals` (the calls that wait for approval changed; the detail is a new one),
+ * `payments` (the same for payments), `queue` (the messages that are sent after the running
+ * answers), `state` (the shared state of the chat), `fact` (an entry of the log other than a
+ * message), `call-error` (an event of a call was refused), `sound` (a piece of a spoken answer),
+ * `transcript` (the transcript of a message's sounds: `message_id`, `transcript`), `limit`,
  * `error`.
  */
 export class ChatSession extends SessionActs {
@@ -49,18 +49,18 @@ export class ChatSession extends SessionActs {
     super(chatId);
     this.client = client;
     this.epoch = epoch;
-    /** Place in the log of the last durable event that was received. */
+    /** The log position of the last durable event received. */
     this.seq = after;
-    /** Events up to here are replayed ones: they happened before the session stood. */
+    /** Events up to this position are replayed: they happened before the session opened. */
     this.replayedTo = 0;
     /** @type {string|null} */
     this.sessionId = null;
     this.ready = false;
-    /** Whether nothing is received here until the chat is opened again. */
+    /** Whether the session receives nothing until the chat is opened again. */
     this.isSuspended = false;
     /** @type {Map<string, LiveResponse>} running answers by response id */
     this.responses = new Map();
-    /** @type {Map<string, string>} why answers were not completed, by response id, for people */
+    /** @type {Map<string, string>} why answers are incomplete, by response id, for the user */
     this.failures = new Map();
     /**
      * The signatures of answers whose messages have not come yet, by response id.
@@ -69,17 +69,17 @@ export class ChatSession extends SessionActs {
     this.signatures = new Map();
     /** @type {Map<string, LiveResponse>} answers that were stopped or failed, by response id */
     this.broken = new Map();
-    /** What the clients and agents of the chat share. */
+    /** The state shared by the clients and agents of the chat. */
     this.state = new SharedState();
     /**
-     * The messages that are sent when the answers that run have ended, the next one first.
+     * The messages that are sent when the running answers have ended, the next one first.
      * @type {import("./types.js").Frame[]}
      */
     this.queue = [];
     this._queueAt = 0;
     /** @type {Set<string>} */
     this.ended = new Set();
-    /** Ids of the messages that the person of this client wrote. */
+    /** Ids of the user's own messages. */
     /** @type {Set<string>} */
     this._ownMessages = new Set();
     this.createId = "";
@@ -87,8 +87,8 @@ export class ChatSession extends SessionActs {
   }
 
   /**
-   * The running answers to messages that the person of this client wrote. An answer whose question
-   * the client has not seen is not among them.
+   * The running answers to the user's own messages, except answers to questions that the client has
+   * not seen.
    * @returns {LiveResponse[]}
    */
   get ownResponses() {
@@ -98,14 +98,14 @@ export class ChatSession extends SessionActs {
   }
 
   /**
-   * Remember which messages of the loaded history the person of this client wrote.
+   * Remember which messages of the loaded history are the user's own.
    * @param {{id: string, sender_id: string, role: string}[]} messages
    */
   noteOwn(messages) {
     for (const message of messages) if (this._isOwn(message)) this._ownMessages.add(message.id);
   }
 
-  /** The turns of this chat that are not acknowledged, oldest first. */
+  /** The unacknowledged turns of this chat, oldest first. */
   get turns() {
     return this.client.outbox.of(this.chatId);
   }
@@ -116,8 +116,8 @@ export class ChatSession extends SessionActs {
    *   import("./outbox.js").Place} written
    */
   send({ text, attachments = [], ...place }) {
-    // Databases take no NUL: the server stores this sign for it, and the turn is found again by its
-    // text.
+    // Databases reject NUL: the server stores this character instead, and the turn is later matched
+    // by its text.
     const turn = this.client.outbox.add(
       this.chatId,
       text.replaceAll("\0", "\uFFFD"),
@@ -125,15 +125,14 @@ export class ChatSession extends SessionActs {
       place,
     );
     this._typingSentAt = 0;
-    // Behind a turn that is sent again later, so that the chat gets both in the order in which they
-    // were written.
+    // Wait behind a turn that is resent later, so that the chat gets both in order.
     if (!this._later.isPlanned) this._transmitTurn(turn);
     this.emit("turns");
     return turn;
   }
 
   /**
-   * Send a failed turn, or one of which it is not known, again under the same ids.
+   * Resend a failed turn, or one of unknown fate, under the same ids.
    * @param {Turn} turn
    */
   retry(turn) {
@@ -142,13 +141,13 @@ export class ChatSession extends SessionActs {
     this.emit("turns");
   }
 
-  /** Give a turn up. @param {Turn} turn */
+  /** Discard a turn. @param {Turn} turn */
   discard(turn) {
     this.client.outbox.remove(turn);
     this.emit("turns");
   }
 
-  /** The queue of the chat as it is now; called by the handlers of events. @param {Frame} event */
+  /** Update the queue of the chat; called by event handlers. @param {Frame} event */
   takeQueue({ at, items = [] }) {
     if (at && at < this._queueAt) return;
     this._queueAt = at;
@@ -174,7 +173,7 @@ export class ChatSession extends SessionActs {
     this._transmitTurns();
   }
 
-  /** Begin, or begin again after a lost connection. Called by the client. */
+  /** Start, or resume after a lost connection. Called by the client. */
   start() {
     this.isSuspended = false;
     this.createId = newId();
@@ -199,24 +198,26 @@ export class ChatSession extends SessionActs {
     this.ready = false;
     clearTimeout(this._startTimer);
     this._later.reset();
+    this.approvals.lost();
+    this.payments.lost();
     this._typingSentAt = 0;
   }
 
-  /** The connection has room for other chats only. Called by the client. */
+  /** The connection only has room for other chats. Called by the client. */
   suspend() {
     this.lost();
     this.isSuspended = true;
   }
 
   /**
-   * Whether an event id is one that this session sent and still waits for.
+   * Whether an event id belongs to an unacknowledged event of this session.
    * @param {string} eventId
    */
   sentEvent(eventId) {
     return eventId === this.createId || Boolean(this.turnOf(eventId));
   }
 
-  /** Take in one frame. Called by the client. @param {Frame} event */
+  /** Handle one frame. @param {Frame} event */
   receive(event) {
     if (event.type === "session.created") {
       this._created(event);
@@ -238,8 +239,12 @@ export class ChatSession extends SessionActs {
     this.replayedTo = event.seq || 0;
     this.state.take(event);
     this.emit("state", this.state);
+    // The server sends a new session its queue, unless it is empty.
+    this.takeQueue({ type: "queue.updated", at: 0 });
     if (resumedWanted && event.resumed === false) {
       this.responses.clear();
+      this.approvals.forget();
+      this.payments.forget();
       this.seq = event.seq || 0;
       this.epoch = event.epoch || "";
       this.emit("reset", event);
@@ -247,8 +252,6 @@ export class ChatSession extends SessionActs {
     }
     if (!resumedWanted) this.seq = event.seq || 0;
     this.epoch = event.epoch || this.epoch;
-    // A session begins with the queue, unless it is empty.
-    this.takeQueue({ type: "queue.updated", at: 0 });
     this.approvals.reconnected();
     for (const payment of this.payments.reconnected()) this.pay(payment);
     this.emit("ready", event);
@@ -268,8 +271,8 @@ export class ChatSession extends SessionActs {
   }
 
   /**
-   * Where the session that knew the ids of a turn is gone, a repeat would be another message: what
-   * may have been stored is left to the person, until the log shows it.
+   * If the session that knew a turn's ids is gone, resending it would create another message: for
+   * turns that may have been stored, the user decides, unless the log shows them.
    */
   _sortOutTurns() {
     const { outbox } = this.client;
@@ -285,7 +288,7 @@ export class ChatSession extends SessionActs {
   /** @param {Turn} turn */
   _transmitTurn(turn) {
     if (!this.ready) return;
-    // Marked first: a turn that may have reached the server must never look like one that did not.
+    // Mark it first: a turn that may have reached the server must never look unsent.
     this.client.outbox.update(turn, { state: "sent", sessionId: this.sessionId });
     for (const frame of turn.frames) this._transmit(frame);
   }
@@ -296,7 +299,7 @@ export class ChatSession extends SessionActs {
   }
 
   /**
-   * A message is stored: where it is one's own, its turn is over.
+   * A message is stored: complete its turn, if it is the user's own.
    * @param {import("./types.js").StoredMessage} message
    */
   acknowledge(message) {
@@ -314,7 +317,7 @@ export class ChatSession extends SessionActs {
   }
 
   /**
-   * The session could not be created. Called by the handlers of events, as all below.
+   * The session could not be created. Called by event handlers, like everything below.
    * @param {import("./types.js").ErrorBody} error
    */
   notCreated(error) {
@@ -328,7 +331,7 @@ export class ChatSession extends SessionActs {
   }
 
   /**
-   * The server does not take a turn for now: it is sent again by itself.
+   * The server refused a turn for now: resend it automatically.
    * @param {Turn} turn
    * @param {number} seconds
    */
@@ -338,7 +341,7 @@ export class ChatSession extends SessionActs {
     this.emit("turns");
   }
 
-  /** The server refused a turn. @param {Turn} turn @param {string} error why, for people */
+  /** The server refused a turn. @param {Turn} turn @param {string} error why, for the user */
   fail(turn, error) {
     this.client.outbox.update(turn, { state: "failed", error });
     this.emit("turns");

@@ -3,13 +3,15 @@
  *
  * Any page of this server can use it:
  *
- * import { UampClient } from "/static/uamp/client.js"; const client = new UampClient({ userId: "7"
- * }); const chat = client.open("chat_…"); chat.addEventListener("message", (e) =>
- * console.log(e.detail.message.content)); chat.send({ text: "@echo hello" });
+ *   import { UampClient } from "/static/uamp/client.js";
+ *   const client = new UampClient({ userId: "7" });
+ *   const chat = client.open("chat_…");
+ *   chat.addEventListener("message", (e) => console.log(e.detail.message.content));
+ *   chat.send({ text: "@echo hello" });
  *
- * The client connects by itself, comes back by itself, resumes each chat after the last event that
- * it has, and sends again what was not acknowledged, under the same ids, also after a reload. Where
- * no WebSocket ever opens it goes on over HTTP with server-sent events, if it is given `ticket`.
+ * The client connects and reconnects automatically, resumes each chat after the last event that it
+ * has, and resends unacknowledged turns under the same ids, even after a reload. If no WebSocket
+ * ever opens, it falls back to HTTP with server-sent events, provided that `ticket` is given.
  */
 
 import { ChatSession } from "./chat-session.js";
@@ -21,12 +23,12 @@ const PING_MS = 25_000;
 const PONG_MS = 8_000;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 15_000;
-/** The close code of a server that stops: messages wait until it, or another one, is there. */
+/** The close code of a stopping server: messages wait until it, or another one, is available. */
 const RESTART = 1012;
-/** Close codes after which trying again is pointless: sign in first, or load a newer page. */
+/** Close codes after which retrying is pointless: sign in first, or load a newer page. */
 const FINAL_CLOSE_CODES = new Set([4401, 4403, 4426]);
 
-/** So many attempts without any WebSocket that opened, and HTTP is tried in turn with it. */
+/** After this many attempts without an open WebSocket, HTTP is tried alternately. */
 const ATTEMPTS_BEFORE_HTTP = 2;
 
 /** An error that the server reported, with its code (UAMP §6.3, §6.8). */
@@ -41,7 +43,7 @@ export class UampError extends Error {
 }
 
 /**
- * What the client uses of a WebSocket, and a program may give in its place.
+ * The part of the WebSocket interface that the client uses; a program may pass a substitute.
  * @typedef {object} Socket
  * @property {number} readyState
  * @property {((event: any) => void)|null} onopen
@@ -54,19 +56,19 @@ export class UampError extends Error {
  * @property {"connecting"|"open"|"waiting"|"offline"|"refused"|"closed"} phase
  * @property {number} attempt how many attempts failed since the last open connection
  * @property {number} retryAt when the next attempt starts (Unix ms), 0 when none is planned
- * @property {number} [lostAt] since when there is no connection (Unix ms); 0 while there is one,
- *   and before the first
- * @property {"websocket"|"sse"} [transport] by which the connection is, or is being made
- * @property {boolean} [isRestart] whether the server said, when the connection was last open, that
- *   it stops
+ * @property {number} [lostAt] when the connection was lost (Unix ms); 0 while there is one, and
+ *   before the first
+ * @property {"websocket"|"sse"} [transport] of the current or next connection
+ * @property {boolean} [isRestart] whether the server, when last connected, announced that it
+ *   stops
  */
 
 /**
  * Events: `state` (detail: ConnectionState), `error` (detail: UampError that belongs to no chat),
  * `presence` (detail: a presence.online or presence.offline frame), `call` (detail: a frame of a
- * call), and of a client that watches: `watched` (read the list of chats now), `activity` (detail:
- * a chat.activity frame), `read` (detail: a message.read frame of the person's own in a watched
- * chat), `person` (detail: a person.changed frame), `profile` (detail: a profile.changed frame).
+ * call), and of a watching client: `watched` (load the list of chats now), `activity` (detail: a
+ * chat.activity frame), `read` (detail: the user's own message.read frame in a watched chat),
+ * `person` (detail: a person.changed frame), `profile` (detail: a profile.changed frame).
  */
 export class UampClient extends EventTarget {
   /**
@@ -97,7 +99,7 @@ export class UampClient extends EventTarget {
     this._makeSocket = socket ?? (() => new WebSocket(this.url));
     this._makeStream = stream ?? (ticket && (() => new EventStreamSocket(ticket)));
     this._choice = transport;
-    /** Whether a WebSocket was open once: then HTTP is not tried. */
+    /** Whether a WebSocket was ever open; if so, HTTP is not tried. */
     this._hadSocket = false;
     /** @type {"websocket"|"sse"} */
     this._transport = "websocket";
@@ -120,7 +122,7 @@ export class UampClient extends EventTarget {
   }
 
   /**
-   * Open a chat, or return it when it is open. Connects when there is no connection yet.
+   * Open a chat, or return the open one. Connects when there is no connection yet.
    * @param {string} chatId
    * @param {{epoch?: string, after?: number}} [from] the last event that the page has; without it
    *   only new events are received
@@ -138,7 +140,7 @@ export class UampClient extends EventTarget {
   }
 
   /**
-   * Receive what happens in all chats of the person, in short: from now on and after each
+   * Receive summaries of the events in all of the user's chats, from now on and after each
    * reconnect.
    */
   watch() {
@@ -146,12 +148,12 @@ export class UampClient extends EventTarget {
     if (!this.transmit({ type: "chats.watch" })) this.connect();
   }
 
-  /** Connect now unless a connection stands or is being made. */
+  /** Connect now, unless a connection is open or being made. */
   connect() {
     if (this._socket || this.state.phase === "refused") return;
     clearTimeout(this._timers.retry);
     const { attempt } = this.state;
-    // A server that is away lets neither through: both are tried in turn.
+    // An unreachable server accepts neither: alternate between both.
     const isTurn =
       this._choice === "auto" &&
       !this._hadSocket &&
@@ -173,12 +175,12 @@ export class UampClient extends EventTarget {
     for (const chat of this.chats.values()) if (chat.sessionId === sessionId) chat.suspend();
   }
 
-  /** Try again at once instead of waiting for the next attempt. */
+  /** Retry at once instead of waiting for the next attempt. */
   retryNow() {
     if (["waiting", "offline"].includes(this.state.phase)) this.connect();
   }
 
-  /** Stop trying: the page knows that the server will not let this person in. */
+  /** Stop trying: the page knows that the server will not accept this user. */
   refuse() {
     this._end("refused");
   }
@@ -266,7 +268,7 @@ export class UampClient extends EventTarget {
     if (!socket || !this.transmit({ type: "ping" })) return;
     clearTimeout(this._timers.pong);
     this._timers.pong = setTimeout(() => {
-      // A dead connection may take minutes to say so: it is given up here.
+      // A dead connection may take minutes to close: abandon it here.
       socket.onclose = null;
       socket.close();
       this._closed(socket, 1006);

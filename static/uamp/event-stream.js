@@ -1,18 +1,19 @@
 /**
  * UAMP over HTTP with server-sent events (UAMP §13.2), with the interface of a WebSocket: for
- * networks that let no WebSocket through. Each frame is a POST to `/events`, one after another;
- * each session has a stream of its own.
+ * networks that block WebSockets. Each frame is a POST to `/events`, one after another; each
+ * session has its own stream.
  */
 
 /**
- * Streams at a time: over HTTP/1.1 a browser has six connections to a host, for all of its tabs.
+ * The maximum number of open streams: over HTTP/1.1, all tabs of a browser share six connections to
+ * a host.
  */
 const STREAMS = 2;
-/** How often the list of chats is to be read again: there is no stream for it. */
+/** How often to reload the list of chats, which has no stream. */
 const LIST_MS = 10_000;
-/** The server sends a sign of life more often. */
+/** A stream that is silent for this long is dead; the server sends keep-alives more often. */
 const SILENCE_MS = 60_000;
-/** Event ids of direct answers, which the stream has too. */
+/** How many event ids of direct answers to remember: the stream repeats these answers. */
 const REMEMBERED = 256;
 const SIGNED_OUT = 4401;
 const LOST = 1006;
@@ -20,7 +21,7 @@ const LOST = 1006;
 /** @typedef {import("./types.js").Frame} Frame */
 
 /**
- * Takes a text/event-stream in pieces.
+ * Parses a text/event-stream that arrives in pieces.
  * @param {(data: string) => void} receive called with the data of each event
  * @returns {(piece: string) => void}
  */
@@ -29,17 +30,40 @@ export function eventParser(receive) {
   return (piece) => {
     const lines = (rest + piece).split("\n");
     rest = lines.pop() ?? "";
-    // The server writes the data of an event in one line.
+    // The server puts the data of an event on one line.
     for (const line of lines) if (line.startsWith("data: ")) receive(line.slice(6));
   };
+}
+
+/** The request for the stream of a session, from asking for its ticket until it is aborted. */
+class StreamRequest extends AbortController {
+  /** @param {() => void} silent called when the server has sent nothing for too long */
+  constructor(silent) {
+    super();
+    this._silent = silent;
+    this._timer = /** @type {any} */ (0);
+    this.renew();
+  }
+
+  /** Start the time limit again: the server sent something. */
+  renew() {
+    clearTimeout(this._timer);
+    if (!this.signal.aborted) this._timer = setTimeout(this._silent, SILENCE_MS);
+  }
+
+  /** @override */
+  abort() {
+    clearTimeout(this._timer);
+    super.abort();
+  }
 }
 
 export class EventStreamSocket {
   /**
    * @param {() => Promise<string>} ticket asks the server for a ticket; rejects where it is not
    *   reached, with `status` where it refuses
-   * @param {{origin?: string, headers?: Record<string, string>}} [server] where it is, and what a
-   *   program without cookies sends; by default that of the page
+   * @param {{origin?: string, headers?: Record<string, string>}} [server] its origin, and the
+   *   headers of a program without cookies; by default the page's server
    */
   constructor(ticket, { origin = "", headers = {} } = {}) {
     this._origin = origin;
@@ -52,13 +76,13 @@ export class EventStreamSocket {
     /** @type {((close: {code: number}) => void)|null} */
     this.onclose = null;
     /**
-     * A session has no stream any more, because others were opened since.
+     * Called when a session lost its stream to sessions opened later.
      * @type {(sessionId: string) => void}
      */
     this.onsuspend = () => undefined;
     this._ticket = ticket;
     this._over = new AbortController();
-    /** @type {Map<string, AbortController>} by session id, the oldest first */
+    /** @type {Map<string, StreamRequest>} by session id, the oldest first */
     this._streams = new Map();
     /** @type {Set<string>} event ids */
     this._answered = new Set();
@@ -89,7 +113,7 @@ export class EventStreamSocket {
     this.onclose?.({ code });
   }
 
-  /** A ticket is given only to one who is signed in, by a server that is there. */
+  /** Only a reachable server issues a ticket, and only to signed-in users. */
   async _open() {
     try {
       await this._ticket();
@@ -107,7 +131,7 @@ export class EventStreamSocket {
     this.close(error?.status === 401 || error?.status === 403 ? SIGNED_OUT : LOST);
   }
 
-  /** The list is read now, and again from time to time. */
+  /** Request the list now, and again from time to time. */
   _watch() {
     clearInterval(this._listTimer);
     const read = () => this._deliver({ type: "chats.watched" });
@@ -166,7 +190,7 @@ export class EventStreamSocket {
   }
 
   /**
-   * Open the stream of a session; frames that are sent later wait until it stands.
+   * Open the stream of a session; later frames wait until it is open.
    * @param {string} sessionId @param {{epoch: string, after: number}|undefined} resume
    */
   async _follow(sessionId, resume) {
@@ -178,11 +202,11 @@ export class EventStreamSocket {
       this._leave(oldest);
       this.onsuspend(oldest);
     }
-    const ended = new AbortController();
-    this._streams.set(sessionId, ended);
+    const request = new StreamRequest(() => this._fail({ status: 0 }));
+    this._streams.set(sessionId, request);
     const query = new URLSearchParams({ session_id: sessionId, ticket: await this._ticket() });
     const answer = await fetch(`${this._origin}/events/stream?${query}`, {
-      signal: ended.signal,
+      signal: request.signal,
       credentials: "omit",
       cache: "no-store",
       headers: resume ? { "Last-Event-ID": `${resume.epoch}:${resume.after}` } : {},
@@ -191,36 +215,31 @@ export class EventStreamSocket {
       this._fail({ status: answer.status === 401 ? 401 : 0 });
       return;
     }
-    this._read(answer.body.getReader(), sessionId, ended);
+    this._read(answer.body.getReader(), sessionId, request);
   }
 
   /**
    * @param {ReadableStreamDefaultReader<Uint8Array>} reader
    * @param {string} sessionId
-   * @param {AbortController} ended
+   * @param {StreamRequest} request
    */
-  async _read(reader, sessionId, ended) {
+  async _read(reader, sessionId, request) {
     const parse = eventParser((data) => {
       const event = JSON.parse(data);
       if (!this._answered.has(event.event_id)) this._deliver(event);
     });
     const decoder = new TextDecoder();
-    let silence = /** @type {any} */ (0);
-    const isCurrent = () => this._streams.get(sessionId) === ended;
     try {
       for (;;) {
-        clearTimeout(silence);
-        silence = setTimeout(() => ended.abort(), SILENCE_MS);
+        request.renew();
         const { value, done } = await reader.read();
         if (done) break;
         parse(decoder.decode(value, { stream: true }));
       }
     } catch (error) {
       if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
-    } finally {
-      clearTimeout(silence);
     }
-    // The server ended it, or the network: all sessions are resumed over a new connection.
-    if (isCurrent()) this._fail({ status: 0 });
+    // The server or the network ended it: all sessions resume over a new connection.
+    if (this._streams.get(sessionId) === request) this._fail({ status: 0 });
   }
 }

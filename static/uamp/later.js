@@ -1,10 +1,10 @@
-/** When to send again what the server refused for now (`retry_after`). */
+/** Schedules retries of events that the server refused for now (`retry_after`). */
 
 const MAX_SECONDS = 30;
 
 /**
- * One repeat at a time; each in a row waits twice as long, so that repeats do not use up what a
- * person may send.
+ * One retry at a time; consecutive ones wait twice as long each time, so that retries do not use up
+ * the user's rate limit.
  */
 export class Later {
   /** @param {() => void} repeat */
@@ -14,7 +14,7 @@ export class Later {
     this._inARow = 0;
   }
 
-  /** Whether a repeat is planned. */
+  /** Whether a retry is planned. */
   get isPlanned() {
     return this._timer !== 0;
   }
@@ -30,7 +30,7 @@ export class Later {
     }, 1000 * wait);
   }
 
-  /** The server took something, or the connection is another one. */
+  /** The server accepted something, or the connection changed. */
   reset() {
     clearTimeout(this._timer);
     this._timer = 0;

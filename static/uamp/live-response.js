@@ -23,8 +23,8 @@
  * @property {number|null} tookMs how long it took, where the server measured it
  * @property {boolean} stopped whether the answer ended before the tool did
  * @property {object[]} items content that the tool made
- * @property {boolean} asking whether a person has to allow it first
- * @property {string} said what another agent says that works for it
+ * @property {boolean} asking whether it waits for approval
+ * @property {string} said the output of an agent that the tool delegates to
  * @property {{percent?: number, step?: number, total_steps?: number, stage?: string,
  *   message?: string}|null} progress
  *
@@ -55,8 +55,7 @@ export function newToolPart(id, name = "") {
 }
 
 /**
- * Why an answer was not completed, for people: who stopped it, or the error; "" if that is not
- * known.
+ * Why an answer is incomplete, for the user: who stopped it, or the error; "" if unknown.
  * @param {import("./types.js").Frame} event its end
  * @param {string} userId of the person who reads it
  */
@@ -77,24 +76,24 @@ export class LiveResponse {
     this.id = id;
     this.agent = created.agent || "";
     this.messageId = created.message_id || "";
-    /** By which its question came. */
+    /** The transport of its question. */
     this.transport = created.transport || "";
-    /** The message to whose thread it belongs; "" for an answer in the chat. */
+    /** The first message of its thread; "" for an answer in the chat. */
     this.thread = created.thread || "";
     /** @type {"running"|"completed"|"cancelled"|"failed"} */
     this.status = "running";
     /** @type {import("./types.js").ErrorBody|null} */
     this.error = null;
-    /** Why it was not completed, for people, once it ended. */
+    /** Why it is incomplete, for the user, once it ended. */
     this.reason = "";
-    /** What it waits for in words, as the payment of another member. */
+    /** The reason for a wait, such as another member's payment, in words. */
     this.waitsFor = "";
-    /** Place in the log of its end, once it ended. */
+    /** The log position of its end, once it ended. */
     this.seq = 0;
-    /** What it used and cost (UAMP §8.7), once it ended. */
+    /** Its usage and cost (UAMP §8.7), once it ended. */
     /** @type {any} */
     this.usage = null;
-    /** The content items of the whole answer, once it ended with some. @type {any[]} */
+    /** The content items of the whole answer, once it ended, if it has any. @type {any[]} */
     this.output = [];
     /** @type {Part[]} */
     this.parts = [];
@@ -112,7 +111,7 @@ export class LiveResponse {
   }
 
   /**
-   * Apply a `response.delta`. What is here already is ignored; after a gap the server repairs.
+   * Apply a `response.delta`. Known text is ignored; the server fills gaps.
    * @param {import("./types.js").Frame} event
    */
   applyDelta({ delta, offset }) {
@@ -127,7 +126,7 @@ export class LiveResponse {
   }
 
   /**
-   * Apply `thinking`: a delta continues the last thought, anything else is the whole of it.
+   * Apply `thinking`: a delta continues the last thought, anything else replaces it.
    * @param {import("./types.js").Frame} event
    */
   applyThinking({ content, is_delta: isDelta }) {
@@ -158,7 +157,7 @@ export class LiveResponse {
   }
 
   /**
-   * End with what `response.done`, `.cancelled` or `.error` says.
+   * Finish with `response.done`, `.cancelled` or `.error`.
    * @param {import("./types.js").Frame} event
    */
   finish(event) {
@@ -198,7 +197,7 @@ export class LiveResponse {
     const before = this.text;
     if (text.startsWith(before)) this._append(text.slice(before.length));
     else {
-      // The whole text is known, its place between tools is not: it stands where it ended.
+      // The whole text is known, but not its position between tools: it stays where it ended.
       this.parts = this.parts.filter((part) => part.kind !== "text");
       this._append(text);
     }
@@ -228,7 +227,7 @@ export class LiveResponse {
   _applyCall(call) {
     const tool = this._toolFor(call.id, call.name);
     const piece = call.arguments || "";
-    // Arguments come in pieces, or whole again after a reconnect.
+    // Arguments arrive in pieces, or whole after a reconnect.
     if (piece !== tool.arguments) tool.arguments += piece;
   }
 
@@ -247,7 +246,7 @@ export class LiveResponse {
   _applyToolText(progress) {
     const tool = this._toolFor(progress.call_id);
     const percent = progress.progress_percent ?? tool.progress?.percent;
-    // An agent that works for this one says its answer in pieces; a tool says what it does now.
+    // A delegated agent sends its answer in pieces; a tool sends its current state.
     if (tool.name === "delegate") tool.said += progress.text || "";
     else if (progress.text || percent !== undefined) {
       tool.progress = {

@@ -1,7 +1,7 @@
 /**
- * What was written and not yet acknowledged. It survives a reload, and the end of its tab where the
- * page has a secure context; what it holds is sent again under the same event ids: the server
- * answers a repeat with the first result, so nothing doubles.
+ * Unacknowledged turns. They survive a reload, and on pages with a secure context also the end of
+ * their tab. They are resent under the same event ids: the server answers a repeat with the first
+ * result, so nothing doubles.
  */
 
 import { newId } from "./ids.js";
@@ -22,9 +22,9 @@ import { newId } from "./ids.js";
  * @property {string} text
  * @property {Attachment[]} attachments
  * @property {number} createdAt Unix ms
- * @property {"waiting"|"sent"|"held"|"failed"|"unknown"} state `held`: refused for now, and sent
- *   again by itself; `unknown`: it was sent, and the session that knows its ids is gone
- * @property {string} [error] why it failed, for people
+ * @property {"waiting"|"sent"|"held"|"failed"|"unknown"} state `held`: refused for now, and resent
+ *   automatically; `unknown`: sent, but the session that knows its ids is gone
+ * @property {string} [error] why it failed, for the user
  */
 
 /** @param {Attachment} attachment @returns {import("./types.js").Frame} */
@@ -47,7 +47,7 @@ function inputOf({ url, content_id, filename, mime_type }) {
  * @property {string} [replyTo] the message that the turn answers
  * @property {string} [thread] the message to whose thread it belongs
  * @property {boolean} [alsoInChat] whether the chat shows it too
- * @property {boolean} [queue] whether it is sent when the answers that run have ended
+ * @property {boolean} [queue] whether to send it when the running answers have ended
  */
 
 /**
@@ -80,7 +80,7 @@ export class Outbox {
     this.turns = JSON.parse(storage.getItem(this._key) || "[]");
   }
 
-  /** Take over the turns that another page left. @param {string} key where that page kept them */
+  /** Adopt the turns that another page left. @param {string} key where that page kept them */
   adopt(key) {
     this.turns.push(...JSON.parse(this._storage.getItem(key) || "[]"));
     this.turns.sort((one, other) => one.createdAt - other.createdAt);
@@ -88,7 +88,7 @@ export class Outbox {
     this._storage.removeItem(key);
   }
 
-  /** Drop what the person wrote on this device, in other tabs too: they sign out. */
+  /** Drop everything that the user wrote on this device, in other tabs too: they sign out. */
   forget() {
     this._isOver = true;
     this.turns = [];
@@ -96,8 +96,8 @@ export class Outbox {
   }
 
   /**
-   * Give the turns of a chat up.
-   * @param {string} chatId of a chat that the person is no longer in
+   * Discard the turns of a chat.
+   * @param {string} chatId of a chat that the user is no longer in
    */
   drop(chatId) {
     this.turns = this.turns.filter((turn) => turn.chatId !== chatId);
@@ -147,10 +147,10 @@ export class Outbox {
   }
 
   /**
-   * Return the turn that a stored message acknowledges: the one whose request it names, or, in
-   * history, which names none, the oldest one that was sent with its text.
+   * Return the turn that a stored message acknowledges: the one whose request it names or, in
+   * history, which names none, the oldest one sent with its text.
    * @param {string} chatId
-   * @param {{content: string, client_event_id?: string}} message one's own
+   * @param {{content: string, client_event_id?: string}} message one of the user's own
    */
   match(chatId, message) {
     const request = message.client_event_id;
@@ -167,7 +167,7 @@ export class Outbox {
       if (this.turns.length) this._storage.setItem(this._key, JSON.stringify(this.turns));
       else this._storage.removeItem(this._key);
     } catch (error) {
-      // The storage is full: the turns are sent, and last as long as the page.
+      // The storage is full: the turns are sent, but last only as long as the page.
       if (!(error instanceof DOMException)) throw error;
     }
   }
@@ -176,17 +176,19 @@ export class Outbox {
 /** @param {string} owner */
 const keyOf = (owner) => `uamp.outbox.${owner}`;
 
-/** Where the pages of a person keep their turns. @param {Storage} storage @param {string} owner */
+/**
+ * The storage keys of the outboxes of a user's pages.
+ * @param {Storage} storage @param {string} owner
+ */
 function keysIn(storage, owner) {
   const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index) || "");
   return keys.filter((key) => key === keyOf(owner) || key.startsWith(`${keyOf(owner)}.`));
 }
 
 /**
- * The outbox of a page whose turns outlive its tab: it has the turns that closed tabs of the person
- * left. A page holds a lock for as long as it lives, so that no turn is in two pages that are open.
- * Without locks (a page that came over plain http from another machine) turns outlive a reload
- * alone.
+ * Open an outbox whose turns outlive its tab, adopting those left by closed tabs of the user. A
+ * page holds a lock while it is open, so that no turn is in two open pages. Without locks (a page
+ * loaded over plain http from another machine), turns only survive reloads.
  * @param {string} owner
  * @param {{storage?: Storage, locks?: LockManager, ofTab?: Storage}} [places]
  * @returns {Promise<Outbox>}

@@ -1,13 +1,11 @@
 /**
- * What is asked to be paid in a chat, folded from `payment.required`, `.accepted` and `.error`
- * (UAMP §7.2). A payment is sent under one event id until the server has said what became of it, so
- * that a second click and a repeat after a lost connection are the same payment.
+ * The payments requested in a chat, folded from `payment.required`, `.accepted` and `.error` (UAMP
+ * §7.2). A payment keeps one event id until the server has reported its outcome, so that a second
+ * click or a repeat after a lost connection is the same payment.
  */
 
 import { newId } from "./ids.js";
-
-/** The server asks again after a reconnect; what it does not ask for again is over. */
-const ASKED_AGAIN_MS = 3_000;
+import { RepeatedRequests } from "./repeated-requests.js";
 
 /**
  * @typedef {object} Payment
@@ -18,7 +16,7 @@ const ASKED_AGAIN_MS = 3_000;
  * @property {string} currency
  * @property {string} reason llm_usage or tool_usage
  * @property {boolean} isTopUp whether the answer is under way and pauses
- * @property {boolean} byBalance whether one's balance can pay
+ * @property {boolean} byBalance whether it can be paid from the balance
  * @property {number} expiresAt Unix seconds, 0 for never
  * @property {string} [thread] in which it is asked; "" for the chat
  * @property {"asked"|"sent"|"refused"} state
@@ -35,8 +33,7 @@ export class Payments {
     this._all = new Map();
     /** @type {Set<string>} */
     this._settled = new Set();
-    /** @type {Set<string>} */
-    this._stale = new Set();
+    this._repeats = new RepeatedRequests((keys) => this._drop(({ key }) => keys.has(key)));
   }
 
   /** @returns {Payment[]} the open payments, in the order of asking */
@@ -47,12 +44,12 @@ export class Payments {
   /**
    * Take `payment.required`.
    * @param {import("./types.js").Frame} event
-   * @returns {Payment|null} the payment when it is asked for the first time
+   * @returns {Payment|null} the payment when it is requested for the first time
    */
   asked({ response_id: responseId, requirements, extra }) {
     const { amount, currency, schemes = [], expires_at: expiresAt = 0, reason = "" } = requirements;
     const key = `${responseId} ${expiresAt} ${amount}`;
-    this._stale.delete(key);
+    this._repeats.repeated(key);
     if (this._all.has(key) || this._settled.has(key)) return null;
     this._drop((payment) => payment.responseId === responseId);
     /** @type {Payment} */
@@ -76,7 +73,7 @@ export class Payments {
   }
 
   /**
-   * Take `payment.accepted`: here, or on another page of the same person.
+   * Take `payment.accepted`, for a payment here or on another page of the user.
    * @param {import("./types.js").Frame} event
    */
   accepted({ response_id: responseId }) {
@@ -84,7 +81,7 @@ export class Payments {
   }
 
   /**
-   * Take `payment.error`; nothing moved, and the next try is another one.
+   * Take `payment.error`; nothing was paid, and the next attempt is a new payment.
    * @param {import("./types.js").Frame} event
    */
   refused({
@@ -95,7 +92,7 @@ export class Payments {
     balance_current,
     can_retry,
   }) {
-    // The payer did not pay, and nothing is due any more.
+    // The payer did not pay, and nothing is due any longer.
     if (!can_retry)
       this._settle((payment) => payment.responseId === responseId && payment.state === "asked");
     for (const payment of this.list) {
@@ -117,7 +114,7 @@ export class Payments {
   }
 
   /**
-   * The server says of a submission that nothing is due.
+   * The server reports that nothing is due for a submission.
    * @param {string} eventId
    * @returns {boolean} whether it was one of these
    */
@@ -125,13 +122,13 @@ export class Payments {
     return Boolean(eventId) && this._settle((payment) => payment.eventId === eventId);
   }
 
-  /** The answer ended that was to be paid. @param {string} responseId */
+  /** The answer to be paid for ended. @param {string} responseId */
   responseEnded(responseId) {
     this._settle((payment) => payment.responseId === responseId);
   }
 
   /**
-   * Return the frame that pays from one's balance, always the same until the server answered.
+   * Return the frame that pays from the balance; the same one until the server answered.
    * @param {Payment} payment
    */
   submission(payment) {
@@ -147,25 +144,36 @@ export class Payments {
     };
   }
 
-  /** A connection stands again. Returns what was sent and not answered, to be sent once more. */
+  /** The connection is gone. */
+  lost() {
+    this._repeats.stop();
+  }
+
+  /** The connection is back. Returns the unconfirmed payments, to be resent. */
   reconnected() {
-    this._stale = new Set(this._all.keys());
-    setTimeout(() => this._drop((payment) => this._stale.has(payment.key)), ASKED_AGAIN_MS);
+    this._repeats.expect(Array.from(this._all.keys()));
     return this.list.filter((payment) => payment.state === "sent");
+  }
+
+  /** Drop all payments: the log is another one, and the server asks again for what is due. */
+  forget() {
+    this._repeats.stop();
+    this._settled.clear();
+    this._drop(() => true);
   }
 
   /** @param {(payment: Payment) => boolean} which */
   _settle(which) {
-    const found = this.list.filter(which);
-    for (const { key } of found) this._settled.add(key);
+    const payments = this.list.filter(which);
+    for (const { key } of payments) this._settled.add(key);
     return this._drop(which);
   }
 
   /** @param {(payment: Payment) => boolean} which */
   _drop(which) {
-    const found = this.list.filter(which);
-    for (const { key } of found) this._all.delete(key);
-    if (found.length) this._changed();
-    return found.length > 0;
+    const payments = this.list.filter(which);
+    for (const { key } of payments) this._all.delete(key);
+    if (payments.length) this._changed();
+    return payments.length > 0;
   }
 }

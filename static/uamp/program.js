@@ -1,5 +1,5 @@
 /**
- * The client for programs outside of a page, with an API key: node, and runtimes that have `fetch`.
+ * The client for programs outside a page, with an API key: node, and other runtimes with `fetch`.
  *
  *   import { ask, connect } from "uamp-client";
  *   const client = await connect({ url: "http://127.0.0.1:8000", key: "uak_…" });
@@ -12,16 +12,16 @@ import { UampClient, UampError } from "./client.js";
 import { EventStreamSocket } from "./event-stream.js";
 import { Outbox } from "./outbox.js";
 
-/** Nothing of an answer came within this time. */
+/** How long an answer may be silent. */
 const ANSWER_MS = 600_000;
-/** No agent began to answer within this time. */
+/** How long to wait for an agent to start answering. */
 const BEGIN_MS = 15_000;
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 250;
 const REFUSED = 4401;
 const LOST = 1006;
 
-/** Unacknowledged turns for as long as the program runs. @implements {Storage} */
+/** Stores unacknowledged turns for as long as the program runs. @implements {Storage} */
 export class MemoryStorage {
   constructor() {
     /** @type {Map<string, string>} */
@@ -57,7 +57,7 @@ export class MemoryStorage {
   }
 }
 
-/** REST with a key: `GET` is repeated where the server was not reached or takes no requests now. */
+/** REST with a key: `GET` is retried if the server was not reached or accepts no requests now. */
 export class Rest {
   /** @param {string} origin @param {string} key "" for a visitor */
   constructor(origin, key) {
@@ -129,7 +129,7 @@ export class Rest {
   }
 }
 
-/** A WebSocket that is opened with a ticket: a program cannot give it headers everywhere. */
+/** A WebSocket opened with a ticket: not every runtime lets programs set its headers. */
 export class TicketSocket {
   /**
    * @param {string} url of the socket
@@ -180,13 +180,13 @@ export class TicketSocket {
     this._socket.onopen = (event) => this.onopen?.(event);
     this._socket.onmessage = (event) => this.onmessage?.(event);
     this._socket.onclose = (event) => this.onclose?.(event);
-    // What failed is said by `onclose`.
+    // `onclose` reports failures.
     this._socket.onerror = () => undefined;
   }
 }
 
 /**
- * Make the client of a person. Rejects with UampError where the key is refused.
+ * Create the client of a user. Rejects with UampError if the key is refused.
  * @param {object} options
  * @param {string} options.url of the server, such as https://chat.example.org
  * @param {string} options.key an API key
@@ -212,21 +212,20 @@ export async function connect({ url, key, transport = "auto", webSocket = global
 }
 
 /**
- * @typedef {object} Piece what is new of an answer
- * @property {string} text that follows on what came before
- * @property {boolean} restarted whether the answer was begun again, and `text` takes the place of
- *   all of it
+ * @typedef {object} Piece the new part of an answer
+ * @property {string} text the text added
+ * @property {boolean} restarted whether the answer was restarted, and `text` replaces all of it
  * @property {import("./live-response.js").LiveResponse} response as it is now
  */
 
 /**
- * Send a message and yield what is new of its answers, until all have ended.
+ * Send a message and yield the new parts of its answers, until all have ended.
  * @param {import("./chat-session.js").ChatSession} chat
  * @param {string} text
- * @param {{answerMs?: number, beginMs?: number}} [bounds] how long nothing may come of an answer,
- *   and until the first one begins
- * @returns {AsyncGenerator<Piece>} rejects with UampError where an answer fails or is cancelled,
- *   the message is refused, or nothing comes
+ * @param {{answerMs?: number, beginMs?: number}} [bounds] how long an answer may be silent, and
+ *   how long to wait for the first one
+ * @returns {AsyncGenerator<Piece>} rejects with UampError if an answer fails or is cancelled, the
+ *   message is refused, or no answer arrives
  */
 export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_MS } = {}) {
   /** @type {Map<string, string>} the text that was yielded, by response id */
@@ -301,7 +300,7 @@ export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_M
 }
 
 /**
- * The text of an answer: of one that was missed whole, its end has it.
+ * The text of an answer; for one whose deltas were all missed, from its end.
  * @param {import("./live-response.js").LiveResponse} response
  * @returns {string}
  */

@@ -1,15 +1,10 @@
-/**
- * What the person of a client does in a chat, as events of its session; what they write is in the
- * outbox.
- */
+/** The user's acts in a chat, sent as events of its session; messages go through the outbox. */
 
 import { Approvals } from "./approvals.js";
 import { newId } from "./ids.js";
 import { Payments } from "./payments.js";
 
-/**
- * A little more than the server asks for between two signs: one that comes early is dropped there.
- */
+/** The interval of typing signals, slightly above the server's minimum: it drops earlier ones. */
 const TYPING_MS = 3_500;
 
 /** @typedef {import("./types.js").Frame} Frame */
@@ -19,9 +14,9 @@ export class SessionActs extends EventTarget {
   constructor(chatId) {
     super();
     this.chatId = chatId;
-    /** The tool calls that a person has to allow. */
+    /** The tool calls that wait for approval. */
     this.approvals = new Approvals(() => this.emit("approvals", null));
-    /** What one is asked to pay. */
+    /** The payments requested from the user. */
     this.payments = new Payments(() => this.emit("payments", null));
     /** @type {Set<string>} event ids of what was sent about calls */
     this.callEvents = new Set();
@@ -29,7 +24,7 @@ export class SessionActs extends EventTarget {
   }
 
   /**
-   * Send an event, where the session stands.
+   * Send an event, if the session is open.
    * @param {Frame} _frame
    * @returns {boolean} whether it was handed to the socket
    */
@@ -37,7 +32,7 @@ export class SessionActs extends EventTarget {
     return false;
   }
 
-  /** Tell the page. Called by the handlers of events. @param {string} type @param {any} [detail] */
+  /** Notify the page. Called by event handlers. @param {string} type @param {any} [detail] */
   emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
@@ -48,7 +43,7 @@ export class SessionActs extends EventTarget {
   }
 
   /**
-   * Have an answer made again; the new one takes its place.
+   * Regenerate an answer; the new one replaces it.
    * @param {string} messageId
    * @returns {boolean} whether it could be sent
    */
@@ -57,7 +52,7 @@ export class SessionActs extends EventTarget {
   }
 
   /**
-   * Change the text of one's question, and have its answers made again.
+   * Edit a question of the user's own, and regenerate its answers.
    * @param {{messageId: string, content: string, revision: number, eventId: string}} edit the same
    *   `eventId` asks once
    * @returns {boolean} whether it could be sent
@@ -94,14 +89,14 @@ export class SessionActs extends EventTarget {
   }
 
   /**
-   * Pay from one's balance; the same payment again is the same submission.
+   * Pay from the balance; repeating a payment repeats its submission.
    * @param {import("./payments.js").Payment} payment
    */
   pay(payment) {
     this._transmit(this.payments.submission(payment));
   }
 
-  /** Say that one is writing, no oftener than the server sends it on (UAMP §5.11). */
+  /** Signal that the user is typing, no more often than the server forwards it (UAMP §5.11). */
   typing(isTyping = true) {
     const now = Date.now();
     if (isTyping ? now - this._typingSentAt < TYPING_MS : this._typingSentAt === 0) return;
@@ -110,7 +105,7 @@ export class SessionActs extends EventTarget {
       is_typing: isTyping,
       chat_id: this.chatId,
     });
-    // What was typed before the session stood is said with the next key.
+    // If the session was not open yet, the next keystroke sends the signal.
     this._typingSentAt = isTyping && isSent ? now : 0;
   }
 
@@ -137,7 +132,7 @@ export class SessionActs extends EventTarget {
   }
 
   /**
-   * Send one's own queued message now.
+   * Send one of the user's own queued messages now.
    * @param {string} itemId
    * @returns {boolean} whether it could be sent
    */
@@ -146,7 +141,7 @@ export class SessionActs extends EventTarget {
   }
 
   /**
-   * Say how far one has read.
+   * Report the user's read position.
    * @param {string} messageId
    * @returns {boolean} whether it could be sent
    */

@@ -1,5 +1,5 @@
 /**
- * The state that the clients and agents of a chat share (`state.updated`), kept up to date by
+ * The state shared by the clients and agents of a chat (`state.updated`), kept up to date by
  * patches. Knows no DOM.
  */
 
@@ -11,8 +11,8 @@ const keysOf = (path) =>
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
 
 /**
- * A value with one operation of JSON Patch applied; the value stays as it is. The server sends
- * `add`, `replace` and `remove`, with paths that the value has.
+ * Apply one operation of JSON Patch to a copy of a value. The server sends `add`, `replace` and
+ * `remove`, with paths that exist in the value.
  * @param {any} value
  * @param {string[]} keys
  * @param {{op: string, value?: any}} operation
@@ -28,7 +28,7 @@ function changed(value, [key, ...rest], operation) {
   }
   if (!rest.length && operation.op === "remove")
     return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
-  // A member that is called __proto__ is a member like any other.
+  // A member called __proto__ is a member like any other.
   return Object.fromEntries([
     ...Object.entries(value),
     [key, changed(value[key], rest, operation)],
@@ -40,12 +40,12 @@ export class SharedState {
     /** @type {Record<string, any>} */
     this.value = {};
     this.version = 0;
-    /** The name of the agent that changed it last, "" for a client or where that is not known. */
+    /** The agent that changed it last; "" for a client, or when unknown. */
     this.by = "";
   }
 
   /**
-   * The whole state, as `session.created` has it; without one it is empty.
+   * Take the whole state from `session.created`; without one it is empty.
    * @param {Record<string, any>} event
    */
   take({ state, state_version: version }) {
@@ -55,9 +55,9 @@ export class SharedState {
   }
 
   /**
-   * Apply `state.updated`; what was applied already is ignored.
+   * Apply `state.updated`; patches already applied are ignored.
    * @param {Record<string, any>} event
-   * @returns {boolean} whether the state is another one now
+   * @returns {boolean} whether the state changed
    */
   apply({ version, patch, agent }) {
     if (version !== this.version + 1) return false;

@@ -1,7 +1,7 @@
 /**
- * Whether a message is what its agent signed, and a receipt what the server signed, by WebCrypto
- * (docs/signatures.md): `checkAnswer` and `checkReceipt` do what `check_answer` and `check_receipt`
- * of `uamp.signatures` do in Python.
+ * Verifies the signatures of agents on messages, and of the server on receipts, with WebCrypto
+ * (docs/signatures.md): `checkAnswer` and `checkReceipt` correspond to `check_answer` and
+ * `check_receipt` of `uamp.signatures` in Python.
  */
 
 /**
@@ -24,8 +24,8 @@ const MEMBERS = "alg,kid,typ";
 const MAX_CHARS = 8192;
 const RSA_BITS = 2048;
 /**
- * So long after its retirement, and before it was made, a key may have signed: in another process,
- * and at first.
+ * How long after its recorded retirement, or before its recorded creation, a key may have signed:
+ * other processes may use it a little longer, and a new key may sign before it is recorded.
  */
 const LATE_SECONDS = 120;
 const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
@@ -49,7 +49,7 @@ const STRINGS = [
   "output_hash",
   "request_hash",
 ];
-/** The members of a receipt that are claims of the same name. */
+/** The members of a receipt that correspond to claims of the same name. */
 const PAID = ["agent", "amount", "refunded", "fee", "currency", "paid_at"];
 const RECEIPT_STRINGS = ["iss", "sub", "chat_id", "response_id", ...PAID];
 
@@ -58,8 +58,8 @@ class UnknownKey extends BadSignature {}
 class Unsupported extends Error {}
 
 /**
- * The canonical form of JSON values (RFC 8785). Members are sorted by UTF-16, which is the order of
- * `sort`. Throws for what is no JSON: NaN, and lone surrogates.
+ * The canonical form of JSON values (RFC 8785). Members are sorted by UTF-16 code units, as `sort`
+ * does. Throws for values outside JSON: NaN, and lone surrogates.
  * @param {any} value
  * @returns {string}
  */
@@ -85,7 +85,7 @@ export async function sha256(text) {
 }
 
 /**
- * What the `signature` of a message says of it.
+ * Verify a message against its `signature`.
  * @param {SignedMessage} message
  * @param {PublishedKey[]} keys those of the server (`/.well-known/jwks.json`)
  * @param {{chatId?: string, question?: SignedMessage|null}} [about] the chat, and the message of
@@ -112,7 +112,8 @@ export async function checkAnswer(message, keys, { chatId, question } = {}) {
 }
 
 /**
- * What of the stored response, which other protocols read, is not as it was signed.
+ * Returns the part of the stored response, which other protocols read, that differs from the signed
+ * one.
  * @param {Claims} claims
  * @param {SignedMessage} message
  * @returns {"response"|"usage"|undefined}
@@ -123,7 +124,7 @@ function changedPart({ output_hash, usage_hash }, message) {
 }
 
 /**
- * What the `document` of a receipt says of it.
+ * Verify a receipt against its `document`.
  * @param {SignedReceipt} receipt
  * @param {PublishedKey[]} keys those of the server
  * @param {{chatId?: string, message?: SignedMessage}} [about] the chat, and the answer that was
@@ -151,7 +152,7 @@ export async function checkReceipt(receipt, keys, { chatId, message } = {}) {
   }
 }
 
-/** @param {unknown} error @returns {SignatureState} Throws what is no failure to verify. */
+/** @param {unknown} error @returns {SignatureState} Rethrows unrelated errors. */
 function failure(error) {
   if (error instanceof UnknownKey) return "unknown_key";
   if (error instanceof BadSignature) return "changed";
@@ -161,9 +162,9 @@ function failure(error) {
 
 /** @param {SignedReceipt} receipt @param {ReceiptClaims} claims */
 function isSameReceipt(receipt, claims) {
-  const shown = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (receipt));
+  const members = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (receipt));
   return (
-    PAID.every((name) => shown[name] === claims[name]) &&
+    PAID.every((name) => members[name] === claims[name]) &&
     canonical(receipt.transfers ?? null) === canonical(claims.transfers ?? []) &&
     (receipt.response_id ?? claims.response_id) === claims.response_id
   );
@@ -179,7 +180,7 @@ async function isReceiptOf(claims, { id, response_id: responseId, signature }, k
   )
     return false;
   const price = signature ? await signedPrice(signature, keys) : null;
-  // A receipt of nothing has the currency of work that was passed on.
+  // A receipt over zero has the currency of the delegated work.
   return (
     !price ||
     (price.amount === claims.amount &&
@@ -188,8 +189,8 @@ async function isReceiptOf(claims, { id, response_id: responseId, signature }, k
 }
 
 /**
- * The price that an answer was signed with; null where it is not known, which is said of the
- * answer.
+ * The price in an answer's signature; null if it cannot be verified, which the answer's own check
+ * reports.
  * @param {string} signature
  * @param {PublishedKey[]} keys
  * @returns {Promise<{amount: string, currency: string}|null>}
@@ -204,7 +205,7 @@ async function signedPrice(signature, keys) {
 }
 
 /**
- * The id of the key that a signature names, unverified; "" where it names none.
+ * The id of the key that a signature refers to, unverified; "" if it has none.
  * @param {string} signature
  */
 export function kidOf(signature) {
@@ -220,7 +221,7 @@ export function kidOf(signature) {
  * @param {unknown} signature
  * @param {PublishedKey[]} keys
  * @param {string} typ
- * @param {string[]} strings claims that have to be texts
+ * @param {string[]} strings claims that must be strings
  * @returns {Promise<{claims: Record<string, any>, key: PublishedKey}>}
  */
 async function open(signature, keys, typ, strings) {
@@ -240,10 +241,10 @@ async function open(signature, keys, typ, strings) {
 
 /** @param {PublishedKey} key @param {string} alg */
 async function imported(key, alg) {
-  // WebCrypto knows the curve under one name, and refuses members that say something else.
+  // WebCrypto accepts only one name for the curve, and rejects contradictory members.
   const { kty, n, e, crv, x, y } = key;
   try {
-    const found = await crypto.subtle.importKey(
+    const cryptoKey = await crypto.subtle.importKey(
       "jwk",
       /** @type {JsonWebKey} */ (defined({ kty, n, e, crv, x, y })),
       ALGORITHMS[alg].key,
@@ -252,10 +253,10 @@ async function imported(key, alg) {
     );
     if (
       alg === "RS256" &&
-      /** @type {RsaKeyAlgorithm} */ (found.algorithm).modulusLength < RSA_BITS
+      /** @type {RsaKeyAlgorithm} */ (cryptoKey.algorithm).modulusLength < RSA_BITS
     )
       throw new BadSignature();
-    return found;
+    return cryptoKey;
   } catch (error) {
     if (error instanceof DOMException && error.name === "NotSupportedError")
       throw new Unsupported();
@@ -296,7 +297,7 @@ function claimsOf(bytes, strings) {
 }
 
 /**
- * Whether a key could sign for an owner at a time; keys of earlier exports have no owner.
+ * Whether a key could sign for an owner at a time; keys in older exports have no owner.
  * @param {PublishedKey} key
  * @param {string} owner
  * @param {number} at
@@ -318,13 +319,13 @@ function objectOf(bytes) {
     const value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     if (value && typeof value === "object" && !Array.isArray(value)) return value;
   } catch {
-    // It is none.
+    // It is not a JSON object.
   }
   throw new BadSignature();
 }
 
 /**
- * The bytes of a part, which has one way to be written alone.
+ * Decode a part, which must be in its only canonical form.
  * @param {string} part
  * @returns {Uint8Array<ArrayBuffer>}
  */

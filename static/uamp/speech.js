@@ -1,19 +1,19 @@
 /**
- * Speech to an agent in a call: raw sound in pieces, and the `response.create` that says to whom it
- * is.
+ * Sends speech to an agent in a call: raw sound in pieces, and the `response.create` that names the
+ * agent.
  */
 
 /**
- * Characters of base64 in one frame: about two seconds of 16 bits at 24 kHz. A multiple of four, so
- * that each piece is whole.
+ * Base64 characters per frame: about two seconds of 16 bits at 24 kHz. A multiple of four, so that
+ * each piece can be decoded alone.
  */
 const PIECE = 128_000;
 
 /**
- * Send an utterance as a turn that the agent alone answers, aloud.
+ * Send an utterance as a turn that only this agent answers, aloud.
  * @param {import("./chat-session.js").ChatSession} session
  * @param {{callId: string, agent: string, audio: string, text?: string}} speech `audio` is base64
- *   of 16 bits at 24 kHz; `text` names those who speak
+ *   of 16 bits at 24 kHz; `text` names the speakers
  * @returns {string} the event id of the turn; "" where it could not be sent
  */
 export function speak(session, { callId, agent, audio, text = "" }) {

@@ -1,4 +1,4 @@
-/** Types that the modules of the client share. */
+/** Types shared by the modules of the client. */
 
 /**
  * @typedef {{type: string} & Record<string, any>} Frame one event on the wire
@@ -9,7 +9,7 @@
  * @property {string} [message]
  * @property {Record<string, any>} [details]
  *
- * @typedef {object} StoredMessage a message as the log has it
+ * @typedef {object} StoredMessage a message in the log
  * @property {string} [id]
  * @property {string} role
  * @property {string} sender_id
@@ -18,7 +18,7 @@
  * @property {number} [seq]
  */
 
-/** Of signatures (docs/signatures.md). */
+/** Types for signatures (docs/signatures.md). */
 /**
  * @typedef {"valid"|"rotated"|"changed"|"unsigned"|"unknown_key"|"erased"|"unsupported"}
  *   SignatureState
@@ -31,7 +31,7 @@
  * @property {string|null} [content]
  * @property {any[]|null} [content_items]
  * @property {string|null} [response_id]
- * @property {string|null} [status] of an answer that is not whole: cancelled or failed
+ * @property {string|null} [status] of an incomplete answer: cancelled or failed
  * @property {string|null} [signature]
  * @property {string|null} [stored_output_hash] the `output_hash` of the stored response, which
  *   other protocols read
@@ -53,8 +53,7 @@
  * @property {string} [message_id]
  * @property {string} [request_id]
  * @property {{amount: string, currency: string, transfer_id?: string}} [price]
- * @property {string} [status] of an answer that was paid though it is not whole: cancelled or
- *   failed
+ * @property {string} [status] of an incomplete answer that was paid: cancelled or failed
  * @property {string} [digital_source_type] that AI made it
  * @property {string} [usage_hash] of its tokens and cost; signatures of earlier servers have none
  *
@@ -63,7 +62,7 @@
  * @property {RequestState} request
  * @property {Claims} [claims] once they are verified
  * @property {string} [kid]
- * @property {"response"|"usage"} [part] what was changed, where it is not the message itself: the stored
+ * @property {"response"|"usage"} [part] the changed part, if not the message itself: the stored
  *   response, or its usage
  *
  * @typedef {object} SignedReceipt a receipt of REST or of an export

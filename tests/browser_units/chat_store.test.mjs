@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Api, ApiError } from "../../static/chat/api.js";
 import { ChatStore } from "../../static/chat/chat-store.js";
 import { people } from "../../static/chat/person/looks.js";
 
@@ -16,9 +17,17 @@ const ROW = {
   participants: [],
 };
 
+/** A client with a connection and no unsent turns. */
+const idleClient = () =>
+  Object.assign(new EventTarget(), {
+    watch() {},
+    state: { phase: "open" },
+    outbox: { turns: [] },
+  });
+
 /** A store of one chat, what it read by REST, and the messages that arrived. */
 async function opened(row = {}) {
-  const client = Object.assign(new EventTarget(), { watch() {}, state: { phase: "open" } });
+  const client = idleClient();
   const reads = [];
   const api = {
     get: async (path) => {
@@ -104,7 +113,7 @@ test("an answer that was made again counts once: the chat is read again", async 
 
 /** A store whose reads are answered by hand, in any order. */
 async function answeredByHand() {
-  const client = Object.assign(new EventTarget(), { watch() {}, state: { phase: "open" } });
+  const client = idleClient();
   const reads = [];
   const api = {
     get: (path) =>
@@ -249,4 +258,23 @@ test("a chat that one left does not come back with a list that was read before",
   reads[0].answer([ROW]);
   await list;
   assert.equal(store.get("chat_1"), undefined);
+});
+
+test("only an answer of the server, or none, is a load error; a fault of the page is thrown", async () => {
+  const client = idleClient();
+  const errors = [];
+  let error = new ApiError(503);
+  const store = new ChatStore({ get: () => Promise.reject(error) }, client, { id: "1" });
+  store.addEventListener("load-error", ({ detail }) => errors.push(detail));
+  await store.refresh();
+  assert.deepEqual(errors, [error]);
+  error = new TypeError("undefined is not a function");
+  await assert.rejects(store.refresh(), error);
+  assert.equal(errors.length, 1);
+});
+
+test("a server whose answer breaks off was not reached", async (t) => {
+  const cut = new ReadableStream({ start: (body) => body.error(new TypeError("network error")) });
+  t.mock.method(globalThis, "fetch", async () => new Response(cut));
+  await assert.rejects(new Api("csrftoken").get("/chats"), { name: "ApiError", status: 0 });
 });

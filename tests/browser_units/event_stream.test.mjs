@@ -59,6 +59,11 @@ async function opened(answer, ticket = async () => "t1") {
   };
 }
 
+/** Wait for promises while `setTimeout` stands still. */
+async function flushed() {
+  for (let round = 0; round < 10; round += 1) await new Promise(setImmediate);
+}
+
 const session = ({ chat, type, event_id: id }) =>
   type === "session.create"
     ? { session_id: `s-${chat}`, events: [{ type: "session.created", event_id: `r-${id}` }] }
@@ -123,6 +128,52 @@ test("a stream that ends closes the connection, one that is suspended does not",
   await settled();
   assert.deepEqual(closes, []);
   await streams.get("s-b").end();
+  await settled();
+  assert.deepEqual(closes, [1006]);
+});
+
+for (const { hanging, isHanging, ticket } of [
+  { hanging: "the stream", isHanging: (path) => path.startsWith("/events/stream?") },
+  { hanging: "the ticket", isHanging: () => false, ticket: () => new Promise(() => {}) },
+]) {
+  test(`a connection is lost when the server never answers: ${hanging}`, async (t) => {
+    let isOpen = false;
+    const { socket, closes, settled } = await opened(session, () =>
+      isOpen && ticket ? ticket() : Promise.resolve("t1"),
+    );
+    isOpen = true;
+    const answered = globalThis.fetch;
+    globalThis.fetch = (path, options) =>
+      isHanging(path)
+        ? new Promise((_, reject) => {
+            options.signal.addEventListener("abort", () => reject(options.signal.reason));
+          })
+        : answered(path, options);
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    socket.send(JSON.stringify({ type: "session.create", event_id: "1", chat: "c1" }));
+    await flushed();
+    t.mock.timers.tick(59_999);
+    assert.deepEqual(closes, []);
+    t.mock.timers.tick(1);
+    t.mock.timers.reset();
+    await settled();
+    assert.deepEqual(closes, [1006]);
+  });
+}
+
+test("a stream is lost when it is silent, not while the server sends something", async (t) => {
+  const { socket, streams, closes, settled } = await opened(session);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  socket.send(JSON.stringify({ type: "session.create", event_id: "1", chat: "c1" }));
+  await flushed();
+  t.mock.timers.tick(59_999);
+  await streams.get("s-c1").say({ type: "response.delta", event_id: "9" });
+  await flushed();
+  t.mock.timers.tick(59_999);
+  await flushed();
+  assert.deepEqual(closes, []);
+  t.mock.timers.tick(1);
+  t.mock.timers.reset();
   await settled();
   assert.deepEqual(closes, [1006]);
 });

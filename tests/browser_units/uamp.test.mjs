@@ -227,6 +227,87 @@ test("a payment that is sent twice is one submission", () => {
   assert.deepEqual(payments.list, []);
 });
 
+const APPROVAL = {
+  type: "tool.approval_required",
+  session_id: "s1",
+  response_id: "r",
+  call_id: "c",
+  name: "delete_file",
+};
+const BILL = {
+  type: "payment.required",
+  session_id: "s1",
+  response_id: "r",
+  requirements: { amount: "1", currency: "USD" },
+};
+
+test("a request stays open where the connection is lost before the server repeats it", (t) => {
+  const { client, chat, socket } = openChat();
+  socket.receive(APPROVAL);
+  socket.receive(BILL);
+  chat.pay(chat.payments.list[0]);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  socket.onclose({ code: 1006 });
+  client.connect();
+  FakeSocket.last.onopen();
+  FakeSocket.last.receive({
+    type: "session.created",
+    chat: "chat_1",
+    session_id: "s1",
+    epoch: "e",
+    seq: 6,
+    resumed: true,
+  });
+  FakeSocket.last.onclose({ code: 1006 });
+  t.mock.timers.tick(3_000);
+  assert.deepEqual(
+    [chat.approvals.list[0].state, chat.payments.list.map(({ state }) => state)],
+    ["asking", ["sent"]],
+  );
+});
+
+test("a chat with another log has only the requests and the queue that the server sends again", () => {
+  const { client, chat, socket } = openChat();
+  for (const id of ["r", "gone"]) {
+    socket.receive({ ...APPROVAL, response_id: id });
+    socket.receive({ ...BILL, response_id: id });
+  }
+  socket.receive({ type: "payment.accepted", session_id: "s1", response_id: "r" });
+  chat.pay(chat.payments.list[0]);
+  const item = { id: "q", user_id: "2", client_event_id: "x" };
+  socket.receive({ type: "queue.updated", session_id: "s1", at: 9, items: [item] });
+  // A page starts afresh with a reset, and then has what the events say.
+  const shown = {};
+  const { approvals, payments } = chat;
+  const keysOf = ({ list }) => list.map(({ responseId }) => responseId);
+  chat.addEventListener("reset", () => Object.assign(shown, { approvals: [], payments: [] }));
+  chat.addEventListener("approvals", () => Object.assign(shown, { approvals: keysOf(approvals) }));
+  chat.addEventListener("payments", () => Object.assign(shown, { payments: keysOf(payments) }));
+  chat.addEventListener("queue", ({ detail }) => Object.assign(shown, { queue: detail }));
+  socket.onclose({ code: 1006 });
+  client.connect();
+  FakeSocket.last.onopen();
+  FakeSocket.last.receive({
+    type: "session.created",
+    chat: "chat_1",
+    session_id: "s1",
+    epoch: "f",
+    seq: 2,
+    resumed: false,
+  });
+  assert.deepEqual(shown, { approvals: [], payments: [], queue: [] });
+  assert.deepEqual([approvals.list, payments.list, chat.queue], [[], [], []]);
+  FakeSocket.last.receive(APPROVAL);
+  FakeSocket.last.receive(BILL);
+  FakeSocket.last.receive({ type: "queue.updated", session_id: "s1", at: 8, items: [item] });
+  assert.deepEqual(shown, { approvals: ["r"], payments: ["r"], queue: [item] });
+  // The user pays in another log only what is due there.
+  assert.deepEqual(
+    FakeSocket.last.sent.map(({ type }) => type),
+    ["session.create"],
+  );
+});
+
 test("a chat resumes behind the last event that it has, and folds each event once", () => {
   const { chat, socket } = openChat();
   assert.deepEqual(socket.sent[0].resume, { epoch: "e", after: 4 });

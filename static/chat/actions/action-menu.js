@@ -1,4 +1,4 @@
-/** A menu of actions, which opens beside what it is about: for a message, or a chat of the list. */
+/** A menu of actions on one subject, such as a message or a chat in the list; opens beside it. */
 
 import { View, glyph } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -10,10 +10,10 @@ import { placeBeside } from "./placing.js";
  * @property {string} name unique, and the test id of its item
  * @property {(subject: Subject) => string} label
  * @property {keyof typeof import("../dom.js").PATHS} icon
- * @property {boolean} [isDangerous] it takes something away
- * @property {(subject: Subject) => boolean} [isOffered] always where it is missing
- * @property {(subject: Subject, origin: HTMLElement) => void} run `origin` is what was pressed; an
- *   event from it bubbles
+ * @property {boolean} [isDangerous] it destroys something
+ * @property {(subject: Subject) => boolean} [isOffered] always offered when missing
+ * @property {(subject: Subject, origin: HTMLElement) => void} run `origin` is the pressed
+ *   element; its events bubble
  */
 
 /** @template Subject */
@@ -26,13 +26,13 @@ export class ActionMenu extends View {
     this._subject = null;
     this.label = "";
     this.testId = "";
-    /** @type {HTMLElement|null} the button beside it */
+    /** @type {HTMLElement|null} the button beside the menu */
     this._button = null;
-    /** @type {HTMLElement|null} what has the focus again when it closes */
+    /** @type {HTMLElement|null} gets the focus back when the menu closes */
     this._origin = null;
   }
 
-  /** What can be done. @param {Subject} _subject @returns {Action<Subject>[]} */
+  /** Return the actions for a subject. @param {Subject} _subject @returns {Action<Subject>[]} */
   actions(_subject) {
     return [];
   }
@@ -60,7 +60,7 @@ export class ActionMenu extends View {
   async open(button, subject) {
     this._button = button;
     this._subject = subject;
-    // Opened by a key on the message, it gives the focus back to the message, for the next key.
+    // A menu opened by a key returns the focus to the message, for the next key.
     const row = /** @type {HTMLElement|null} */ (button.closest("chat-message"));
     this._origin = row !== null && row === document.activeElement ? row : button;
     await this.updateComplete;
@@ -105,7 +105,7 @@ export class ActionMenu extends View {
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
     if (event.key === "Tab") this._close();
     if (event.key === "Escape") {
-      // The page has uses of its own for it.
+      // The page has its own uses for this key.
       event.stopPropagation();
       event.preventDefault();
       this._close();

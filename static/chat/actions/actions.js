@@ -1,4 +1,4 @@
-/** What can be done with a message: the list that the menu, the toolbar and the keyboard share. */
+/** The actions on a message, shared by the menu, the toolbar and the keyboard. */
 
 import { page, pageAt, store } from "../context.js";
 import { newId } from "../../uamp/ids.js";
@@ -28,10 +28,10 @@ import { gettext, interpolate } from "../words.js";
  * @property {string} [key] runs it while the message has the focus
  * @property {boolean} [isQuick] it has a button beside the message, too
  * @property {boolean} [isBelow] it has a button below an answer, too
- * @property {boolean} [isDangerous] it takes something away
- * @property {(entry: Entry) => boolean} [isOffered] always where it is missing
- * @property {(entry: Entry, origin: HTMLElement) => void} run `origin` is what was pressed; an
- *   event from it bubbles through the chat
+ * @property {boolean} [isDangerous] it destroys something
+ * @property {(entry: Entry) => boolean} [isOffered] always offered when missing
+ * @property {(entry: Entry, origin: HTMLElement) => void} run `origin` is the pressed
+ *   element; its events bubble through the chat
  */
 
 /** @param {string} type */
@@ -39,7 +39,7 @@ const fires = (type) => (/** @type {Entry} */ entry, /** @type {HTMLElement} */ 
   origin.dispatchEvent(new CustomEvent(type, { bubbles: true, detail: entry }));
 
 /**
- * The address that opens the chat at a message, in its thread where only that shows it.
+ * The address that opens the chat at a message, in its thread if only the thread shows it.
  * @param {Entry} entry
  */
 export function linkTo({ id, thread, alsoInChat }) {
@@ -51,7 +51,7 @@ export function linkTo({ id, thread, alsoInChat }) {
 }
 
 /**
- * The address that opens a thread of a chat, at a reply where one is given.
+ * The address that opens a thread of a chat, at a reply if one is given.
  * @param {string} chatId
  * @param {string} rootId
  * @param {string} [messageId]
@@ -77,7 +77,7 @@ async function togglePin(entry, origin) {
 
 const TITLE_CHARS = 200;
 /**
- * What is sent once more after an error leads to the same chat.
+ * Idempotency keys of forks: a retry after an error leads to the same chat.
  * @type {Map<string, string>} keys by the message's id
  */
 const forkKeys = new Map();
@@ -91,16 +91,16 @@ async function forkFrom({ id }, origin) {
   const title = name
     ? interpolate(gettext("Fork of %(title)s"), { title: name }).slice(0, TITLE_CHARS)
     : "";
-  let made = "";
+  let forkId = "";
   if (
     !(await attempt(origin, async () => {
-      made = (await store.fork(chatId, id, title, key)).id;
+      forkId = (await store.fork(chatId, id, title, key)).id;
     }))
   )
     return;
   forkKeys.delete(id);
   announce(gettext("Forked."));
-  dispatchEvent(new CustomEvent("open-chat", { detail: made }));
+  dispatchEvent(new CustomEvent("open-chat", { detail: forkId }));
 }
 
 const hasText = (/** @type {Entry} */ { content }) => Boolean(content);
@@ -223,10 +223,7 @@ const ACTIONS = [
   },
 ];
 
-/**
- * What can be done with a former version of an answer: it is read, and the newest one stands in the
- * chat.
- */
+/** The actions on a former version of an answer; all others act on the newest one. */
 const OF_FORMER = new Set(["copy-text", "fork", "read-aloud", "show-as"]);
 
 /** @param {Entry} entry @returns {MessageAction[]} those that its reader may take */

@@ -1,6 +1,5 @@
 /**
- * What the person at this page does with a message, as requests; what they change comes back as
- * events of the chat.
+ * Requests for acts of this user on messages; the resulting changes arrive as events of the chat.
  */
 
 import { isApiError } from "../api.js";
@@ -28,13 +27,13 @@ export const isOwner = () =>
   chat()?.participants.some(
     ({ kind, id, role }) => kind === "user" && String(id) === me.id && role === "owner",
   ) ?? false;
-/** Whether the chat belongs to another server, where its threads and calls stay. */
+/** Whether the chat belongs to another server; its threads and calls stay there. */
 export const isMirror = () => Boolean(chat()?.home);
 export const mayPin = () => !chat()?.only_owners_pin || isOwner();
 
 /**
- * Whether the person at this page may have an answer made again: they asked for it, or own the
- * chat, and no later question follows.
+ * Whether this user may have an answer regenerated: they asked for it, or own the chat, and no
+ * later question follows.
  * @param {Entry} entry
  */
 export function mayAskAgain(entry) {
@@ -53,8 +52,8 @@ export function mayAskAgain(entry) {
 }
 
 /**
- * Whether the person at this page may edit a question and have its answers made again: one answered
- * it, and no later question follows.
+ * Whether this user may edit a question and have its answers regenerated: it has an answer, and no
+ * later question follows.
  * @param {Entry} entry
  */
 export function mayAskEdited(entry) {
@@ -81,7 +80,7 @@ export function nameOf({ id, name }) {
 }
 
 /**
- * Do what the server may refuse; why it did is shown below the chat.
+ * Do something that the server may refuse, and show its reason below the chat.
  * @param {HTMLElement} origin in the chat @param {() => Promise<any>} work
  * @returns {Promise<boolean>} whether it was done
  */
@@ -119,10 +118,10 @@ export const edit = (entry, content) =>
 /** @param {Entry} entry */
 export const remove = (entry) => api.send("DELETE", pathOf(entry));
 
-/** The texts that a message had, the first one first. @param {Entry} entry */
+/** The texts that a message had, oldest first. @param {Entry} entry */
 export const revisionsOf = async (entry) =>
   (await api.get(`${pathOf(entry)}/revisions?limit=200`)).data;
 
-/** The answers that stood in this place, the first one first. @param {Entry} entry */
+/** All versions of an answer, oldest first. @param {Entry} entry */
 export const versionsOf = async (entry) =>
   (await api.get(`${pathOf(entry)}/versions?limit=200`)).data;

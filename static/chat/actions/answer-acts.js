@@ -1,6 +1,6 @@
 /**
- * What the person does about questions and answers in the open chat: ask again, stop, decide, act
- * on the queue.
+ * The user's acts on questions and answers of the open chat: ask again, stop, decide, and manage
+ * the queue.
  */
 
 import { api, page } from "../context.js";
@@ -37,7 +37,7 @@ export class AnswerActs {
   }
 
   /**
-   * The prices are those of answers to a new question.
+   * The answers cost as much as those to a new question.
    * @param {CustomEvent<Parameters<ChatSession["editAndAsk"]>[0]>} event
    */
   editAndAsk(event) {
@@ -45,14 +45,14 @@ export class AnswerActs {
   }
 
   /**
-   * Its price is that of an answer to a new question.
+   * It costs as much as an answer to a new question.
    * @param {import("../store/entry.js").Entry} entry
    */
   answerAgain({ id }) {
     this._sent(this._session()?.answerAgain(id));
   }
 
-  /** Stop one answer, that of another member too. @param {LiveResponse} response */
+  /** Stop one answer, even one that another member asked for. @param {LiveResponse} response */
   stop(response) {
     this._session()?.cancel(response.id);
     announce(
@@ -62,14 +62,14 @@ export class AnswerActs {
     );
   }
 
-  /** Say so if nothing could be sent. @param {unknown} isSent */
+  /** Report if nothing could be sent. @param {unknown} isSent */
   _sent(isSent) {
     if (!isSent) this._say(gettext("You're offline. Try again when you're back online."));
     return Boolean(isSent);
   }
 
   /**
-   * Take a message back into the field where it was written.
+   * Move a queued message back into the field where it was written.
    * @param {import("../../uamp/types.js").Frame} item
    * @param {import("../composer/composer.js").ChatComposer|null} composer
    */

@@ -1,5 +1,5 @@
 /**
- * A choice of emoji with a search, for a reaction or for a text; any other emoji can be written in
+ * An emoji picker with a search, for a reaction or for a text; any other emoji can be typed into
  * its field.
  */
 
@@ -21,10 +21,10 @@ export class EmojiPicker extends View {
     super();
     /** @type {Entry|null} */
     this._entry = null;
-    /** What takes the emoji where it is not a reaction. @type {((emoji: string) => void)|null} */
+    /** Takes the emoji, unless it is a reaction. @type {((emoji: string) => void)|null} */
     this._take = null;
     this._wanted = "";
-    /** @type {HTMLElement|null} what opened it */
+    /** @type {HTMLElement|null} the element that opened it */
     this._origin = null;
   }
 
@@ -34,7 +34,7 @@ export class EmojiPicker extends View {
   }
 
   render() {
-    const found = emojiFor(this._wanted);
+    const matches = emojiFor(this._wanted);
     return html`<div
       class="menu emoji-picker"
       popover="auto"
@@ -59,7 +59,7 @@ export class EmojiPicker extends View {
         />
       </form>
       <div class="emoji-grid">
-        ${found.map(
+        ${matches.map(
           ({ emoji, name }) =>
             html`<button
               type="button"
@@ -74,7 +74,7 @@ export class EmojiPicker extends View {
         )}
       </div>
       ${
-        found.length
+        matches.length
           ? nothing
           : html`<p class="palette-none" role="status">
               ${gettext("No matches. Press Enter to use what you typed.")}
@@ -85,7 +85,7 @@ export class EmojiPicker extends View {
 
   /**
    * @param {HTMLElement} origin
-   * @param {Entry|null} entry that is reacted to
+   * @param {Entry|null} entry to react to
    * @param {((emoji: string) => void)|null} [take] takes the emoji instead
    */
   async open(origin, entry, take = null) {
@@ -110,7 +110,7 @@ export class EmojiPicker extends View {
   /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.key === "Escape") {
-      // The page has uses of its own for it.
+      // The page has its own uses for this key.
       event.stopPropagation();
       event.preventDefault();
       this._close();
@@ -118,7 +118,7 @@ export class EmojiPicker extends View {
     }
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.key === "Tab") {
-      // As in a dialog, Tab goes around in it: out of it, Escape would not close it any more.
+      // As in a dialog, Tab cycles within the picker: outside it, Escape would no longer close it.
       const stops = /** @type {HTMLElement[]} */ (
         Array.from(this.querySelectorAll("button, input"))
       );

@@ -1,4 +1,4 @@
-/** A finger that stays on an element opens its menu, as a right click does. */
+/** A long press on an element opens its menu, like a right click. */
 
 const PRESS_MS = 450;
 const MOVED_PX = 10;
@@ -24,7 +24,7 @@ export function onLongPress(element, does) {
     if (Math.hypot(event.clientX - from.x, event.clientY - from.y) > MOVED_PX) end();
   });
   for (const type of ["pointerup", "pointercancel"]) element.addEventListener(type, end);
-  // The browser's own menu of a long press would cover this one.
+  // The browser's own long-press menu would cover this one.
   element.addEventListener(
     "contextmenu",
     (event) =>

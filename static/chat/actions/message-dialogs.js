@@ -1,4 +1,4 @@
-/** Dialogs about one message: whether to delete it, and the texts that it had. */
+/** Dialogs about one message: the confirmation before deleting it, and its former texts. */
 
 import { isApiError } from "../api.js";
 import { part } from "../dom.js";
@@ -10,11 +10,11 @@ import { gettext, interpolate } from "../words.js";
 
 /** @typedef {import("../store/entry.js").Entry} Entry */
 /**
- * @typedef {{revision: number, content: string, created_at: string}} Revision a text that a message
- *   had, as REST has it
+ * @typedef {{revision: number, content: string, created_at: string}} Revision a former text of a
+ *   message, as REST returns it
  */
 
-/** A dialog that is drawn for the message that it is opened with. */
+/** A dialog rendered for the message passed to `open`. */
 class MessageDialog extends View {
   static properties = {
     _entry: { state: true },
@@ -26,7 +26,7 @@ class MessageDialog extends View {
     super();
     /** @type {Entry|null} */
     this._entry = null;
-    /** @type {HTMLElement|null} what opened it */
+    /** @type {HTMLElement|null} the element that opened it */
     this._origin = null;
     /** @type {Revision[]|null} null until they are read */
     this._texts = null;
@@ -51,7 +51,7 @@ class MessageDialog extends View {
     this._dialog.close();
   }
 
-  /** What opened the dialog may be gone with its message. */
+  /** Focus the log if the opener is gone, deleted with its message. */
   _closed() {
     if (!this._origin?.isConnected)
       /** @type {HTMLElement|null} */ (document.querySelector("message-list .log"))?.focus({
@@ -138,7 +138,7 @@ export class DeleteDialog extends MessageDialog {
 }
 customElements.define("delete-dialog", DeleteDialog);
 
-/** The texts that a message had, the last one first. They are read when the dialog opens. */
+/** The texts that a message had, newest first. They are loaded when the dialog opens. */
 export class RevisionsDialog extends MessageDialog {
   /** @param {HTMLElement} origin @param {Entry} entry */
   async open(origin, entry) {

@@ -1,4 +1,4 @@
-/** The text of one's own message while it is changed, in its place. */
+/** Edits the text of the user's own message in place. */
 
 import { pageAt } from "../context.js";
 import { announce } from "../dom.js";
@@ -8,19 +8,19 @@ import { newId } from "../../uamp/ids.js";
 import { attempt, edit, mayAskEdited } from "./acts.js";
 import { gettext } from "../words.js";
 
-/** What is written so far: a message that is scrolled far away leaves the page. */
+/**
+ * The text so far, which outlives the editor: a message scrolled far away is removed from the page.
+ */
 let written = { id: "", text: "" };
 
 /**
- * Fires (bubbling) `edit-and-ask` with the question's new text where its answers are to be made
- * again.
+ * Fires (bubbling) `edit-and-ask` with the new text of a question whose answers are to be
+ * regenerated.
  */
 class MessageEditor extends View {
   static properties = {
     entry: { attribute: false },
-    /**
-     * The edit that was sent with the question asked again: its end is the message with this text.
-     */
+    /** The edit sent with the repeated question; it is done once the message has this text. */
     _asked: { state: true },
     _isBusy: { state: true },
   };
@@ -108,7 +108,7 @@ class MessageEditor extends View {
     }
   }
 
-  /** What the server refuses is said below the chat, and the text stays here. */
+  /** Save and ask again. A refusal is shown below the chat, and the text stays here. */
   _askAgain() {
     const content = this._text.value.trim();
     const { id: messageId, revision } = this.entry;
@@ -116,13 +116,13 @@ class MessageEditor extends View {
       this._text.focus();
       return;
     }
-    const asked = { messageId, content, revision, eventId: newId() };
+    const request = { messageId, content, revision, eventId: newId() };
     const event = new CustomEvent("edit-and-ask", {
       bubbles: true,
       cancelable: true,
-      detail: asked,
+      detail: request,
     });
-    if (this.dispatchEvent(event)) this._asked = asked;
+    if (this.dispatchEvent(event)) this._asked = request;
   }
 
   _written() {
@@ -138,7 +138,7 @@ class MessageEditor extends View {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    // While an input method composes, the keys belong to it; some browsers say so only by 229.
+    // Keys belong to an input method while it composes; some browsers signal that only by 229.
     if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Escape") {
       event.preventDefault();

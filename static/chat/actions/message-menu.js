@@ -1,4 +1,4 @@
-/** The menu with what can be done with a message: one menu for all messages. */
+/** The menu of the actions on a message, shared by all messages. */
 
 import { ActionMenu } from "./action-menu.js";
 import { actionsFor } from "./actions.js";

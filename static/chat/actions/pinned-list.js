@@ -92,7 +92,7 @@ class PinnedList extends View {
     return /** @type {HTMLElement} */ (this.querySelector("[popover]"));
   }
 
-  /** @returns {HTMLElement|null} gone with the last pin */
+  /** @returns {HTMLElement|null} null without pins */
   get _button() {
     return this.querySelector(".pins-button");
   }
@@ -111,7 +111,7 @@ class PinnedList extends View {
   /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.key !== "Escape") return;
-    // The page has uses of its own for it.
+    // The page has its own uses for this key.
     event.stopPropagation();
     event.preventDefault();
     this._close();

@@ -1,4 +1,4 @@
-/** Puts an open popover beside what opened it, inside the window. */
+/** Places an open popover beside the element that opened it, inside the window. */
 
 const GAP_PX = 4;
 

@@ -1,4 +1,4 @@
-/** The emoji that members gave a message, each with a count; a click gives it or takes it back. */
+/** The emoji reactions of a message, each with a count; a click adds or removes the user's own. */
 
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, nameOf, react } from "./acts.js";

@@ -1,7 +1,4 @@
-/**
- * The keyboard in the messages: from one to the next, and what can be done with the one that has
- * the focus.
- */
+/** Keyboard navigation between messages, and the keys for the actions on the focused one. */
 
 import { actionsFor } from "./actions.js";
 
@@ -11,7 +8,8 @@ import { actionsFor } from "./actions.js";
  */
 
 /**
- * Where a message is taller than the screen, the arrow scrolls in it first.
+ * Whether the end of a message in the direction of the arrow is in view: before that, the arrow
+ * scrolls in the message.
  * @param {Element} row
  * @param {Element} log
  * @param {boolean} isDown

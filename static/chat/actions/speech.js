@@ -1,4 +1,4 @@
-/** Reads messages aloud, one at a time, with the voices of the browser. */
+/** Reads messages aloud, one at a time, with the browser's voices. */
 
 import { announce } from "../dom.js";
 import { drawn } from "../markdown/drawing.js";
@@ -18,11 +18,11 @@ const SILENT = "pre, table, .math, button, svg";
 
 let spoken = "";
 
-/** The id of the message that is read now, "" for none. */
+/** The id of the message being read aloud, "" for none. */
 export const speaking = () => spoken;
 
 /**
- * The words of a text, without its marks; of code and tables that they are there.
+ * The words of a text, without markup; code and tables are only mentioned.
  * @param {string} text markdown
  */
 export function wordsOf(text) {
@@ -37,7 +37,7 @@ export function wordsOf(text) {
   return (box.textContent ?? "").replace(/[ \t]+/g, " ").trim();
 }
 
-/** Stop reading. @returns {boolean} whether something was read */
+/** Stop reading. @returns {boolean} whether a message was being read */
 export function stopSpeaking() {
   if (!spoken) return false;
   spoken = "";
@@ -46,7 +46,7 @@ export function stopSpeaking() {
 }
 
 /**
- * Read a message, instead of one that is read; the same once more stops it.
+ * Read a message aloud instead of the current one; the same message again stops it.
  * @param {{id: string, content: string, lang?: string}} entry
  */
 export function readAloud({ id, content, lang }) {
@@ -79,7 +79,7 @@ if (canSpeak()) {
     "keydown",
     (event) => {
       if (event.key !== "Escape" || event.defaultPrevented || !stopSpeaking()) return;
-      // Escape meant this, and stops no answer.
+      // Escape was meant for this, and must not stop an answer.
       event.preventDefault();
       announce(gettext("Stopped reading."));
     },

@@ -1,4 +1,4 @@
-/** A message that is about to be deleted, with a button that keeps it. */
+/** Shows that a message is about to be deleted, with a button that keeps it. */
 
 import { announce } from "../dom.js";
 import { page } from "../context.js";
@@ -7,12 +7,12 @@ import { html, nothing } from "../../vendor/lit/lit.js";
 import { attempt, remove } from "./acts.js";
 import { gettext } from "../words.js";
 
-/** How long it can be kept. */
+/** How long the deletion can be undone. */
 const UNDO_MS = 6_000;
 
 /** @typedef {import("../store/entry.js").Entry} Entry */
 
-/** Another deletion, and leaving the page, end the wait of the one before. */
+/** Another deletion, or leaving the page, ends the wait early. */
 export class UndoBar extends View {
   static properties = { _entry: { state: true } };
 

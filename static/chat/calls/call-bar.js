@@ -1,6 +1,6 @@
 /**
- * What stands above the chats while it rings or while one is in a call. Pushes the page down, and
- * covers nothing.
+ * The bar above the chats during a call and while one rings. It pushes the page down, and covers
+ * nothing.
  */
 
 import { calls, me, store } from "../context.js";
@@ -24,7 +24,7 @@ function clock(ms) {
     : `${minutes}:${two(seconds % 60)}`;
 }
 
-/** Whether a key is one that one writes with. @param {KeyboardEvent} event */
+/** Whether a key is typed into a text field. @param {KeyboardEvent} event */
 function isWriting(event) {
   const target = /** @type {HTMLElement} */ (event.target);
   return (
@@ -48,9 +48,9 @@ class CallBar extends View {
     this._ring = new Ring();
     /** @type {Set<string>} calls whose ringing was announced */
     this._announced = new Set();
-    /** Whether the focus was on one of its buttons, or on the one that calls. */
+    /** Whether one of its buttons, or the call button, had the focus. */
     this._hasFocus = false;
-    /** What has it when no button is left. */
+    /** The selector of the element to focus when no button is left. */
     this._after = "";
   }
 
@@ -68,10 +68,7 @@ class CallBar extends View {
       this._after = calls.active ? ".call-button" : "chat-view textarea";
   }
 
-  /**
-   * The button that was pressed may be gone: the focus goes to the call that began, or out of the
-   * bar.
-   */
+  /** The pressed button may be gone: move the focus to the call that began, or out of the bar. */
   updated() {
     const hadFocus = this._hasFocus;
     this._hasFocus = false;
@@ -80,7 +77,7 @@ class CallBar extends View {
       /** @type {HTMLElement|null} */ (within.querySelector(selector));
     const left = place(this, calls.active ? ".call-mute" : ".call-decline");
     if (left) left.focus();
-    // The head of the chat is drawn anew, too.
+    // The head of the chat is re-rendered, too.
     else requestAnimationFrame(() => place(document, this._after)?.focus());
   }
 
@@ -306,14 +303,14 @@ class CallBar extends View {
     this.requestUpdate();
   }
 
-  /** The time of the call goes on, and ringing ends by itself. */
+  /** Advance the call's clock, and stop ringing in time. */
   _tick() {
     if (calls.active || this.querySelector(".call-row")) this._changed();
   }
 
   async _listDevices() {
-    const found = await navigator.mediaDevices.enumerateDevices();
-    this._devices = found.filter(({ kind }) => kind === "audioinput");
+    const devices = await navigator.mediaDevices.enumerateDevices();
+    this._devices = devices.filter(({ kind }) => kind === "audioinput");
   }
 
   /** @param {string} text */

@@ -1,4 +1,4 @@
-/** The calls of this person's chats, and the one in which this page takes part. */
+/** The calls in this user's chats, and the one that this page is in. */
 
 import { isApiError } from "../api.js";
 import { CallAgents } from "./agents/call-agents.js";
@@ -17,7 +17,7 @@ const CHECK_MS = 20_000;
  * @typedef {import("./types.js").Active} Active
  */
 
-/** Events: `change`; `say` (detail: a text for people). */
+/** Events: `change`; `say` (detail: a text for the user). */
 export class Calls extends EventTarget {
   /** @param {{client: any, store: any, api: any, me: {id: string}}} page */
   constructor({ client, store, api, me }) {
@@ -26,12 +26,12 @@ export class Calls extends EventTarget {
     this._store = store;
     this._api = api;
     this._me = me;
-    /** @type {Map<string, Call>} those that go on, by chat id */
+    /** @type {Map<string, Call>} ongoing calls, by chat id */
     this._calls = new Map();
-    /** @type {Set<string>} ids of calls whose card was put away here */
+    /** @type {Set<string>} ids of calls whose card was dismissed here */
     this._quiet = new Set();
     /**
-     * @type {Set<string>} ids of calls that this page has left: what is still said of them is of no
+     * @type {Set<string>} ids of calls that this page has left: late events about them concern no
      *   other call
      */
     this._left = new Set();
@@ -43,17 +43,17 @@ export class Calls extends EventTarget {
     setInterval(() => this._check(), CHECK_MS);
   }
 
-  /** @param {string} chatId @returns {Call|undefined} the call that goes on there */
+  /** @param {string} chatId @returns {Call|undefined} the ongoing call of the chat */
   of(chatId) {
     return this._calls.get(chatId);
   }
 
-  /** The call in which this page takes part, as the server has it. */
+  /** The call that this page is in, according to the server. */
   get current() {
     return this.active ? this._calls.get(this.active.chatId) : undefined;
   }
 
-  /** The calls that ring for this person, except in muted chats. @returns {Call[]} */
+  /** The calls that ring for this user, except in muted chats. @returns {Call[]} */
   get ringing() {
     const now = Date.now();
     return [...this._calls.values()].filter((call) => {
@@ -68,9 +68,9 @@ export class Calls extends EventTarget {
   }
 
   /**
-   * Begin a call of a chat, or join the one that goes on.
+   * Start a call in a chat, or join the ongoing one.
    * @param {string} chatId
-   * @param {string} [callId] take part in this call only, and begin no other
+   * @param {string} [callId] join this call only, and start no other
    */
   async start(chatId, callId) {
     if (this._isStarting || this.active?.chatId === chatId) return;
@@ -100,7 +100,7 @@ export class Calls extends EventTarget {
   }
 
   /**
-   * Wait a moment for the session of a chat: a page may show the chat before it is connected.
+   * Wait a moment for the session of a chat: the page may show the chat before it is connected.
    * @param {string} chatId
    */
   _connected(chatId) {
@@ -161,7 +161,8 @@ export class Calls extends EventTarget {
   }
 
   /**
-   * How the connection to a participant is: "connected", "failed", or else it is being made.
+   * The state of the connection to a participant: "connected" or "failed"; anything else means
+   * connecting.
    * @param {string} userId
    */
   connectionTo(userId) {
@@ -173,7 +174,7 @@ export class Calls extends EventTarget {
    * @param {MediaStream} stream
    * @param {{call: {call_id: string}|null, ice_servers: RTCIceServer[], speech_seconds: number}}
    *   found
-   * @param {boolean} mayBegin whether another call is begun where this one has ended
+   * @param {boolean} mayBegin whether to start a new call if this one has ended
    */
   _enter(chatId, stream, { call, ice_servers: servers, speech_seconds: mostSeconds }, mayBegin) {
     const session = this._session(chatId);
@@ -233,8 +234,8 @@ export class Calls extends EventTarget {
   }
 
   /**
-   * Another person began a call at the same time: theirs is joined. The call ended before it was
-   * joined: another one begins.
+   * If another user started a call at the same time, join theirs. If the call ended before it was
+   * joined, start another.
    * @param {any} error
    */
   _refused(error) {
@@ -286,7 +287,7 @@ export class Calls extends EventTarget {
     this._changed();
   }
 
-  /** The call in which this page takes part changed. @param {Call} call */
+  /** The call that this page is in changed. @param {Call} call */
   _follow(call) {
     const { active } = this;
     if (!active || (this._left.has(call.call_id) && active.callId !== call.call_id)) return;
@@ -308,7 +309,7 @@ export class Calls extends EventTarget {
   }
 
   /**
-   * A call ended. The one that this page has begun since then goes on.
+   * A call ended. One that this page has started since then continues.
    * @param {string} chatId
    * @param {string} callId
    */
@@ -318,7 +319,7 @@ export class Calls extends EventTarget {
     this._changed();
   }
 
-  /** Read calls again, of which a change may have been missed. */
+  /** Refetch calls, since updates may have been missed. */
   async _check() {
     for (const { chat_id: chatId, call_id: callId } of [...this._calls.values()]) {
       try {
@@ -350,7 +351,7 @@ export class Calls extends EventTarget {
     this.active?.levels.forget(userId);
   }
 
-  /** The page takes no part any more, and says why. @param {string} text */
+  /** The page dropped out of the call; say why. @param {string} text */
   _lost(text) {
     this._close();
     this._say(text);

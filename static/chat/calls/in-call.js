@@ -1,4 +1,4 @@
-/** Who is in a call, as a text. */
+/** The participants of a call as text. */
 
 import { gettext, interpolate, locale } from "../words.js";
 

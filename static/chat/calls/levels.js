@@ -1,8 +1,8 @@
-/** How loud streams are, so that one sees who speaks. */
+/** Measures the loudness of streams, to show who is speaking. */
 
 const LOOK_MS = 150;
 const SPEAKING = 0.015;
-/** A pause in a sentence is not the end of it. */
+/** How long a speaker counts as speaking during a pause. */
 const STAYS_MS = 500;
 
 /**
@@ -19,7 +19,7 @@ function loudness(analyser, samples) {
 
 export class Levels {
   /**
-   * @param {(speaking: Set<string>) => void} changed called when a person begins or ends to speak
+   * @param {(speaking: Set<string>) => void} changed called when a person starts or stops speaking
    */
   constructor(changed) {
     this._changed = changed;

@@ -1,22 +1,19 @@
 /**
- * The connections of one call: from this browser to that of each other participant (WebRTC). Of two
- * browsers that offer at once, the one of the smaller user id gives way ("perfect negotiation").
- * Knows no document.
+ * The WebRTC connections of one call, from this browser to each other participant's. If two
+ * browsers offer at once, the one with the smaller user id yields ("perfect negotiation"). Knows no
+ * document.
  */
 
-/**
- * An offer without an answer is sent again: the one of the polite side may have been ignored, or
- * this one lost.
- */
+/** When to resend an unanswered offer: it may have been lost, or ignored as the polite side's. */
 const OFFER_AGAIN_MS = 4_000;
-/** Signals kept of participants whom the server has not named yet, for each of them. */
+/** How many early signals to keep per participant whom the server has not named yet. */
 const EARLY = 64;
 
 /** One connection. */
 class Peer {
   /**
    * @param {string} userId of the other participant
-   * @param {number} joinedAt when they joined: another client of theirs has another time
+   * @param {number} joinedAt when they joined: differs between clients of the same person
    * @param {Mesh} mesh
    */
   constructor(userId, joinedAt, mesh) {
@@ -29,18 +26,21 @@ class Peer {
     this._ignores = false;
     this._timer = 0;
     /**
-     * Candidates that came before the description that they belong to.
+     * Candidates that arrived before their description.
      * @type {RTCIceCandidateInit[]}
      */
     this._candidates = [];
-    /** Signals are taken one after another. @type {Promise<void>} */
+    /**
+     * Resolves when the last signal is handled: signals are handled in order.
+     * @type {Promise<void>}
+     */
     this._last = Promise.resolve();
     this.connection = new RTCPeerConnection({ iceServers: mesh.servers });
     this._listen();
-    /** What the other participant's agents say. */
+    /** The voices of the other participant's agents. */
     this.agents = new MediaStream();
-    // The microphone comes first, and the sound of agents second, on both sides: so each knows what
-    // it receives.
+    // Both sides send the microphone first and the agents' sound second, so that each knows which
+    // track it receives.
     this.microphone = this.connection.addTrack(mesh.stream.getAudioTracks()[0], mesh.stream);
     if (mesh.agents) this.addAgents(mesh.agents);
   }
@@ -57,7 +57,7 @@ class Peer {
         await connection.setLocalDescription();
         this._offer();
       } catch (error) {
-        // Closed meanwhile.
+        // The connection was closed meanwhile.
         if (connection.signalingState !== "closed") throw error;
       } finally {
         this._isOffering = false;
@@ -77,12 +77,12 @@ class Peer {
     };
   }
 
-  /** Send what one's agents say too. @param {MediaStream} stream */
+  /** Send the voices of this participant's agents, too. @param {MediaStream} stream */
   addAgents(stream) {
     this.connection.addTrack(stream.getAudioTracks()[0], stream);
   }
 
-  /** Send the offer, until the other side has answered it or has offered itself. */
+  /** Send the offer until the other side has answered it or made its own. */
   _offer() {
     clearTimeout(this._timer);
     this._send({ sdp: this.connection.localDescription });
@@ -115,7 +115,7 @@ class Peer {
         sdp.type === "offer" && (this._isOffering || connection.signalingState !== "stable");
       this._ignores = collides && !this._isPolite;
       if (this._ignores) return;
-      // An answer to an offer that was sent twice.
+      // This answers a resent offer.
       if (sdp.type === "answer" && connection.signalingState === "stable") return;
       await connection.setRemoteDescription(sdp);
       for (const early of this._candidates.splice(0)) await connection.addIceCandidate(early);
@@ -148,20 +148,20 @@ export class Mesh extends EventTarget {
     this.userId = userId;
     this.servers = servers;
     this.stream = stream;
-    /** What the agents of this participant say, once there are some. @type {MediaStream|null} */
+    /** The voices of this participant's agents, once there are any. @type {MediaStream|null} */
     this.agents = null;
     this.send = send;
     /** @type {Map<string, Peer>} by user id */
     this.peers = new Map();
     /**
-     * Signals of participants whom no update has named so far, by user id.
+     * Signals from participants whom no update has named so far, by user id.
      * @type {Map<string, any[]>}
      */
     this._early = new Map();
   }
 
   /**
-   * Connect to those who take part now, and to no one else.
+   * Connect to the current participants, and to no one else.
    * @param {{user_id: string, joined_at: number}[]} others
    */
   update(others) {
@@ -178,7 +178,7 @@ export class Mesh extends EventTarget {
   }
 
   /**
-   * A participant who has just joined may be faster than the update that names them.
+   * Take a signal. A new participant may be faster than the update that names them.
    * @param {{from: string}} signal
    */
   receive(signal) {
@@ -190,14 +190,14 @@ export class Mesh extends EventTarget {
     }
   }
 
-  /** Send another sound, of another microphone. @param {MediaStream} stream */
+  /** Switch to another microphone's stream. @param {MediaStream} stream */
   async replace(stream) {
     const [track] = stream.getAudioTracks();
     this.stream = stream;
     for (const { microphone } of this.peers.values()) await microphone.replaceTrack(track);
   }
 
-  /** From now on, send what the agents of this participant say. @param {MediaStream} stream */
+  /** Send the voices of this participant's agents from now on. @param {MediaStream} stream */
   addAgents(stream) {
     this.agents = stream;
     for (const peer of this.peers.values()) peer.addAgents(stream);

@@ -1,9 +1,9 @@
-/** The microphone of this device, and what people do where it cannot be used. */
+/** The microphone of this device, and advice for when it cannot be used. */
 
 import { gettext } from "../words.js";
 
 /**
- * Whether this browser can take part in calls. Over plain http, but on this machine, browsers offer
+ * Whether this browser can take part in calls. Over plain http, except on localhost, browsers offer
  * no microphone.
  */
 export const hasMicrophone = () => Boolean(navigator.mediaDevices?.getUserMedia);
@@ -21,7 +21,7 @@ const REASONS = {
   OverconstrainedError: gettext("That microphone is no longer available. Choose another one."),
 };
 
-/** Why the microphone cannot be used, for people. */
+/** Says why the microphone cannot be used, for the user. */
 export class MicrophoneError extends Error {}
 
 /**

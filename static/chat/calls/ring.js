@@ -1,4 +1,4 @@
-/** The sound of a ringing call: silent unless the person wants it on this device. */
+/** The sound of a ringing call: off unless the user turns it on for this device. */
 
 const KEY = "uamp:ring";
 const EVERY_MS = 3_000;

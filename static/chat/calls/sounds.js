@@ -5,7 +5,7 @@
 
 /**
  * @param {Map<string, HTMLAudioElement>} sounds
- * @param {string} key the user id; of agents their host's, behind `agents `
+ * @param {string} key the user id; for agents, `agents ` and their host's
  * @param {MediaStream} stream
  */
 export function playSound(sounds, key, stream) {
@@ -13,7 +13,7 @@ export function playSound(sounds, key, stream) {
   sound.autoplay = true;
   sound.srcObject = stream;
   sound.play().catch(() => {
-    // A browser that plays nothing before a click plays it after the next one.
+    // Browsers that block autoplay allow playback after a click.
     addEventListener("click", () => sound.play().catch(() => {}), { once: true });
   });
   sounds.set(key, sound);

@@ -1,4 +1,4 @@
-/** Calls as the page has them. */
+/** Types of calls on the page. */
 
 /**
  * @typedef {{user_id: string, username: string, state: string, joined_at?: number, rings_until?:
@@ -7,7 +7,7 @@
  *   string, answered_at?: number, started_at: number, members: Member[], agents?:
  *   import("./agents/call-agents.js").CallAgent[]}} Call
  *
- * @typedef {object} Active the call in which this page takes part
+ * @typedef {object} Active the call that this page is in
  * @property {string} chatId
  * @property {string} callId "" until it is known
  * @property {boolean} joined whether the server has said so
@@ -16,11 +16,11 @@
  * @property {MediaStream} stream
  * @property {import("./mesh.js").Mesh} mesh
  * @property {import("./levels.js").Levels} levels
- * @property {Map<string, HTMLAudioElement>} sounds by user id; those of agents by their host's,
- *   behind `agents `
+ * @property {Map<string, HTMLAudioElement>} sounds by user id; those of agents by `agents ` and
+ *   their host's
  * @property {import("./agents/call-agents.js").CallAgents} agents
  * @property {AbortController} gone
- * @property {boolean} mayBegin whether the page begins a call where the one that it joins has ended
+ * @property {boolean} mayBegin whether the page starts a call if the one that it joins has ended
  * @property {number} timer
  */
 

@@ -1,4 +1,4 @@
-/** A tool call that waits for a person: the agent that asks, what for, and the two answers. */
+/** A tool call that waits for approval: the agent that asks, what for, and the two answers. */
 
 import { me, page, store } from "../context.js";
 import { people } from "../person/looks.js";
@@ -13,11 +13,11 @@ const VALUE_CHARS = 600;
 /** @typedef {import("../../uamp/approvals.js").Approval} Approval */
 /**
  * @typedef {(contentId: string) => import("../parts/media.js").ContentItem|undefined} ItemOf finds
- *   what has an id in the chat
+ *   the content item with an id in the chat
  */
 
 /**
- * One argument to read; a picture or file of the chat is shown instead of its id.
+ * One argument; a picture or file of the chat is shown instead of its id.
  * @param {string} name
  * @param {unknown} value
  * @param {ItemOf} itemOf
@@ -33,20 +33,21 @@ function row(name, value, itemOf) {
 }
 
 /**
- * The arguments as names and values that can be read.
+ * The arguments as readable names and values.
  * @param {string} json
  * @param {ItemOf} itemOf
  */
 function readable(json, itemOf) {
-  let given;
+  let parsed;
   try {
-    given = JSON.parse(json);
+    parsed = JSON.parse(json);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return html`<pre tabindex="0">${json}</pre>`;
   }
-  if (given === null || typeof given !== "object" || Array.isArray(given)) given = { value: given };
-  const rows = Object.entries(given).map(([name, value]) => row(name, value, itemOf));
+  if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed))
+    parsed = { value: parsed };
+  const rows = Object.entries(parsed).map(([name, value]) => row(name, value, itemOf));
   return rows.length
     ? html`<dl class="approval-arguments" tabindex="0">${rows}</dl>`
     : html`<p>${gettext("No arguments.")}</p>`;
@@ -55,7 +56,7 @@ function readable(json, itemOf) {
 const whenOf = (/** @type {number} */ ms) =>
   `${daysAgo(ms) === 0 ? "" : `${dayName(ms)}, `}${clockTime(ms)}`;
 
-/** What became of the question, in words. @param {Approval} approval */
+/** The outcome of a request, in words. @param {Approval} approval */
 export function outcomeText({ name, agent, outcome }) {
   if (!outcome || (!outcome.approved && !outcome.userId)) {
     return interpolate(
@@ -73,7 +74,7 @@ export function outcomeText({ name, agent, outcome }) {
   );
 }
 
-/** For whom the answer waits, as those read who may not decide. @param {Approval} approval */
+/** Whom the answer waits for, as shown to members who may not decide. @param {Approval} approval */
 function waitText({ userId }) {
   const asker = store
     .get(page.state.chatId)
@@ -107,7 +108,7 @@ class ApprovalCard extends View {
     if (!this.approval) return;
     const { state, callId } = this.approval;
     const isClosed = state === "closed";
-    // An element that loses its tabindex loses the focus, too.
+    // Removing the tabindex of an element removes its focus, too.
     this._hadFocus = this.contains(document.activeElement);
     this.className = isClosed ? "approval is-closed" : "approval";
     Object.assign(this.dataset, { testid: "approval", state });
@@ -116,7 +117,7 @@ class ApprovalCard extends View {
       if (isClosed) this.removeAttribute(name);
       else this.setAttribute(name, value);
     }
-    // A disabled button loses the focus: it must not fall back to the top of the page.
+    // A disabled button loses the focus, which must not fall back to the top of the page.
     if (state === "sent" && this._hadFocus) this.focus({ preventScroll: true });
   }
 

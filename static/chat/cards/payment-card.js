@@ -1,6 +1,6 @@
 /**
- * A payment that an answer waits for: the agent, how much, why, what is left, and the ways to
- * decide.
+ * A payment that an answer waits for: the agent, the amount, the reason, the remaining balance, and
+ * the options.
  */
 
 import {
@@ -24,7 +24,7 @@ import { gettext, interpolate } from "../words.js";
 
 const QUESTION_CHARS = 120;
 
-/** What one can do after a refusal, by its code. @type {Record<string, string>} */
+/** The next step after a refusal, by its code. @type {Record<string, string>} */
 const NEXT = {
   token_expired: gettext("Pay from your balance instead."),
   token_invalid: gettext("Pay from your balance instead."),
@@ -32,7 +32,7 @@ const NEXT = {
   mandate_revoked: gettext("Pay from your balance instead."),
 };
 
-/** Why an amount is asked for. @param {Payment} payment */
+/** The reason for a payment. @param {Payment} payment */
 function why({ reason, isTopUp, agent }) {
   if (reason === "tool_usage")
     return interpolate(gettext("%(agent)s is about to use a tool that has a price."), { agent });
@@ -44,8 +44,8 @@ function why({ reason, isTopUp, agent }) {
 }
 
 /**
- * What an agent would have to be allowed so that it need not ask like this again: what it asks for,
- * and for an answer that is under way also what is reserved for it already.
+ * The standing approval that would cover such a request: its amount, and for a running answer also
+ * what is already reserved for it.
  * @param {Payment} payment @param {{held: string, currency: string}|null} balance
  */
 function enough({ amount, currency, isTopUp }, balance) {
@@ -73,9 +73,9 @@ export class PaymentCard extends View {
     this.question = "";
     /** @type {Refusal|null} */
     this._error = null;
-    /** On the clock of `performance.now()`. */
+    /** In milliseconds of `performance.now()`. */
     this._refusedAt = 0;
-    /** @type {string|null} what the person wrote; null as long as they did not */
+    /** @type {string|null} the user's input; null before they typed */
     this._upTo = null;
     this._onWallet = () => this._walletChanged();
   }
@@ -90,7 +90,7 @@ export class PaymentCard extends View {
     wallet.removeEventListener("change", this._onWallet);
   }
 
-  /** Say why this cannot be done now. @param {string} text */
+  /** Show why this cannot be done now. @param {string} text */
   say(text) {
     this._error = { code: "", message: text };
   }
@@ -109,7 +109,7 @@ export class PaymentCard extends View {
     this.setAttribute("role", "group");
     this.setAttribute("aria-labelledby", this._titleId);
     this.setAttribute("aria-busy", String(isBusy));
-    // A disabled button loses the focus: it must not fall back to the top of the page.
+    // A disabled button loses the focus, which must not fall back to the top of the page.
     if (isBusy && this.contains(document.activeElement)) this.focus({ preventScroll: true });
   }
 
@@ -159,7 +159,7 @@ export class PaymentCard extends View {
     const isBusy = state === "sent";
     const after = this._after;
     const isShort = after !== null && after < 0n;
-    // A person cannot pay more than they have: the next possible step is the primary button.
+    // Users cannot pay more than they have: the next possible step is the primary button.
     return html` <div class="payment-actions">
         <a
           class="button button-primary"
@@ -238,7 +238,7 @@ export class PaymentCard extends View {
   }
 
   /**
-   * Why it was refused: in the page's own words where it has them, else in the server's.
+   * The reason for a refusal: the page's own text for its code, else the server's.
    * @param {Refusal} error
    */
   _reason({ code, message, required, current }) {
@@ -250,7 +250,7 @@ export class PaymentCard extends View {
     });
   }
 
-  /** What is left after the payment, in smallest units; null when that is not known. */
+  /** The balance after the payment, in smallest units; null when unknown. */
   get _after() {
     const { balance } = wallet;
     if (!balance || balance.currency !== this.payment.currency) return null;
@@ -276,7 +276,7 @@ export class PaymentCard extends View {
   }
 
   _walletChanged() {
-    // It was topped up since, maybe in another tab.
+    // The balance may have been topped up since, perhaps in another tab.
     const after = this._after;
     if (
       after !== null &&

@@ -1,7 +1,4 @@
-/**
- * What a person decides on the cards of payments: pay, allow an amount from now on, or cancel the
- * answer.
- */
+/** Handles decisions on payment cards: pay, allow an amount from now on, or cancel the answer. */
 
 import { formatDue, units } from "../money/amounts.js";
 import { isApiError } from "../api.js";
@@ -11,16 +8,16 @@ import { gettext, interpolate } from "../words.js";
 /**
  * @typedef {import("../../uamp/payments.js").Payment} Payment
  * @typedef {import("./payment-card.js").PaymentCard} PaymentCard
- * @typedef {CustomEvent<{payment: Payment, upTo: string}>} Decision what a card fires
+ * @typedef {CustomEvent<{payment: Payment, upTo: string}>} Decision the event of a card
  *
  * @typedef {object} Place
- * @property {() => import("../../uamp/chat-session.js").ChatSession|null|undefined} session in
- *   which it is paid
+ * @property {() => import("../../uamp/chat-session.js").ChatSession|null|undefined} session to
+ *   pay in
  * @property {(text: string) => void} say shows the person a text
  */
 
 /**
- * Do what is decided on the cards in an element.
+ * Carry out the decisions made on the cards in an element.
  * @param {HTMLElement} element
  * @param {Place} place
  */
@@ -44,7 +41,7 @@ export function decidePayments(element, place) {
 function pay({ session: of, say }, shownPayment) {
   const session = of();
   if (!session) return;
-  // The card has a copy: the client keeps the payment itself.
+  // The card has a copy; the client keeps the payment itself.
   const payment = session.payments.list.find(({ key }) => key === shownPayment.key);
   if (!payment || payment.state === "sent") return;
   session.pay(payment);

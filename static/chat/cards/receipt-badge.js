@@ -1,6 +1,6 @@
 /**
- * The badge of a receipt: whether it is what the server signed, for this answer. This browser
- * verifies it (docs/signatures.md).
+ * The badge of a receipt: whether the server signed it, for this answer. This browser verifies it
+ * (docs/signatures.md).
  */
 
 import { pageAt } from "../context.js";
@@ -29,8 +29,7 @@ const STATES = {
 };
 
 /**
- * Saves a receipt with the answer's signature and the keys that verify both, as `uamp verify` reads
- * it.
+ * Saves a receipt with the answer's signature and the keys that verify both, for `uamp verify`.
  * @param {Receipt} receipt
  * @param {Entry|undefined} entry
  * @param {string} chatId
@@ -63,7 +62,7 @@ class ReceiptBadge extends View {
     super();
     /** @type {Receipt|undefined} */
     this.receipt = undefined;
-    /** @type {Entry|undefined} the answer, of a receipt that is not of work that was passed on */
+    /** @type {Entry|undefined} the answer; none for a receipt of delegated work */
     this.entry = undefined;
     /** @type {ReceiptVerdict|null} */
     this._verdict = null;
@@ -89,7 +88,7 @@ class ReceiptBadge extends View {
       });
       if (this.receipt === receipt && this.entry === entry) this._verdict = verdict;
     } catch (error) {
-      // The keys were not reached: nothing is said about the receipt.
+      // Without the keys, the badge claims nothing about the receipt.
       if (!(error instanceof TypeError)) throw error;
       if (this.receipt === receipt) this._verdict = null;
     }

@@ -1,4 +1,4 @@
-/** The receipt chips of a chat's messages: what an answer cost, with the details behind it. */
+/** The receipt chips of messages: the price of an answer, with its details on demand. */
 
 import "./receipt-badge.js";
 import { isApiError } from "../api.js";
@@ -28,10 +28,10 @@ const AT_ONCE = 100;
  * @property {string|null} [paid_onward] by the agent's owner on another server
  * @property {string} paid_at ISO 8601
  * @property {string[]} transfers
- * @property {string} [agent] that answered, of one that was passed on
- * @property {string} [unfinished] what of the price was due, of an answer that did not end well
+ * @property {string} [agent] that answered, for delegated work
+ * @property {string} [unfinished] how much of the price was due for an unfinished answer
  * @property {string} [document] the receipt as the server signed it
- * @property {Receipt[]} [delegated] what other agents answered for it
+ * @property {Receipt[]} [delegated] receipts of work that other agents did for it
  */
 
 /** @type {Record<string, string>} */
@@ -77,7 +77,7 @@ function detailRows(receipt) {
 }
 
 /**
- * What an answer cost with the work that it passed on, as far as that is in the same currency.
+ * The cost of an answer including delegated work in the same currency.
  * @param {Receipt} receipt
  * @param {"amount"|"refunded"} member
  */
@@ -89,7 +89,7 @@ function total(receipt, member) {
   return decimal(parts.reduce((sum, part) => sum + units(part[member]), 0n));
 }
 
-/** The receipts of other agents' work, each behind its name. @param {Receipt} receipt */
+/** The receipts of other agents' work, each with the agent's name. @param {Receipt} receipt */
 const workRows = ({ delegated = [] }) =>
   delegated.map(
     (work) =>
@@ -119,7 +119,7 @@ function details(receipt, entry) {
 }
 
 /**
- * The chip under an answer; it opens to the details.
+ * The chip below an answer; a click opens the details.
  * @param {Receipt} receipt
  * @param {Entry} [entry] the answer
  */
@@ -146,10 +146,10 @@ export function receiptTemplate(receipt, entry) {
   </details>`;
 }
 
-/** Asks for the receipts of the messages that the page has, some at once. */
+/** Requests the receipts of the messages on the page, several at once. */
 export class Receipts {
   /**
-   * @param {(entry: Entry) => boolean} mayCost whether to ask for a message
+   * @param {(entry: Entry) => boolean} mayCost whether to request a message's receipt
    * @param {import("../store/history.js").PageStore} state of the chat or a thread
    */
   constructor(mayCost, state) {
@@ -157,9 +157,9 @@ export class Receipts {
     this._page = state;
     /** @type {Set<string>} ids of responses */
     this._asked = new Set();
-    /** @type {Set<string>} those that are asked for next */
+    /** @type {Set<string>} ids to request next */
     this._wanted = new Set();
-    /** @type {Entry[]|null} the messages that were looked at last */
+    /** @type {Entry[]|null} the last checked messages */
     this._looked = null;
     this._timer = 0;
     this._chatId = this._page.state.chatId;
@@ -174,12 +174,12 @@ export class Receipts {
   }
 
   /**
-   * An answer ended: show what it says that it cost, and ask for the receipt.
+   * An answer ended: show the cost that it states, and request its receipt.
    * @param {import("../../uamp/live-response.js").LiveResponse} response
    */
   ended({ id, usage, parts }) {
     const cost = usage?.cost;
-    // What other agents did for it may have cost something when it did not.
+    // An answer that is free itself may have delegated work that was not.
     const passedOn = parts.some((part) => part.kind === "tool" && part.name === "delegate");
     if (!cost?.total_cost && !passedOn) return;
     if (cost?.total_cost && !this._page.state.receipts.has(id)) {
@@ -194,7 +194,7 @@ export class Receipts {
     this._ask(id);
   }
 
-  /** Ask again for what is on the page: something may have been given back. */
+  /** Refetch the receipts on the page: some may have been refunded. */
   refresh() {
     for (const id of this._page.state.receipts.keys()) this._ask(id);
   }
@@ -229,7 +229,7 @@ export class Receipts {
       if (chatId === this._chatId) this._page.dispatch({ type: "receipts", receipts: answer.data });
     } catch (error) {
       if (!isApiError(error)) throw error;
-      // Asked for again with the next look at the page.
+      // The next check requests these again.
       for (const id of ids) this._asked.delete(id);
     }
   }

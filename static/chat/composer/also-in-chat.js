@@ -1,4 +1,4 @@
-/** Whether a reply is sent to the chat too. */
+/** The option to send a reply to the chat as well. */
 
 import { html } from "../../vendor/lit/lit.js";
 import { gettext } from "../words.js";

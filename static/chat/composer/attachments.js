@@ -1,4 +1,4 @@
-/** Files that go with the next message: uploaded at once, shown with progress, removable. */
+/** Files attached to the next message: uploaded at once, shown with progress, removable. */
 
 import { isApiError } from "../api.js";
 import { api, start } from "../context.js";
@@ -14,7 +14,7 @@ import { gettext, interpolate } from "../words.js";
  * @property {number} key
  * @property {File} file
  * @property {string} preview address of the picture in this page, "" for other files
- * @property {string} sound the same of a sound
+ * @property {string} sound the same for a sound
  * @property {number} percent of the file that was sent
  * @property {import("../../uamp/outbox.js").Attachment|null} stored
  * @property {string} error why it was not uploaded
@@ -22,7 +22,7 @@ import { gettext, interpolate } from "../words.js";
  */
 
 /**
- * What the server says about a file that it refused, for people.
+ * The reason why the server refused a file, for the user.
  * @param {{status: number, message: string}} error
  */
 function reason(error) {
@@ -33,7 +33,7 @@ function reason(error) {
   return error.status === 0 ? gettext("Couldn't reach the server.") : error.message;
 }
 
-/** A file without its ending. @param {File} file */
+/** The name of a file without its extension. @param {File} file */
 const nameOf = ({ name }) => name.replace(/\.\w+$/, "");
 
 /** The files of a composer: a reactive controller of Lit. */
@@ -81,7 +81,7 @@ export class Attachments {
     }
   }
 
-  /** @returns {import("../../uamp/outbox.js").Attachment[]} what is stored; none is left */
+  /** @returns {import("../../uamp/outbox.js").Attachment[]} the stored files; none is left */
   take() {
     const stored = this._items.flatMap((item) => item.stored ?? []);
     this.clear();
@@ -113,7 +113,7 @@ export class Attachments {
     return item.sound ? this._sound(item) : this._file(item);
   }
 
-  /** What was recorded can be listened to before it is sent. @param {Item} item */
+  /** A recording can be played before it is sent. @param {Item} item */
   _sound(item) {
     const { file, sound, error, stored, percent } = item;
     return html`<li
@@ -189,7 +189,7 @@ export class Attachments {
   }
 
   /**
-   * It is not the picture that its name says, or none that this browser draws.
+   * The file is not the picture that its name claims, or one that this browser cannot draw.
    * @param {Item} item
    */
   _dropPreview(item) {
@@ -199,7 +199,7 @@ export class Attachments {
   }
 
   /**
-   * It is not the sound that its name says: a program in Go has the ending of one.
+   * The file is not the sound that its name claims: Go source files have such an extension, too.
    * @param {Item} item
    */
   _dropSound(item) {

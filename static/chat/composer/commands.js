@@ -1,12 +1,12 @@
-/** What a line that begins with "/" does, instead of being sent. */
+/** The commands that begin with "/", which run instead of being sent. */
 
 /**
  * @typedef {object} Command
  * @property {string} name
  * @property {string} note
- * @property {string} [argument] what follows the name
- * @property {(place: HTMLElement, argument: string) => Promise<string>|string} run the answer is
- *   shown to the writer; "" for none. An event from `place` bubbles through the page
+ * @property {string} [argument] the text after the name
+ * @property {(place: HTMLElement, argument: string) => Promise<string>|string} run the result is
+ *   shown to the user; "" for none. An event from `place` bubbles through the page
  */
 
 import { mayPin, pin } from "../actions/acts.js";
@@ -20,7 +20,7 @@ const fires = (type) => (place) => {
   return "";
 };
 
-/** Add a member by name: an agent that one may use, else a person. @param {string} name */
+/** Add a member by name: an agent available to the user, else a person. @param {string} name */
 async function invite(name) {
   const { chatId } = page.state;
   const wanted = name.replace(/^@/, "");
@@ -37,7 +37,7 @@ async function invite(name) {
   return interpolate(gettext("%(name)s is in the chat now."), { name: wanted });
 }
 
-/** Pin the message that is being answered, else the newest one. */
+/** Pin the message being replied to, else the newest one. */
 async function pinMessage() {
   const { entries, replyTo } = page.state;
   const entry = replyTo || entries.findLast(({ deletedAt }) => !deletedAt);
@@ -63,7 +63,7 @@ export const COMMANDS = [
 ];
 
 /**
- * The command that a text is. A path ("/etc/hosts") and a text that begins with a space are none.
+ * Parse a command. Paths ("/etc/hosts") and texts that begin with a space are not commands.
  * @param {string} text @returns {{name: string, argument: string, command: Command|undefined}|null}
  */
 export function commandOf(text) {
@@ -80,7 +80,7 @@ export function commandOf(text) {
 /**
  * Run a command.
  * @param {NonNullable<ReturnType<typeof commandOf>>} called @param {HTMLElement} place
- * @returns {Promise<string>} what is shown to the writer; "" for nothing
+ * @returns {Promise<string>} the text to show to the user; "" for none
  */
 export async function outcomeOf({ name, argument, command }, place) {
   if (!command)

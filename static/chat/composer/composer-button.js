@@ -22,7 +22,7 @@ export const composerButton = ({ name, label, icon, isHidden = false, press }) =
   </button>`;
 
 /**
- * Stops answers; hidden where there are none.
+ * The button that stops answers; hidden without any.
  * @param {import("../../uamp/live-response.js").LiveResponse[]} own
  * @param {() => void} press
  */

@@ -42,7 +42,7 @@ export class ChatComposer extends View {
     this._chat = undefined;
     /** @type {any} */
     this._session = null;
-    /** Whether what was written is sent once the chat is loaded. */
+    /** Whether to send the text once the chat is loaded. */
     this._isSentOnOpening = false;
     /** @type {import("../../uamp/live-response.js").LiveResponse[]} */
     this._own = [];
@@ -62,7 +62,7 @@ export class ChatComposer extends View {
       kinds(() => this._chat),
     );
     this._onChats = () => this._chatsChanged();
-    /** Whether the next message is sent after the answers that run. */
+    /** Whether the next message waits for the running answers. */
     this._isQueued = false;
     this._works = new Selected(
       this,
@@ -83,7 +83,7 @@ export class ChatComposer extends View {
     store.removeEventListener("change", this._onChats);
   }
 
-  /** The chat or the thread for which it writes. */
+  /** The chat or thread that it belongs to. */
   get _view() {
     return /** @type {HTMLElement} */ (this.closest("thread-panel, chat-view"));
   }
@@ -92,7 +92,7 @@ export class ChatComposer extends View {
     return pageAt(this);
   }
 
-  /** The name of what is written here and not sent. @param {Chat} chat */
+  /** The storage name of the draft written here. @param {Chat} chat */
   _draftOf({ id }) {
     return [id, this._page.state.thread].filter(Boolean).join(" ");
   }
@@ -179,7 +179,7 @@ export class ChatComposer extends View {
     this._chat = chat;
     this._session = session;
     await this.updateComplete;
-    // What was written before the chat was loaded stays.
+    // Keep text written before the chat was loaded.
     this._text.value ||= drafts.get(this._draftOf(chat));
     this._value = this._text.value;
     if (this._isSentOnOpening) {
@@ -187,8 +187,8 @@ export class ChatComposer extends View {
       this.say("");
       this.querySelector("form")?.requestSubmit();
     }
-    // After a click on a chat, the person writes in it; any other focused element keeps the focus.
-    // On a phone the keyboard would cover the chat.
+    // After a click on a chat, focus the text field, unless another element has the focus. On a
+    // phone the keyboard would cover the chat.
     const isFree =
       document.activeElement === document.body || document.activeElement?.matches(".chat-item");
     if (matchMedia("(pointer: fine)").matches && isFree) this._text.focus();
@@ -199,7 +199,7 @@ export class ChatComposer extends View {
     this._text.focus();
   }
 
-  /** Propose a text; what is written already stays. @param {string} text */
+  /** Suggest a text, unless something is written already. @param {string} text */
   write(text) {
     if (!this._text.value.trim()) {
       this._text.value = text;
@@ -211,7 +211,7 @@ export class ChatComposer extends View {
   /**
    * Show whether there is something to stop.
    * @param {import("../../uamp/live-response.js").LiveResponse[]} responses running answers that
-   *   this person asked for
+   *   this user asked for
    */
   async showRunning(responses) {
     const stop = this.querySelector(".stop");
@@ -221,7 +221,7 @@ export class ChatComposer extends View {
     if (hadFocus && responses.length === 0) this._text.focus();
   }
 
-  /** Show the writer a text for a moment. @param {string} text */
+  /** Show the user a text for a moment. @param {string} text */
   say(text) {
     clearTimeout(this._noteTimer);
     this._note = text;
@@ -231,7 +231,7 @@ export class ChatComposer extends View {
   }
 
   /**
-   * Stop the answers that this person asked for. Answers to others have a button of their own.
+   * Stop the answers that this user asked for. Answers to others have their own buttons.
    * @returns {boolean} whether there was one
    */
   stopOwn() {
@@ -255,7 +255,7 @@ export class ChatComposer extends View {
     return /** @type {HTMLInputElement} */ (this.querySelector("input[type=file]"));
   }
 
-  /** Open the browser's choice of files. */
+  /** Open the browser's file picker. */
   chooseFiles() {
     this._picker.click();
   }
@@ -274,7 +274,7 @@ export class ChatComposer extends View {
   }
 
   /**
-   * Pasted files are attached, and so is a text that is too long for a message.
+   * Attach pasted files, and text that is too long for a message.
    * @param {ClipboardEvent} event
    */
   _pasted(event) {
@@ -293,10 +293,10 @@ export class ChatComposer extends View {
   }
 
   _written() {
-    const made = withEmoji(this._text.value, this._text.selectionStart);
-    if (made) {
-      this._text.value = made.text;
-      this._text.setSelectionRange(made.caret, made.caret);
+    const replaced = withEmoji(this._text.value, this._text.selectionStart);
+    if (replaced) {
+      this._text.value = replaced.text;
+      this._text.setSelectionRange(replaced.caret, replaced.caret);
     }
     this._value = this._text.value;
     this._suggestions.update();
@@ -309,7 +309,7 @@ export class ChatComposer extends View {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    // While an input method composes, Enter belongs to it; some browsers say so only by 229.
+    // Enter belongs to an input method while it composes; some browsers signal that only by 229.
     if (event.isComposing || event.keyCode === 229) return;
     if (this._voice.escape(event)) return;
     if (this._suggestions.key(event)) {
@@ -323,12 +323,12 @@ export class ChatComposer extends View {
     else this.querySelector("form")?.requestSubmit();
   }
 
-  /** Whether an answer runs after which a message can be sent. */
+  /** Whether an answer is running after which a message can be sent. */
   get _mayQueue() {
     return this._works.value.length > 0 && !this._page.state.thread;
   }
 
-  /** Send what is written when the answers that run have ended. */
+  /** Send the text when the running answers have ended. */
   _queue() {
     this._isQueued = true;
     this.querySelector("form")?.requestSubmit();
@@ -369,7 +369,7 @@ export class ChatComposer extends View {
     if (this._alsoInChat) this._alsoInChat.checked = false;
     if (replyTo) this._page.dispatch({ type: "reply-to", entry: null });
     this._clear();
-    // A list whose script has not arrived begins at its end.
+    // Without its script, the list starts at its end.
     /** @type {any} */ (this._view.querySelector("message-list")).toBottom?.();
   }
 

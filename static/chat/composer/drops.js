@@ -1,7 +1,7 @@
-/** Files that are dropped on a chat or a thread are attached. */
+/** Attaches files dropped on a chat or a thread. */
 
 /**
- * @param {HTMLElement} composer shows that a file is above the chat
+ * @param {HTMLElement} composer shows that a file is dragged over the chat
  * @param {HTMLElement} view the chat or the thread
  * @param {(event: DragEvent) => void} take
  */

@@ -1,11 +1,11 @@
-/** The button that opens the choice of emoji. */
+/** The button that opens the emoji picker. */
 
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext } from "../words.js";
 
 /**
- * Fires (bubbling) `pick-emoji` with what writes the emoji at the caret.
+ * Fires (bubbling) `pick-emoji` with a function that inserts the emoji at the caret.
  * @param {() => HTMLTextAreaElement} field
  * @param {() => void} written
  */

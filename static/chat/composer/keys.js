@@ -1,4 +1,4 @@
-/** What a key means in the composer. */
+/** The meaning of the Enter key in the composer. */
 
 import { settings } from "../context.js";
 

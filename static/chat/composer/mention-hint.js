@@ -1,6 +1,6 @@
 /**
- * The line below the composer about a mention of one who is not in the chat, or of an agent that is
- * switched off.
+ * The line below the composer about a mention of a name that is not in the chat, or of an agent
+ * that is switched off.
  */
 
 import { isApiError } from "../api.js";
@@ -17,7 +17,7 @@ const ASK_AFTER_MS = 500;
 /** @typedef {{kind: "user"|"agent", name: string}} Member */
 
 /**
- * Who is called so: an agent that one may use, or a person; null when the name is unknown.
+ * Look up a name: an available agent, or a person; null when the name is unknown.
  * @param {string} name
  * @returns {Promise<Member|null>}
  */
@@ -46,7 +46,7 @@ class MentionHint extends View {
     super();
     /** @type {import("../store/chat.js").Chat|undefined} */
     this.chat = undefined;
-    /** The name that is looked for. @type {string|undefined} */
+    /** The name being looked up. @type {string|undefined} */
     this._name = undefined;
     this._timer = 0;
     this.text = "";
@@ -125,7 +125,7 @@ class MentionHint extends View {
       if (this._name === name) this._found = { name, who };
     } catch (error) {
       this._known.delete(name);
-      // It is only a hint: the next mention asks again.
+      // This is only a hint: the next mention tries again.
       if (!isApiError(error)) throw error;
     }
   }

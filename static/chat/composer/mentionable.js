@@ -1,4 +1,4 @@
-/** Whom a message can mention. */
+/** The members that a message can mention. */
 
 import { store } from "../context.js";
 import { priceText } from "../money/price.js";

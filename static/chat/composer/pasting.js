@@ -1,12 +1,12 @@
-/** A text that is too long for a message is pasted as a file. */
+/** Turns pasted text that is too long for a message into a file. */
 
-/** In UTF-16 units, as the field counts. */
+/** In UTF-16 units, as `maxlength` counts. */
 export const MAX_TEXT = 100_000;
 
 /**
  * @param {ClipboardEvent} event
  * @param {HTMLTextAreaElement} field
- * @returns {File|null} of what does not fit into the field
+ * @returns {File|null} the text that does not fit into the field
  */
 export function longText({ clipboardData: pasted }, { value, selectionStart, selectionEnd }) {
   const text = pasted?.getData("text/plain") ?? "";

@@ -1,4 +1,4 @@
-/** What the empty field of the composer says. */
+/** The placeholder of the composer. */
 
 import { store } from "../context.js";
 import { gettext, interpolate } from "../words.js";
@@ -11,7 +11,7 @@ const NAME_CHARS = 40;
  */
 export function placeholder(chat, thread) {
   if (thread) return gettext("Reply");
-  // A placeholder that does not fit would be cut in the middle of a letter.
+  // A placeholder that does not fit would be cut off mid-letter.
   const to = chat && !matchMedia("(max-width: 519px)").matches ? brief(store.nameOf(chat)) : "";
   return to ? interpolate(gettext("Message %(name)s"), { name: to }) : gettext("Message");
 }

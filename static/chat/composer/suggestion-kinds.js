@@ -1,4 +1,4 @@
-/** What the composer suggests: members behind "@", commands behind "/". */
+/** The suggestions of the composer: members after "@", commands after "/". */
 
 import { UNFINISHED } from "../store/mentions.js";
 import { COMMANDS } from "./commands.js";

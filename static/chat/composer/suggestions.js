@@ -1,4 +1,4 @@
-/** The menu above the text: members behind "@", commands behind "/" at its beginning. */
+/** The menu above the text: members after "@", commands after "/" at its beginning. */
 
 import { announce } from "../dom.js";
 import { folded } from "../text/folding.js";
@@ -9,13 +9,13 @@ const SHOWN = 8;
 
 /**
  * @typedef {object} Suggestion
- * @property {string} name what is typed
+ * @property {string} name inserted into the text
  * @property {string} note
  * @property {unknown} [picture]
  *
  * @typedef {object} Source
  * @property {string} label of the menu
- * @property {RegExp} pattern with what was typed as its first group, up to the cursor
+ * @property {RegExp} pattern whose first group is the text typed, up to the cursor
  * @property {() => Suggestion[]} all
  */
 
@@ -39,12 +39,12 @@ export class Suggestions {
     this._isDismissed = false;
   }
 
-  /** What the text field says of the menu. */
+  /** The id of the active option, for the text field's `aria-activedescendant`. */
   get activeId() {
     return this._found.length ? `${this._of}suggestion-${this._active}` : nothing;
   }
 
-  /** Look for what stands before the cursor. */
+  /** Suggest completions of the word before the cursor. */
   update() {
     this._isDismissed = false;
     const text = this._textOf();
@@ -75,7 +75,7 @@ export class Suggestions {
       );
   }
 
-  /** Look again, since the members changed; what was active stays so. */
+  /** Search again, since the members changed; keep the active option. */
   refresh() {
     if (this._isDismissed || document.activeElement !== this._textOf()) return;
     const active = this._found[this._active]?.name;
@@ -110,7 +110,7 @@ export class Suggestions {
     this._host.requestUpdate();
   }
 
-  /** @param {string} of what ids begin with: there may be two fields on the page */
+  /** @param {string} of prefix of ids: the page may have two fields */
   template(of) {
     this._of = of;
     return html`<ul
@@ -121,23 +121,26 @@ export class Suggestions {
       ?hidden=${this._found.length === 0}
     >
       ${this._found.map(
-        (found, at) =>
+        (suggestion, at) =>
           html`<li
             role="option"
             id="${of}suggestion-${at}"
             aria-selected=${String(at === this._active)}
-            @mousedown=${(/** @type {Event} */ event) => this._pressed(event, found)}
+            @mousedown=${(/** @type {Event} */ event) => this._pressed(event, suggestion)}
           >
-            ${found.picture ?? nothing}<span>${found.name}</span><small>${found.note}</small>
+            ${suggestion.picture ?? nothing}<span>${suggestion.name}</span><small>${suggestion.note}</small>
           </li>`,
       )}
     </ul>`;
   }
 
-  /** Before the blur that would close the menu. @param {Event} event @param {Suggestion} found */
-  _pressed(event, found) {
+  /**
+   * Choose on mousedown, before the blur that would close the menu.
+   * @param {Event} event @param {Suggestion} suggestion
+   */
+  _pressed(event, suggestion) {
     event.preventDefault();
-    this._choose(found);
+    this._choose(suggestion);
   }
 
   /** @param {Suggestion} found */

@@ -1,6 +1,6 @@
 /**
- * Records a voice note: a click begins and another one ends it, or the button is held while one
- * speaks.
+ * Records a voice note: one click starts and the next stops it, or the user holds the button while
+ * speaking.
  */
 
 import { Levels } from "../calls/levels.js";
@@ -46,7 +46,7 @@ export class VoiceNote {
   /**
    * @param {import("../view.js").View} host
    * @param {(text: string) => void} say
-   * @param {(file: File) => void} done takes what was recorded
+   * @param {(file: File) => void} done takes the recording
    */
   constructor(host, say, done) {
     this._host = host;
@@ -57,7 +57,7 @@ export class VoiceNote {
     this._pressedAt = 0;
     this._isOpening = false;
     this._endsAtOnce = false;
-    /** The click that follows a long press means nothing more. */
+    /** Ignores the click that follows a long press. */
     this._skipsClick = false;
     host.addController(this);
   }
@@ -70,7 +70,7 @@ export class VoiceNote {
     return this._recording !== null;
   }
 
-  /** The button that begins. */
+  /** The button that starts a recording. */
   button() {
     if (!hasMicrophone() || !("MediaRecorder" in globalThis)) return nothing;
     const label = this._recording ? gettext("Finish recording") : gettext("Record a voice note");
@@ -88,7 +88,7 @@ export class VoiceNote {
     </button>`;
   }
 
-  /** What stands above the text while it records. */
+  /** The strip above the text while recording. */
   template() {
     const recording = this._recording;
     if (!recording) return nothing;
@@ -142,7 +142,7 @@ export class VoiceNote {
     else this._endsAtOnce = this._isOpening;
   }
 
-  /** A pointer began with the press already; the keyboard begins here. @param {MouseEvent} event */
+  /** Start by keyboard; a pointer has already started with the press. @param {MouseEvent} event */
   _click(event) {
     const wasPressed = this._pressedAt > 0 && event.detail > 0;
     this._pressedAt = 0;

@@ -1,4 +1,4 @@
-/** Writes to the clipboard, also on pages without a secure context. */
+/** Writes to the clipboard, even on pages without a secure context. */
 
 import { h } from "../dom.js";
 

@@ -1,4 +1,4 @@
-/** A button that copies a text; it says so for a moment, to those who listen too. */
+/** A button that copies a text, and confirms so for a moment, to screen readers too. */
 
 import { View } from "../view.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
@@ -22,7 +22,7 @@ class CopyButton extends View {
   }
 
   render() {
-    // Where the page may not write to the clipboard there is no button.
+    // Without access to the clipboard there is no button.
     if (!navigator.clipboard) return nothing;
     return html`<button
         type="button"

@@ -1,16 +1,16 @@
 /**
- * Tabs as the ARIA Authoring Practices describe them: arrows move, the chosen one is in the tab
- * order.
+ * Tabs following the ARIA Authoring Practices: arrow keys move, and only the chosen tab is in the
+ * tab order.
  */
 
 import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 
-/** @typedef {{name: string, panel: string}} Tab what it is called, and the id of its panel */
+/** @typedef {{name: string, panel: string}} Tab its name, and the id of its panel */
 
 /**
- * Fires (bubbling) `choose-tab` with the name that a person chose; the owner of the panels shows
- * that one, and labels each by the id of its tab (`tab-` and the id of the panel).
+ * Fires (bubbling) `choose-tab` with the name of the chosen tab; the owner of the panels shows its
+ * panel, and labels each by the id of its tab (`tab-` and the id of the panel).
  */
 export class TabList extends View {
   static properties = {
@@ -21,7 +21,7 @@ export class TabList extends View {
 
   constructor() {
     super();
-    /** What the tabs choose. */
+    /** The label of the tab list. */
     this.label = "";
     /** @type {Tab[]} */
     this.tabs = [];

@@ -1,6 +1,6 @@
 /**
- * A dialog for a chat: its name, description and picture, how its agents work, and what notifies
- * one of it.
+ * A dialog for the settings of a chat: its name, description and picture, how its agents work, and
+ * its notifications.
  */
 
 import { api, store } from "../context.js";
@@ -33,9 +33,9 @@ export class ChatSettingsDialog extends DialogView {
     super();
     /** @type {Chat|null} */
     this._chat = null;
-    /** An emoji, a colour or a picture; "" for one made of the name. */
+    /** An emoji, a colour or a picture; "" for one derived from the name. */
     this._avatar = "";
-    /** @type {string|null} of the picture that was uploaded */
+    /** @type {string|null} of the uploaded picture */
     this._address = null;
   }
 
@@ -247,7 +247,7 @@ export class ChatSettingsDialog extends DialogView {
       form.has(name) ? String(form.get(name)).trim() : undefined;
     const hops = form.get("agent_hops");
     /** The settings to save; disabled fields are left out. @type {Partial<Chat>} */
-    const given = {
+    const values = {
       agents_quiet: chat.home ? undefined : form.has("agents_quiet"),
       avatar: this._avatar,
       title: text("title"),
@@ -256,7 +256,7 @@ export class ChatSettingsDialog extends DialogView {
     };
     const before = /** @type {Record<string, unknown>} */ ({ ...chat });
     const changes = Object.fromEntries(
-      Object.entries(given).filter(
+      Object.entries(values).filter(
         ([name, value]) => value !== undefined && value !== (before[name] ?? ""),
       ),
     );

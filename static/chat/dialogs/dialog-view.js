@@ -21,7 +21,7 @@ export class DialogView extends View {
     return /** @type {HTMLDialogElement} */ (this.querySelector("dialog"));
   }
 
-  /** Draw what it is opened with, and show it. */
+  /** Render the dialog with its new properties, and show it. */
   async _show() {
     this._error = "";
     this._isBusy = false;
@@ -33,7 +33,7 @@ export class DialogView extends View {
     this._dialog.close();
   }
 
-  /** @param {string} id of the heading, by which the dialog is labelled @param {string} title */
+  /** @param {string} id of the heading that labels the dialog @param {string} title */
   _head(id, title) {
     return html`<header>
       <h2 id=${id}>${title}</h2>
@@ -54,8 +54,8 @@ export class DialogView extends View {
   }
 
   /**
-   * Do something with its buttons out of reach meanwhile, and show why it could not be done. A
-   * disabled button loses the focus: it gets it back.
+   * Do something with the buttons disabled meanwhile, and show any error. A disabled button loses
+   * the focus, which is restored here.
    * @param {() => Promise<void>} work
    */
   async _attempt(work) {

@@ -1,4 +1,4 @@
-/** What a dialog says of the links of a chat. */
+/** Texts about the links of a chat. */
 
 import { gettext, interpolate, ngettext } from "../words.js";
 
@@ -38,7 +38,7 @@ export function usedText({ role, used_count: used = 0, most_uses: most }) {
     : count;
 }
 
-/** How often a public link was opened, and what it shows. @param {Link} link */
+/** How often a public link was opened, and its scope. @param {Link} link */
 export function openedText({ opened_count: opened = 0, grows }) {
   const count = interpolate(ngettext("Opened %(n)s time", "Opened %(n)s times", opened), {
     n: opened,

@@ -1,6 +1,4 @@
-/**
- * A dialog for who else reads a chat: links that let people join or read, and the chat as a file.
- */
+/** A dialog for sharing a chat: links to join or read it, and downloads. */
 
 import { isApiError } from "../api.js";
 import { api, me } from "../context.js";
@@ -15,7 +13,7 @@ import { gettext, interpolate } from "../words.js";
 
 /** @typedef {import("./link-words.js").Link} Link */
 
-/** What each kind of link is at the server, and the right that making one needs. */
+/** The path of each kind of link in the API, and the right needed to create one. */
 const KINDS = /** @type {const} */ ({
   invite: { path: "invite-links", right: "add_members" },
   share: { path: "share-links", right: "share" },
@@ -232,7 +230,7 @@ export class LinksDialog extends View {
     >`;
   }
 
-  /** The address of the link that was just made; the server does not have it. @param {Kind} kind */
+  /** The address of the new link, which the server does not store. @param {Kind} kind */
   _address(kind) {
     if (this._made?.kind !== kind) return nothing;
     return html`<div class="link-address" role="status">
@@ -310,8 +308,8 @@ export class LinksDialog extends View {
     if (form.get("role")) body.role = form.get("role");
     if (kind === "share") body.grows = Boolean(form.get("grows"));
     await this._do(async () => {
-      const made = await api.post(this._path(kind), body);
-      this._made = { kind, id: made.id, url: made.url };
+      const link = await api.post(this._path(kind), body);
+      this._made = { kind, id: link.id, url: link.url };
       this._copied = false;
       await this._read();
       await this.updateComplete;

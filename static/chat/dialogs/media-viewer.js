@@ -1,6 +1,6 @@
 /**
- * Looks at one picture or file of the chat: pictures larger and one after the other, the pages of a
- * PDF, texts and tables from their beginning.
+ * Shows one picture or file of the chat: pictures enlarged and in sequence, the pages of a PDF, the
+ * beginning of texts and tables.
  */
 
 import { PREVIEW_BYTES, tableOf } from "../parts/preview.js";
@@ -14,9 +14,9 @@ import "./pdf-pages.js";
  * @typedef {{kind: "image"|"pdf"|"text"|"table", url: string, name: string, shown?: string}} Medium
  *   `shown` is the address of a picture's preview
  *
- * @typedef {object} Preview what was read of a file
+ * @typedef {object} Preview the loaded part of a file
  * @property {string} [problem] why it cannot be shown
- * @property {string} [note] what else there is to say
+ * @property {string} [note] any other remark
  * @property {string} [text]
  * @property {string[][]} [rows] of a table, the first with the names of its columns
  * @property {boolean} [isPart] whether there is more of it
@@ -38,15 +38,15 @@ class MediaViewer extends View {
     super();
     /** @type {Medium|null} */
     this._medium = null;
-    /** @type {Medium[]} those of the chat */
+    /** @type {Medium[]} the pictures of the chat */
     this._pictures = [];
-    /** Which of them is shown; -1 for none. */
+    /** The index of the shown picture; -1 for none. */
     this._at = -1;
-    /** How large, as a place in ZOOMS. */
+    /** The zoom, as an index into ZOOMS. */
     this._step = 0;
     /** @type {Preview|null} null until it is read */
     this._preview = null;
-    /** @type {HTMLElement|null} has the focus again when it closes */
+    /** @type {HTMLElement|null} gets the focus back when it closes */
     this._opener = null;
   }
 
@@ -58,7 +58,7 @@ class MediaViewer extends View {
     });
   }
 
-  /** @param {HTMLElement} opener has the focus again when it closes @param {Medium} medium */
+  /** @param {HTMLElement} opener gets the focus back when it closes @param {Medium} medium */
   async open(opener, medium) {
     this._opener = opener;
     const links = /** @type {HTMLElement[]} */ (
@@ -245,7 +245,7 @@ class MediaViewer extends View {
     this._at = at;
     this._show(this._pictures[at]);
     await this.updateComplete;
-    // A button that is disabled now loses the focus.
+    // A newly disabled button loses the focus.
     const now = document.activeElement;
     if (this._dialog.contains(now) && !(now instanceof HTMLButtonElement && now.disabled)) return;
     this._place.focus();
@@ -302,13 +302,13 @@ function table([head = [], ...body]) {
 }
 
 /**
- * Read the beginning of a file; a TypeError says that the server was not reached.
+ * Read the beginning of a file; throws a TypeError if the server was not reached.
  * @param {Medium} medium
  * @returns {Promise<Preview>}
  */
 async function previewOf({ url, kind }) {
   const response = await fetch(url, { headers: { Range: `bytes=0-${PREVIEW_BYTES - 1}` } });
-  // An empty file has no first byte.
+  // The first byte of an empty file cannot be requested.
   if (response.status === 416) return { note: gettext("This file is empty.") };
   if (!response.ok) return { problem: gettext("This file can no longer be read.") };
   const { text, encoding } = textOf(await response.arrayBuffer());

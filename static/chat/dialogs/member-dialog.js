@@ -55,7 +55,7 @@ export class MemberDialog extends DialogView {
     this._chat = null;
     /** @type {Participant|null} */
     this._member = null;
-    /** What is chosen now. @type {string|undefined} */
+    /** The current choice of when an agent answers. @type {string|undefined} */
     this._trigger = undefined;
     /** @type {string|undefined} */
     this._context = undefined;
@@ -274,7 +274,7 @@ export class MemberDialog extends DialogView {
   _save(event, chat, member) {
     event.preventDefault();
     const form = new FormData(/** @type {HTMLFormElement} */ (event.target));
-    /** Fields that are disabled are not there. @type {Record<string, unknown>} */
+    /** Disabled fields are missing. @type {Record<string, unknown>} */
     const body = Object.fromEntries(form);
     if (form.has("keywords"))
       body.keywords = String(form.get("keywords"))

@@ -1,6 +1,6 @@
 /**
- * A dialog with the frames by which a message goes over each protocol, and the call that asks the
- * same again.
+ * A dialog with the frames that carry a message in each protocol, and the call that asks the same
+ * again.
  */
 
 import { api } from "../context.js";
@@ -22,7 +22,7 @@ import { gettext, interpolate } from "../words.js";
  */
 
 /**
- * Frames as people read them: one after the other, an empty line between them.
+ * Frames as readable text, separated by empty lines.
  * @param {Protocol["frames"]} frames
  */
 const textOf = (frames) => frames.map((frame) => JSON.stringify(frame, null, 2)).join("\n\n");
@@ -32,7 +32,7 @@ export class MessageConsole extends DialogView {
 
   constructor() {
     super();
-    /** @type {Protocol[]|null} null until they are read */
+    /** @type {Protocol[]|null} null until loaded */
     this._protocols = null;
     this._chosen = "";
   }

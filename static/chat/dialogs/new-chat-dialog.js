@@ -9,13 +9,13 @@ import { gettext } from "../words.js";
 /** @typedef {import("../store/chat.js").Chat} Chat */
 /** @typedef {import("./people-picker.js").PeoplePicker} PeoplePicker */
 
-/** Fires (bubbling) `open-chat` (detail: id of the chat that was made). */
+/** Fires (bubbling) `open-chat` (detail: id of the new chat). */
 export class NewChatDialog extends DialogView {
   static properties = { _chat: { state: true }, _opened: { state: true } };
 
   constructor() {
     super();
-    /** @type {Chat|null} to which members are added; null for a new one */
+    /** @type {Chat|null} the chat to add members to; null for a new one */
     this._chat = null;
     /** Counts how often it was opened: each time it is empty. */
     this._opened = 0;
@@ -26,7 +26,7 @@ export class NewChatDialog extends DialogView {
     return this._open(null);
   }
 
-  /** @param {Chat} chat to which members are added */
+  /** @param {Chat} chat to add members to */
   addTo(chat) {
     return this._open(chat);
   }

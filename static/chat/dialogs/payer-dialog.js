@@ -1,4 +1,4 @@
-/** A dialog for the owner of a chat: its payer, and the money in its pool. */
+/** A dialog for a chat's owner: its payer, and the money in its pool. */
 
 import { amountFromInput, formatAmount, padded } from "../money/amounts.js";
 import { api, store } from "../context.js";
@@ -29,10 +29,10 @@ export class PayerDialog extends DialogView {
     super();
     /** @type {import("../store/chat.js").Chat|null} */
     this._chat = null;
-    /** @type {Pool|null} null until it is read */
+    /** @type {Pool|null} null until loaded */
     this._pool = null;
     /**
-     * @type {{amount: string, key: string}|null} the transfer into the pool that was not answered
+     * @type {{amount: string, key: string}|null} the unconfirmed transfer into the pool
      */
     this._filling = null;
   }
@@ -112,7 +112,7 @@ export class PayerDialog extends DialogView {
     if (this._isBusy) return;
     const field = /** @type {HTMLInputElement} */ (this.querySelector("#pool-amount"));
     const amount = amountFromInput(field.value);
-    // The same try again is the same transfer, whatever became of its answer.
+    // A retry is the same transfer, whatever became of the first answer.
     const filling = this._filling?.amount === amount ? this._filling : { amount, key: newId() };
     this._filling = filling;
     this._attempt(async () => {

@@ -1,6 +1,6 @@
 /**
- * The pages of a PDF file, one below the other. A page is drawn when it comes near, and let go when
- * it is far.
+ * The pages of a PDF file, one below the other. A page is drawn when it comes near the view, and
+ * released when it is far.
  */
 
 import { View, spinner } from "../view.js";
@@ -12,18 +12,18 @@ import { gettext, interpolate } from "../words.js";
  * @typedef {Awaited<ReturnType<Library["getDocument"]>["promise"]>} PdfDocument
  * @typedef {Awaited<ReturnType<PdfDocument["getPage"]>>} PdfPage
  *
- * @typedef {object} Sheet one page as it is shown
+ * @typedef {object} Sheet one rendered page
  * @property {number} ratio its height, in its width
- * @property {string} text what it says, for those who do not see it
+ * @property {string} text its text, for screen readers
  * @property {string} problem why it cannot be shown
  * @property {{cancel: () => void, promise: Promise<unknown>}|null} drawing
  */
 
-/** So many pages are shown. */
+/** The maximum number of pages shown. */
 const PAGES = 300;
-/** A page is drawn with at most so many points on each side. */
+/** The maximum width and height of a drawn page, in pixels. */
 const POINTS = 4_000;
-/** A picture inside a file with more points than this is left out. */
+/** Embedded pictures with more pixels are left out. */
 const PICTURE_POINTS = 40_000_000;
 
 const PROBLEMS = {
@@ -38,7 +38,7 @@ const vendored = (path) => String(new URL(`../../vendor/${path}`, import.meta.ur
 let library = null;
 
 /**
- * Without an answer of the server there is none for the next file either: it is fetched again.
+ * Fetch the library; a failed fetch is retried for the next file.
  * @returns {Promise<Library>}
  */
 async function load() {
@@ -65,7 +65,7 @@ class PdfPages extends View {
   constructor() {
     super();
     this.src = "";
-    /** How wide a page is, in widths of the place. */
+    /** The width of a page, relative to the container. */
     this.width = 1;
     /** @type {Sheet[]|null} null until the file is open */
     this._sheets = null;
@@ -75,9 +75,9 @@ class PdfPages extends View {
     this._task = null;
     /** @type {PdfDocument|null} */
     this._document = null;
-    /** @type {IntersectionObserver|null} sees which pages are near */
+    /** @type {IntersectionObserver|null} observes which pages are near */
     this._observer = null;
-    /** @type {Set<number>} the places of those that are */
+    /** @type {Set<number>} indexes of the pages that are near */
     this._near = new Set();
   }
 
@@ -171,7 +171,7 @@ class PdfPages extends View {
     this._observer = null;
     this._near.clear();
     this._document = null;
-    // What the worker still does for it ends with it.
+    // This also ends the worker's jobs for the file.
     this._task?.destroy();
     this._task = null;
   }
@@ -197,7 +197,7 @@ class PdfPages extends View {
     return /** @type {HTMLCanvasElement} */ (this.querySelectorAll("canvas")[at]);
   }
 
-  /** @param {number} at the place of a page */
+  /** @param {number} at the index of a page */
   async _draw(at) {
     const sheet = this._sheets?.[at];
     const opened = this._document;
@@ -213,7 +213,8 @@ class PdfPages extends View {
       sheet.text ||= await textOf(page);
       this.requestUpdate();
     } catch (error) {
-      // A page that is gone before it is drawn is no fault, and another one may still be readable.
+      // Ignore pages removed while they were being drawn; after a failure, other pages may still be
+      // readable.
       if (this._document !== opened || isCancelled(error)) return;
       sheet.problem = gettext("This page can't be displayed.");
       this.requestUpdate();
@@ -222,7 +223,8 @@ class PdfPages extends View {
 
   /** @param {Sheet} sheet @param {PdfPage} page @param {number} at */
   async _paint(sheet, page, at) {
-    // It may have gone far while the one before was awaited, and what is far keeps no picture.
+    // The page may have moved far away while the previous one was awaited; far pages keep no
+    // picture.
     if (!this._near.has(at)) return;
     const canvas = this._canvas(at);
     const whole = page.getViewport({ scale: 1 });
@@ -232,7 +234,7 @@ class PdfPages extends View {
     });
     if (canvas.width === Math.floor(viewport.width) && !sheet.drawing) return;
     sheet.drawing?.cancel();
-    // The page that is there stays until the other one is whole.
+    // The old canvas stays until the new one is complete.
     const fresh = document.createElement("canvas");
     Object.assign(fresh, {
       width: Math.floor(viewport.width),
@@ -263,13 +265,13 @@ customElements.define("pdf-pages", PdfPages);
 const isCancelled = (error) =>
   error instanceof Error && error.name === "RenderingCancelledException";
 
-/** What a person reads of a file that is not shown. @param {unknown} error */
+/** The message for a file that cannot be shown. @param {unknown} error */
 function problemOf(error) {
   const name = /** @type {keyof typeof PROBLEMS} */ (error instanceof Error ? error.name : "");
   return PROBLEMS[name]?.() ?? gettext("No preview for this file. Download it to open it.");
 }
 
-/** What a page says. @param {PdfPage} page */
+/** The text of a page. @param {PdfPage} page */
 async function textOf(page) {
   const { items } = await page.getTextContent();
   return items.map((item) => ("str" in item ? item.str + (item.hasEOL ? "\n" : "") : "")).join("");

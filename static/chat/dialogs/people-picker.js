@@ -1,4 +1,4 @@
-/** Choose people and agents from two lists, which one search by name narrows. */
+/** Chooses people and agents from two lists, both narrowed by one search. */
 
 import { isApiError } from "../api.js";
 import { api, start } from "../context.js";
@@ -17,7 +17,7 @@ const SEARCH_AFTER_MS = 200;
  * @property {string} [description]
  * @property {import("../money/price.js").Pricing|null} [pricing]
  *
- * @typedef {object} Found what a list has, or why it could not be read
+ * @typedef {object} Found the choices of a list, or why they could not be loaded
  * @property {Choice[]} choices
  * @property {string} error
  */
@@ -35,11 +35,11 @@ export class PeoplePicker extends View {
 
   constructor() {
     super();
-    /** @type {Set<string>} those who are in the chat already, as `kind:name` */
+    /** @type {Set<string>} members of the chat, as `kind:name` */
     this.taken = new Set();
     /** @type {Map<string, Choice>} */
     this._chosen = new Map();
-    /** @type {Found|null} null until they are read */
+    /** @type {Found|null} null until loaded */
     this._people = null;
     /** @type {Found|null} */
     this._agents = null;
@@ -53,7 +53,7 @@ export class PeoplePicker extends View {
     this._readAgents();
   }
 
-  /** @param {"user"|"agent"} kind @returns {string[]} the names that were chosen */
+  /** @param {"user"|"agent"} kind @returns {string[]} the chosen names */
   chosen(kind) {
     return Array.from(this._chosen.values())
       .filter((one) => one.kind === kind)
@@ -142,7 +142,7 @@ export class PeoplePicker extends View {
   }
 
   /**
-   * A whole name in the field is that of a person of another server.
+   * A complete address in the field is a person on another server.
    * @param {Choice[]} people
    * @returns {Choice[]}
    */
@@ -161,7 +161,7 @@ export class PeoplePicker extends View {
       : people;
   }
 
-  /** @param {Found} found @returns {Choice[]} those who are not in the chat */
+  /** @param {Found} found @returns {Choice[]} choices not in the chat yet */
   _free({ choices }) {
     return choices.filter((choice) => !this.taken.has(keyOf(choice)));
   }
@@ -181,13 +181,13 @@ export class PeoplePicker extends View {
   }
 
   async _readPeople() {
-    const wanted = this._wanted;
-    const found = await read(
-      `/users?q=${encodeURIComponent(wanted)}`,
+    const query = this._wanted;
+    const people = await read(
+      `/users?q=${encodeURIComponent(query)}`,
       (/** @type {{username: string}} */ { username }) => ({ kind: "user", name: username }),
     );
-    // An answer that is late is not that of the words in the field now.
-    if (wanted === this._wanted) this._people = found;
+    // Ignore late answers to earlier searches.
+    if (query === this._wanted) this._people = people;
   }
 
   async _readAgents() {

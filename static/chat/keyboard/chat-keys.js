@@ -1,4 +1,4 @@
-/** What two keys mean in the open chat: the arrow up in an empty composer, and Escape. */
+/** Two keys of the open chat: the arrow up in an empty composer, and Escape. */
 
 import { me, page } from "../context.js";
 import { isFrom } from "../store/entry.js";
@@ -6,7 +6,7 @@ import { isFrom } from "../store/entry.js";
 /** @typedef {import("../composer/composer.js").ChatComposer|null} Composer */
 
 /**
- * The arrow up, where nothing is written, changes one's last message.
+ * The arrow up in an empty composer edits the user's last message.
  * @param {KeyboardEvent} event
  * @param {Composer} composer
  */
@@ -25,7 +25,7 @@ export function editLast(event, composer) {
 }
 
 /**
- * Escape gives up an answer, or stops one's own answers, unless something is being written.
+ * Escape cancels a reply, or stops the user's own answers, unless something is being written.
  * @param {KeyboardEvent} event @param {Composer} composer
  * @returns {boolean} whether the key had this meaning
  */

@@ -1,4 +1,4 @@
-/** How well typed letters fit a name: what the palette sorts by. Knows no document. */
+/** Scores how well typed letters match a name, to sort the palette. Knows no document. */
 
 import { folded } from "../text/folding.js";
 

@@ -1,4 +1,4 @@
-/** The command palette (Ctrl+K): go to a chat, or do what the page can do, by a few letters. */
+/** The command palette (Ctrl+K): opens a chat or runs a command of the page by a few letters. */
 
 import { isApiError } from "../api.js";
 import { page, settings, store } from "../context.js";
@@ -40,7 +40,7 @@ const openSettings = (section) => () =>
  */
 
 /**
- * Fires (bubbling) what the chosen command means: `open-chat`, `new-chat`, `open-search`,
+ * Fires (bubbling) the event of the chosen command: `open-chat`, `new-chat`, `open-search`,
  * `open-threads`, `toggle-members`, `share-chat`, `show-shortcuts`.
  */
 class CommandPalette extends View {
@@ -259,7 +259,7 @@ class CommandPalette extends View {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    // While an input method composes, the keys belong to it.
+    // Keys belong to an input method while it composes.
     if (event.isComposing || event.keyCode === 229) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && this._found.length) {

@@ -1,4 +1,4 @@
-/** The list of the keys and commands of the page; "?" opens it. */
+/** The list of the page's keys and commands; "?" opens it. */
 
 import { COMMANDS } from "../composer/commands.js";
 import { View, glyph } from "../view.js";
@@ -8,7 +8,7 @@ import { gettext } from "../words.js";
 const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : gettext("Ctrl");
 const SHIFT = gettext("Shift");
 
-/** @type {{heading: string, keys: [string, string][]}[]} what is in the list works in the page */
+/** @type {{heading: string, keys: [string, string][]}[]} every listed key works on the page */
 const KEYS = [
   {
     heading: gettext("Anywhere"),

@@ -1,6 +1,6 @@
 /**
- * What is announced to screen readers of the open chat: answers that begin and end, and what agents
- * ask for.
+ * Announces the events of the open chat to screen readers: the beginnings and ends of answers, and
+ * requests by agents.
  */
 
 import { outcomeText } from "../cards/approval-card.js";
@@ -9,7 +9,7 @@ import { beginningOf } from "../markdown/plain.js";
 import { people } from "../person/looks.js";
 import { gettext, interpolate } from "../words.js";
 
-/** How much of a text is read aloud. */
+/** The maximum length of an announced text. */
 const READ_CHARS = 500;
 
 /** @type {Record<string, string>} */
@@ -25,7 +25,7 @@ const REASONED = {
   failed: gettext("%(agent)s: answer failed. %(reason)s"),
 };
 
-/** Says each thing once. */
+/** Announces everything once. */
 export class Announcements {
   constructor() {
     this._said = new Set();
@@ -41,7 +41,7 @@ export class Announcements {
     );
   }
 
-  /** @param {{id: string, agent?: string}} response an answer that grows */
+  /** @param {{id: string, agent?: string}} response a running answer */
   answering({ id, agent }) {
     if (!agent || this._said.has(id)) return;
     this._said.add(id);
@@ -54,8 +54,8 @@ export class Announcements {
    */
   ended({ id, agent, status, reason, parts }) {
     if (!this._said.has(id)) return;
-    const written = parts.map((part) => (part.kind === "text" ? part.text : "")).join("\n");
-    const text = beginningOf(written, READ_CHARS) || gettext("No text");
+    const content = parts.map((part) => (part.kind === "text" ? part.text : "")).join("\n");
+    const text = beginningOf(content, READ_CHARS) || gettext("No text");
     announce(
       interpolate((reason ? REASONED : ENDS)[status], {
         agent: agent || gettext("Agent"),
@@ -67,7 +67,7 @@ export class Announcements {
 
   /**
    * @param {import("../../uamp/approvals.js").Approval[]} list
-   * @param {import("../../uamp/approvals.js").Approval|null} asked one that is asked for now
+   * @param {import("../../uamp/approvals.js").Approval|null} asked the new one, if any
    */
   approvals(list, asked) {
     for (const approval of list) {
@@ -75,12 +75,14 @@ export class Announcements {
       this._said.add(approval.key);
       announce(outcomeText(approval));
     }
-    if (asked)
-      announce(
-        interpolate(
-          gettext("%(agent)s asks to use %(name)s. Allow or deny it at the end of the chat."),
-          { agent: asked.agent, name: asked.name },
-        ),
-      );
+    if (!asked) return;
+    // It may have been over before.
+    this._said.delete(asked.key);
+    announce(
+      interpolate(
+        gettext("%(agent)s asks to use %(name)s. Allow or deny it at the end of the chat."),
+        { agent: asked.agent, name: asked.name },
+      ),
+    );
   }
 }

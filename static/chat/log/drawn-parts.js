@@ -1,5 +1,6 @@
 /**
- * What of the chat the list of messages draws: a delta of an answer is not, its own view draws it.
+ * The parts of the state that the message list renders. Deltas are not among them: the view of an
+ * answer renders its own.
  */
 
 /** @typedef {import("../store/open-chat.js").OpenChat} OpenChat */
@@ -27,7 +28,7 @@ const PARTS = [
   "turns",
 ];
 
-/** Select the parts of the state, as the same object until one of them changes. */
+/** Create a selector for these parts, which returns the same object until one of them changes. */
 export function partsSelector() {
   /** @type {OpenChat|null} */
   let known = null;

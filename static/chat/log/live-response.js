@@ -1,4 +1,4 @@
-/** An answer while it is being given, and one that ended without a message. */
+/** A running answer, or one that ended without a message. */
 
 import { pageAt } from "../context.js";
 import { Selected } from "../store/store.js";
@@ -19,7 +19,7 @@ class LiveResponseView extends View {
   constructor() {
     super();
     this.responseId = "";
-    /** The question, where it may be asked once more. */
+    /** The question, if it may be asked again. */
     this.again = "";
     this._stopping = false;
     this._hadFocus = false;
@@ -35,7 +35,7 @@ class LiveResponseView extends View {
     );
   }
 
-  /** Many deltas may come in one frame of the screen: one drawing is enough. */
+  /** Many deltas may arrive within one animation frame: render once. */
   async scheduleUpdate() {
     if (this.hasUpdated && this._response?.status === "running")
       await new Promise(requestAnimationFrame);
@@ -43,7 +43,7 @@ class LiveResponseView extends View {
   }
 
   willUpdate() {
-    // The answer may be gone from the state before this view is gone from the page.
+    // The state may drop the answer before the page drops this view.
     this._response = pageAt(this).state.live.get(this.responseId)?.response || this._response;
     this._name = this._response.agent || gettext("Agent");
     this.className = "message from-agent is-live";
@@ -100,7 +100,7 @@ class LiveResponseView extends View {
   }
 
   updated() {
-    // The button goes away: the focus stays in the chat.
+    // When the button disappears, keep the focus in the chat.
     if (
       this._hadFocus &&
       document.activeElement instanceof HTMLElement &&

@@ -1,4 +1,4 @@
-/** The rows of the log, and what stands before the first and behind the last of them. */
+/** The rows of the log, and the content before the first and after the last of them. */
 
 import { page, store, threadPage } from "../context.js";
 import { dayName } from "../text/time.js";
@@ -52,7 +52,7 @@ export function rowTemplate(row, isDirect) {
 }
 
 /**
- * A line of the log; where a fork comes from is a link for those who may read it.
+ * A line of the log; the source of a fork is a link for users who may read it.
  * @param {import("../store/rows.js").ChangeRow} row
  */
 function changeTemplate({ text, more, source }) {
@@ -60,7 +60,7 @@ function changeTemplate({ text, more, source }) {
   const isReadable = chatId && store.get(page.state.chatId)?.forked_from?.readable;
   const detail = { chatId, messageId, threadId: "" };
   const open = (/** @type {MouseEvent} */ event) => {
-    // A new tab is the browser's.
+    // Leave opening new tabs to the browser.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     event.currentTarget?.dispatchEvent(new CustomEvent("open-message", { bubbles: true, detail }));
@@ -78,7 +78,7 @@ function changeTemplate({ text, more, source }) {
 }
 
 /**
- * What stands behind the last message of the chat.
+ * Renders the end of the log, after the last message: approvals, payments, and unsent turns.
  * @param {OpenChat} state
  * @param {<T extends {thread?: string}>(list: T[]) => T[]} here leaves out what another list shows
  * @param {(approval: Approval) => boolean} mayDecide
@@ -139,7 +139,7 @@ export function bottomTemplate({ loadingNewer }, want) {
 }
 
 /**
- * The text of the message whose answer a payment is for; "" where it is not on the page.
+ * The text of the message whose answer a payment is for; "" if it is not on the page.
  * @param {OpenChat} state
  * @param {{responseId: string}} payment
  */
@@ -149,7 +149,7 @@ function questionOf({ live, entries }, { responseId }) {
 }
 
 /**
- * What a member sent or a tool made under a content id, as far as it is on the page.
+ * Returns the content item with an id, sent by a member or made by a tool, if it is on the page.
  * @param {string} contentId
  * @returns {import("../parts/parts.js").Item|undefined}
  */

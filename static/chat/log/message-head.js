@@ -43,11 +43,10 @@ const ENDINGS = {
 };
 
 /**
- * The line that says that an answer did not come to its end. Fires (bubbling) `ask-again` with the
- * question.
+ * The line that says why an answer is incomplete. Fires (bubbling) `ask-again` with the question.
  * @param {string} status
  * @param {string} [reason] who stopped it, or why it failed
- * @param {string} [again] the question, where it may be asked once more
+ * @param {string} [again] the question, if it may be asked again
  */
 export function endingLine(status, reason, again) {
   const ending = ENDINGS[status];

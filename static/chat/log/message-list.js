@@ -1,6 +1,7 @@
 /**
- * The messages of the open chat: a part of it, which grows where one scrolls to and is cut far from
- * there. The reader rules the scroll position: it follows only from the bottom.
+ * The messages of the open chat: a window that grows in the scroll direction and is trimmed at the
+ * far end. The reader controls the scroll position: the list follows new messages only from the
+ * bottom.
  */
 
 import { pageAt, settings, store, threadPage } from "../context.js";
@@ -18,7 +19,7 @@ import { gettext, interpolate, ngettext } from "../words.js";
 
 const NEAR_BOTTOM_PX = 60;
 const NEAR_END_PX = 600;
-/** So long after a wheel, a finger or a key the reader is taken to be the one who scrolls. */
+/** How long after a wheel, touch or key event a scroll counts as the reader's. */
 const READER_MS = 1_000;
 
 /** @typedef {import("../store/open-chat.js").OpenChat} OpenChat */
@@ -26,8 +27,8 @@ const READER_MS = 1_000;
 /** @typedef {import("./message.js").ChatMessage} ChatMessage */
 
 /**
- * Fires `bottom` when the newest message is in view, `older`, `newer` and `newest` when these
- * messages are wanted, `place` (detail: a place in the log) for others.
+ * Fires `bottom` when the newest message is in view; `older`, `newer` and `newest` to request these
+ * messages, and `place` (detail: a place in the log) for others.
  */
 export class MessageList extends View {
   static properties = {
@@ -40,21 +41,21 @@ export class MessageList extends View {
     /** @type {(approval: Approval) => boolean} */
     this.mayDecide = () => false;
     this._following = true;
-    /** @type {Element|undefined} from which the person went on to the newest message */
+    /** @type {Element|undefined} the question from which the reader jumped to the newest message */
     this._leftQuestion = undefined;
     this._scrollTop = 0;
-    /** How high the log and what is in it were then. */
+    /** The heights of the log and its content at that scroll position. */
     this._sizes = "";
     this._movedAt = -Infinity;
-    /** Whether the newest messages are on their way, to be followed then. */
+    /** Whether the newest messages are being loaded, to be followed then. */
     this._isGoingDown = false;
-    /** What had the focus in here before it was drawn. @type {HTMLElement|null} */
+    /** The element in here that had the focus before rendering. @type {HTMLElement|null} */
     this._had = null;
-    /** The last place in the log that was seen. */
+    /** The last place in the log that the reader saw. */
     this._seen = 0;
-    /** The target that was shown last. @type {{id: string}|null} */
+    /** The last shown target. @type {{id: string}|null} */
     this._shown = null;
-    /** Made with the first drawing. @type {ScrollPlace|null} */
+    /** Created with the first rendering. @type {ScrollPlace|null} */
     this._place = null;
     this._onPeople = () => {
       for (const message of this._rows) message.requestUpdate();
@@ -100,7 +101,8 @@ export class MessageList extends View {
   }
 
   /**
-   * What is asked for here: in the open thread, or in the chat for all other places.
+   * Return the items that belong here: those of the open thread, or of the chat and all other
+   * threads.
    * @template {{thread?: string}} T
    * @param {T[]} list
    * @returns {T[]}
@@ -122,7 +124,7 @@ export class MessageList extends View {
     this._had =
       activeElement instanceof HTMLElement && this.contains(activeElement) ? activeElement : null;
     if (!this._following) this._place?.remember();
-    // There is more below: its end is not the end of the chat.
+    // With newer messages not loaded, the bottom is not the end of the chat.
     if (hasNewer) this._following = false;
     else if (this._isGoingDown) [this._following, this._isGoingDown] = [true, false];
     if (this._following) this._seen = entries.at(-1)?.seq ?? 0;
@@ -131,8 +133,8 @@ export class MessageList extends View {
   render() {
     const state = this._state.value;
     const want = (/** @type {"older"|"newer"} */ end) => this._want(end);
-    // The place of loading is an element of its own: one that grew into the greeting of an empty
-    // chat would move up the page.
+    // The loading state is a separate element: one that turned into the greeting of an empty chat
+    // would shift the page.
     const moves = { handleEvent: () => this._moves(), passive: true };
     return html` <div
         class="log"
@@ -202,8 +204,7 @@ export class MessageList extends View {
   }
 
   async updated() {
-    // A row that moves loses the focus. A button that was pressed may go away: the focus stays in
-    // the chat.
+    // A row that moves loses the focus. A pressed button may disappear: keep the focus in the chat.
     if (this._had && !this.contains(document.activeElement))
       (this._had.isConnected ? this._had : this._log).focus({ preventScroll: true });
     await Promise.all(this._rows.map((view) => view.updateComplete));
@@ -216,7 +217,7 @@ export class MessageList extends View {
     this._wantMore();
   }
 
-  /** Follow the newest message. @param {boolean} [smooth] because the reader asked for it */
+  /** Follow the newest message. @param {boolean} [smooth] because the reader requested it */
   toBottom(smooth = false) {
     this._following = !this._page.state.hasNewer;
     this._isGoingDown = this._page.state.hasNewer;
@@ -231,14 +232,14 @@ export class MessageList extends View {
     const isFar = scrollHeight - scrollTop > 3 * clientHeight;
     const top = smooth ? scrollHeight : Math.min(scrollHeight, Math.max(scrollTop, this._stayAt()));
     this._log.scrollTo({ top, behavior: smooth && !isFar ? "smooth" : "instant" });
-    // Where the page went by itself must not look like a reader who scrolled up.
+    // A scroll by the page must not look like a reader scrolling up.
     this._remember();
     if (!smooth && scrollHeight - this._scrollTop - clientHeight >= NEAR_BOTTOM_PX)
       this._following = false;
   }
 
   /**
-   * How far the page goes by itself: to where one's question is at the top, for a person who wants
+   * How far the page scrolls automatically: until the user's question is at the top, if they want
    * to read its answer from there.
    */
   _stayAt() {
@@ -252,19 +253,19 @@ export class MessageList extends View {
     );
   }
 
-  /** One's own message, behind which only agents wrote. @returns {Element|undefined} */
+  /** The user's last message, if only agents wrote after it. @returns {Element|undefined} */
   get _question() {
     const last = Array.from(this.querySelectorAll("chat-message.from-user, pending-turn")).at(-1);
     return last?.matches(".is-mine, pending-turn") ? last : undefined;
   }
 
-  /** Whether the chat is one of two people: then each message says whether it was read. */
+  /** Whether the chat has two people: each message then shows whether it was read. */
   get _isDirect() {
     const { participants = [] } = store.get(this._page.state.chatId) ?? {};
     return participants.length === 2 && participants.every(({ kind }) => kind === "user");
   }
 
-  /** Show the message that is wanted, once. @returns {boolean} whether it was */
+  /** Scroll to the target message, once. @returns {boolean} whether it was */
   _showTarget() {
     const { target } = this._state.value;
     if (!target || target === this._shown) return false;
@@ -279,7 +280,7 @@ export class MessageList extends View {
   }
 
   /**
-   * A way to the first message that was not read, where it is farther up than what is here.
+   * The button to the first unread message, if it is above the loaded ones.
    * @param {OpenChat} state
    */
   _unreadAbove({ unreadAfter, entries, hasOlder }) {
@@ -325,8 +326,8 @@ export class MessageList extends View {
     const wasFollowing = this._following;
     const isNear =
       !this._page.state.hasNewer && scrollHeight - scrollTop - clientHeight < NEAR_BOTTOM_PX;
-    // What grows below (a picture that arrives) is not the reader who scrolls up, nor is the
-    // browser that scrolls because the log became shorter, where another message has come since.
+    // Content growing below (a loading picture) does not count as the reader scrolling up, nor does
+    // a scroll by the browser after the log became shorter, when a message has arrived since.
     const isReader =
       performance.now() - this._movedAt < READER_MS ||
       this._sizes === `${scrollHeight} ${clientHeight}`;

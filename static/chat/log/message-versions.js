@@ -1,6 +1,6 @@
 /**
- * The arrows at an answer that was made again: each reader sees the version that they choose, the
- * newest at first.
+ * The arrows of a regenerated answer: each reader sees the version that they choose, at first the
+ * newest.
  */
 
 import { attempt, versionsOf } from "../actions/acts.js";
@@ -18,7 +18,7 @@ import { gettext, interpolate } from "../words.js";
  */
 
 /**
- * Fires (bubbling) `version` with the version to show, null for the newest. The versions are read
+ * Fires (bubbling) `version` with the version to show, null for the newest. The versions are loaded
  * when the arrows come into view.
  */
 class MessageVersions extends View {
@@ -32,11 +32,11 @@ class MessageVersions extends View {
     super();
     /** @type {Entry|undefined} */
     this.entry = undefined;
-    /** @type {Entry[]|null} those before the newest, the first one first */
+    /** @type {Entry[]|null} those before the newest, oldest first */
     this._former = null;
     this._at = -1;
     /**
-     * The acts that the former versions have.
+     * The acts already applied to the former versions.
      * @type {import("../../uamp/types.js").Frame[]|null}
      */
     this._applied = null;
@@ -60,7 +60,7 @@ class MessageVersions extends View {
     this._sight?.disconnect();
   }
 
-  /** What was taken from a former version since it was read is no longer shown. */
+  /** Apply later acts, such as a deletion, to the former versions. */
   willUpdate() {
     if (!this._former || this._applied === this._acts.value) return;
     this._applied = this._acts.value;
@@ -76,7 +76,7 @@ class MessageVersions extends View {
     await attempt(this, async () => {
       /** @type {object[]} */
       const versions = await versionsOf(entry);
-      // One that came meanwhile is drawn by its own row.
+      // Newer versions have rows of their own.
       const former = versions.map((row) => entryOf(row)).filter(({ seq }) => seq < entry.seq);
       this._former = former;
       this._at = former.length;
@@ -103,7 +103,7 @@ class MessageVersions extends View {
   }
 
   /**
-   * At an end an arrow keeps the focus and does nothing.
+   * A disabled arrow at an end keeps the focus and does nothing.
    * @param {string} label
    * @param {string} name
    * @param {string} testId

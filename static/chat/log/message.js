@@ -1,4 +1,4 @@
-/** One message of the chat: who, when, what, and how it ended. */
+/** One message of the chat: its sender, time, content and status. */
 
 import { actionsFor } from "../actions/actions.js";
 import { onLongPress } from "../actions/long-press.js";
@@ -24,7 +24,7 @@ import { gettext, interpolate } from "../words.js";
 
 const MAX_READERS = 5;
 /**
- * How many characters of a text are shown at first: people paste, agents write what one asked for.
+ * How many characters of a text are shown at first: people paste, agents write what was asked for.
  */
 const SHOWN = { user: 4_000, agent: 20_000 };
 const MARKED_MS = 2_500;
@@ -37,7 +37,7 @@ const MARKED_MS = 2_500;
 const namesOf = (/** @type {Reader[]} */ readers) =>
   readers.map((reader) => people.nameOf(reader.username)).join(", ");
 
-/** Fires (bubbling) `message-menu` with the message, and what its actions fire. */
+/** Fires (bubbling) `message-menu` with the message, and the events of its actions. */
 export class ChatMessage extends View {
   static properties = {
     entry: { attribute: false },
@@ -63,18 +63,18 @@ export class ChatMessage extends View {
 
   constructor() {
     super();
-    /** Set before it is drawn. @type {Entry} */
+    /** Set before it is rendered. @type {Entry} */
     this.entry = /** @type {Entry} */ (/** @type {unknown} */ (undefined));
     this.isMine = false;
     /** Whether it follows another message of its sender closely. */
     this.follows = false;
-    /** Why it failed, or who stopped it. */
+    /** Why the answer failed, or who stopped it. */
     this.error = "";
-    /** The question, where it may be asked once more. */
+    /** The question, if it may be asked again. */
     this.again = "";
     /** @type {Reader[]} */
     this.readers = [];
-    /** Whether the other person of the chat has read it. @type {"read"|"sent"|""} */
+    /** Whether the other person in the chat has read it. @type {"read"|"sent"|""} */
     this.tick = "";
     /** @type {import("../cards/receipts.js").Receipt|undefined} */
     this.receipt = undefined;
@@ -83,7 +83,7 @@ export class ChatMessage extends View {
     this.isLatest = false;
     /** Whether it is about to be deleted. */
     this.isRemoved = false;
-    /** Another object each time that it is to be marked. @type {{id: string}|null} */
+    /** A new object each time the message is to be marked. @type {{id: string}|null} */
     this.target = null;
     this._isNear = false;
     this._isMarked = false;
@@ -94,7 +94,7 @@ export class ChatMessage extends View {
     this._parts = [];
     /** @type {Entry|null} the former version that the reader chose */
     this._former = null;
-    // The buttons beside a message are made when the pointer or the focus comes.
+    // The buttons beside a message are created on pointer or focus.
     for (const type of ["pointerenter", "focusin"])
       this.addEventListener(type, () => {
         this._isNear = true;
@@ -110,7 +110,7 @@ export class ChatMessage extends View {
     onLongPress(this, () => this.openMenu());
   }
 
-  /** The version that is shown: the newest one until the reader chooses another. */
+  /** The visible version: the newest until the reader chooses another. */
   get shown() {
     return this._former ?? this.entry;
   }
@@ -120,7 +120,7 @@ export class ChatMessage extends View {
     const { entry } = this;
     this._isInThread = pageAt(this) !== page;
     if (entry.deletedAt) this.isRemoved = false;
-    // What was taken from the newest version, and a newer one, is shown at once.
+    // Show a deletion of the newest version, or a newer version, at once.
     if (changed.has("entry") && (entry.deletedAt || changed.get("entry")?.id !== entry.id))
       this._former = null;
     if (changed.has("entry") || changed.has("_former")) this._parts = partsOf(this.shown);
@@ -129,7 +129,7 @@ export class ChatMessage extends View {
       (entry.sender_kind === "user" && people.nameOf(entry.name)) ||
       entry.name ||
       (entry.sender_kind === "agent" ? gettext("Agent") : gettext("A former member"));
-    // A message that follows one of the same sender closely needs no head of its own.
+    // A message soon after another of the same sender needs no head.
     this.className = `message ${this.isMine ? "is-mine" : ""} from-${entry.sender_kind} ${
       this.follows ? "is-following" : ""
     } ${this._isMarked ? "is-marked" : ""} ${
@@ -141,13 +141,15 @@ export class ChatMessage extends View {
     Object.assign(this.dataset, { testid: "message", id: entry.id, status: entry.status });
   }
 
-  /** Whether it mentions the person at this page. */
+  /** Whether it mentions this user. */
   get _mentionsMe() {
     const { content, deletedAt } = this.entry;
     return !this.isMine && !deletedAt && mentioned(content, [me.username]).size > 0;
   }
 
-  /** What a screen reader reads when the message gets the focus: who wrote it, what, when. */
+  /**
+   * Return the text that screen readers announce for the focused message: author, content, time.
+   */
   _spoken() {
     const author = this.isMine ? gettext("You") : this._name;
     return `${author}: ${spokenText(this.shown)}, ${fullTime(this.shown.at)}`;
@@ -196,7 +198,7 @@ export class ChatMessage extends View {
       </div>`;
   }
 
-  /** Open the menu of the message, at the button beside it. */
+  /** Open the menu of the message beside its button. */
   openMenu() {
     const button = this.querySelector(".message-more");
     button?.dispatchEvent(new CustomEvent("message-menu", { bubbles: true, detail: this.shown }));
@@ -250,7 +252,7 @@ export class ChatMessage extends View {
     </button>`;
   }
 
-  /** What people do most with an answer, below its text. */
+  /** Render the most frequent actions on an answer, below its text. */
   _answerTools() {
     if (!this._isAnswer) return nothing;
     const below = actionsFor(this.shown).filter(
@@ -261,7 +263,7 @@ export class ChatMessage extends View {
     >`;
   }
 
-  /** Whether it is an answer that is there. */
+  /** Whether it is an answer that is neither deleted nor being edited. */
   get _isAnswer() {
     return this.entry.sender_kind === "agent" && !this.entry.deletedAt && !this.isEditing;
   }
@@ -286,8 +288,8 @@ export class ChatMessage extends View {
   }
 
   /**
-   * That it is pinned, that it was edited, which opens the earlier texts, and the way to its former
-   * versions.
+   * The marks of a message: whether it is pinned; whether it was edited, which opens the earlier
+   * texts; and the arrows to former versions.
    */
   _marks() {
     const { entry } = this;
@@ -326,9 +328,7 @@ export class ChatMessage extends View {
     }`;
   }
 
-  /**
-   * What the pages say about themselves to which a person links; of agents the server reads none.
-   */
+  /** Render cards of the pages that a person links to; the server reads none for agents. */
   _linkCards() {
     const { entry } = this;
     if (

@@ -1,4 +1,4 @@
-/** A turn of one's own while it is being sent. */
+/** One of the user's turns while it is being sent. */
 
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -26,7 +26,7 @@ class PendingTurn extends View {
 
   constructor() {
     super();
-    /** Set before it is drawn. @type {Turn} */
+    /** Set before it is rendered. @type {Turn} */
     this.turn = /** @type {Turn} */ (/** @type {unknown} */ (undefined));
     /** @type {Turn["state"]} */
     this.state = "waiting";

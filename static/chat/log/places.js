@@ -1,4 +1,4 @@
-/** The places of the log to which a reader goes. */
+/** Moves the reader to other places of the log. */
 
 import { isApiError } from "../api.js";
 import { page } from "../context.js";
@@ -24,7 +24,7 @@ export class Places {
     await this._history.load(failures);
   }
 
-  /** Show a message, wherever it stands. @param {string} id */
+  /** Show a message of the chat, loading its place if needed. @param {string} id */
   async show(id) {
     if (page.state.entries.some((entry) => entry.id === id)) page.dispatch({ type: "target", id });
     else await this.goTo(() => this.isShown(id));
@@ -48,7 +48,7 @@ export class Places {
   }
 
   /**
-   * Go to another place of the chat; where it cannot be loaded, the reader stays.
+   * Go to another place of the chat; if it cannot be loaded, stay.
    * @param {() => Promise<unknown>} load
    */
   async goTo(load) {

@@ -1,11 +1,11 @@
 /**
- * Where one reads in the messages, kept while what is around it changes, and what may be cut off
- * far from it.
+ * Keeps the reading position while the content around it changes, and finds distant messages to
+ * cut.
  */
 
-/** What is nearer than this to what one sees stays on the page. */
+/** Messages this close to the visible part stay on the page. */
 const FAR_PX = 1_000;
-/** More messages, or more elements in them, are not kept on the page. */
+/** The maximum number of messages kept on the page, and of elements in them. */
 const MAX_ROWS = 70;
 const MAX_ELEMENTS = 1_600;
 
@@ -13,18 +13,18 @@ const MAX_ELEMENTS = 1_600;
 const isElement = (node) => node?.nodeType === Node.ELEMENT_NODE;
 
 export class ScrollPlace {
-  /** @param {HTMLElement} log what scrolls @param {HTMLElement} rows its messages */
+  /** @param {HTMLElement} log the scrolling element @param {HTMLElement} rows its messages */
   constructor(log, rows) {
     this._log = log;
     this._rows = rows;
     /**
-     * @type {{row: Element, top: number}|null} the first row that one sees, and where it is on the
+     * @type {{row: Element, top: number}|null} the first visible row, and where it is on the
      *   screen
      */
     this._anchor = null;
   }
 
-  /** Remember the row that one reads. */
+  /** Remember the first visible row. */
   remember() {
     const top = this._log.getBoundingClientRect().top;
     const row = Array.from(this._rows.children).find(
@@ -33,17 +33,14 @@ export class ScrollPlace {
     this._anchor = row ? { row, top: row.getBoundingClientRect().top } : null;
   }
 
-  /** Scroll so that the row is where it was. */
+  /** Scroll that row back to where it was. */
   restore() {
     if (!this._anchor?.row.isConnected) return;
     const moved = this._anchor.row.getBoundingClientRect().top - this._anchor.top;
     if (Math.abs(moved) >= 1) this._log.scrollTop += moved;
   }
 
-  /**
-   * Drop what Lit 3.3 leaves of each row that `repeat` removes: an empty comment, which stands
-   * beside no row.
-   */
+  /** Drop the empty comment that Lit 3.3 leaves for each row removed by `repeat`. */
   sweep() {
     for (const node of Array.from(this._rows.childNodes)) {
       const isMark = node instanceof Comment && node.data === "";

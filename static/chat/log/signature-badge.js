@@ -1,5 +1,5 @@
 /**
- * The badge that says whether an answer is what its agent signed. This browser verifies it
+ * The badge that says whether an answer matches its agent's signature. This browser verifies it
  * (docs/signatures.md).
  */
 
@@ -135,8 +135,8 @@ export const signedMessage = (entry) => ({
 });
 
 /**
- * Whether it is an answer that its agent would have signed here, and of which it is known whether
- * it did; one that is not whole is signed where it was paid.
+ * Whether an agent on this server would have signed this answer, and its signature can be checked;
+ * incomplete answers are signed if they were paid.
  * @param {Entry} entry
  */
 export const isSignable = (entry) =>
@@ -167,17 +167,17 @@ class SignatureBadge extends View {
     if (!entry) return;
     const { chatId, entries } = pageAt(this).state;
     try {
-      const found = entry.signature ? await publishedKeys.of(kidOf(entry.signature)) : [];
-      let verdict = await checkAnswer(signedMessage(entry), found, { chatId });
+      const keys = entry.signature ? await publishedKeys.of(kidOf(entry.signature)) : [];
+      let verdict = await checkAnswer(signedMessage(entry), keys, { chatId });
       const question = entries.find(({ id }) => id === verdict.claims?.request_id);
       if (question)
-        verdict = await checkAnswer(signedMessage(entry), found, {
+        verdict = await checkAnswer(signedMessage(entry), keys, {
           chatId,
           question: signedMessage(question),
         });
       if (this.entry === entry) this._verdict = verdict;
     } catch (error) {
-      // The keys were not reached: nothing is said about the answer.
+      // Without the keys, the badge claims nothing about the answer.
       if (!(error instanceof TypeError)) throw error;
       if (this.entry === entry) this._verdict = null;
     }

@@ -5,14 +5,14 @@ import { gettext } from "../words.js";
 
 /** @typedef {import("../store/entry.js").Entry} Entry */
 
-/** In the thread: that the reply is shown in the chat too. @param {Entry} entry */
+/** In the thread: the note that the reply is also shown in the chat. @param {Entry} entry */
 export const shownInChat = ({ thread, alsoInChat }) =>
   thread && alsoInChat
     ? html`<p class="thread-note">${gettext("Also sent to the chat")}</p>`
     : nothing;
 
 /**
- * In the chat: the way to the thread. Fires (bubbling) `open-thread` with the reply.
+ * In the chat: the link to the thread. Fires (bubbling) `open-thread` with the reply.
  * @param {Entry} entry
  */
 export function fromThread(entry) {

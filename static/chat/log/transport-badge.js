@@ -1,14 +1,14 @@
 /**
- * The badge that names the protocol by which a message, or the question of an answer, came. What
- * came the way of this page, over a WebSocket, has none.
+ * The badge that names the protocol by which a message, or the question of an answer, arrived.
+ * Messages over this page's transport, a WebSocket, have none.
  */
 
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
 /**
- * Names of transports on the wire (`transport` of a message): what the badge says, and its whole
- * name.
+ * Transports by their names on the wire (`transport` of a message): the label of the badge, and the
+ * full name.
  */
 const TRANSPORTS = /** @type {Record<string, {label: string, name: string}>} */ ({
   sse: { label: "UAMP", name: "UAMP over HTTP with server-sent events" },
@@ -28,8 +28,8 @@ const known = (/** @type {string} */ transport) =>
   TRANSPORTS[transport] || { label: transport, name: transport };
 
 /**
- * @param {string} [transport] empty for messages that are older than the column
- * @param {boolean} [isAnswer] what came is its question
+ * @param {string} [transport] empty for messages older than the column
+ * @param {boolean} [isAnswer] whether the transport is that of its question
  */
 export function transportBadge(transport, isAnswer = false) {
   if (!transport || transport === OWN) return "";

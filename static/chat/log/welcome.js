@@ -1,6 +1,6 @@
 /**
- * What stands in a chat without messages: an agent of the chat greets the person, with three things
- * to try.
+ * The greeting in a chat without messages: an agent of the chat introduces itself, with three
+ * things to try.
  */
 
 import { start, store } from "../context.js";
@@ -12,7 +12,7 @@ import { gettext, interpolate } from "../words.js";
 /** @typedef {import("../store/chat.js").Participant} Participant */
 
 /**
- * The agent that greets: the assistant, else the first one that costs nothing.
+ * The agent that greets: the assistant, else the first free one.
  * @param {Chat} chat
  * @returns {Participant|undefined}
  */
@@ -25,15 +25,15 @@ function greeterOf({ participants }) {
 const fire = (event, type, detail) =>
   event.currentTarget?.dispatchEvent(new CustomEvent(type, { bubbles: true, detail }));
 
-/** That no agent here has a model, and who can change that. */
+/** The hint that no agent here has a model, and who can change that. */
 function modelHint() {
   if (!start.needs_model) return nothing;
-  const said = start.may_connect_model
+  const advice = start.may_connect_model
     ? html`<a href="/connect-model">${gettext("Connect a model")}</a>
         ${gettext("with an API key, or a model server on this machine. It takes a minute.")}`
     : gettext("An operator of this server can connect one.");
   return html`<p class="welcome-model" data-testid="needs-model">
-    ${gettext("No AI model is connected yet, so a script answers.")} ${said}
+    ${gettext("No AI model is connected yet, so a script answers.")} ${advice}
   </p>`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Colours code in a thread of its own: text comes in, pieces with the names of their kinds go out.
+ * Highlights code on its own thread: takes text, and returns pieces with the names of their kinds.
  */
 
 import { highlighter } from "../../vendor/highlight/highlight.js";
@@ -8,8 +8,7 @@ import { highlighter } from "../../vendor/highlight/highlight.js";
 const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
 
 /**
- * The pieces of what the highlighter makes: spans with one kind each, one in another, and escaped
- * text.
+ * The pieces of the highlighter's HTML: nested spans of one kind each, and escaped text.
  * @param {string} html
  * @returns {[string, string][]}
  */

@@ -1,7 +1,6 @@
 /**
- * Colours of code, made by a worker: a language's grammar may take long for a code that was written
- * for that, and the page goes on meanwhile. The worker is loaded with the first code that has a
- * language.
+ * Highlights code in a worker: a grammar may take long for code written to exploit it, and the page
+ * must stay responsive. The worker is loaded with the first code that has a language.
  */
 
 const CHARS = 20_000;
@@ -10,9 +9,7 @@ const KEPT = 200;
 
 /** @type {Worker|null} */
 let worker = null;
-/**
- * Whether the worker said that it is loaded: over a slow network that takes longer than a code may.
- */
+/** Whether the worker is loaded: over a slow network that takes longer than highlighting may. */
 let isReady = false;
 /**
  * @typedef {[string, string][]} Pieces texts, each with its class
@@ -26,7 +23,7 @@ let timer = 0;
 const waiting = [];
 /**
  * @type {Map<string, Pieces|null>} pieces with their classes by code and language; null while they
- *   are made, and for none
+ *   are being made, and for unhighlighted code
  */
 const known = new Map();
 /** @type {Map<string, Set<WeakRef<Element>>>} */
@@ -88,7 +85,7 @@ function next() {
   };
 }
 
-/** Give the worker, which is loaded, the code that is next. */
+/** Send the next code to the loaded worker. */
 function send() {
   if (!running) return;
   worker?.postMessage({ code: running.code, language: running.language });

@@ -1,6 +1,6 @@
 /**
- * Blocks of Mermaid code as diagrams, behind a button. What draws them reads untrusted text and is
- * large: it is loaded at the first click, into a frame that has no origin and can load nothing
+ * Shows blocks of Mermaid code as diagrams on request. The renderer is large and reads untrusted
+ * text: it is loaded at the first click, into a frame that has no origin and can load nothing
  * (docs/adr/0031-diagrams-in-a-frame.md).
  */
 
@@ -13,7 +13,7 @@ const [MIN_PX, HIGHEST_PX, WIDEST_PX] = [80, 1_200, 2_400];
 const PROBLEM_CHARS = 300;
 
 /**
- * Give a finished block of Mermaid code its button.
+ * Add the button to a finished block of Mermaid code.
  * @param {Element} block with the bar of a code block
  */
 export function offerDiagram(block) {
@@ -28,7 +28,7 @@ export function offerDiagram(block) {
   block.querySelector(".code-copy")?.before(button);
 }
 
-/** How the page looks now. */
+/** The current theme of the page. */
 function theme() {
   const { theme: chosen } = document.documentElement.dataset;
   if (chosen === "light" || chosen === "dark") return chosen;
@@ -42,7 +42,7 @@ function name(button, text) {
 }
 
 /**
- * What went wrong, below the bar; the code stays.
+ * Show an error below the bar; the code stays.
  * @param {Element} block
  * @param {string} problem
  */
@@ -56,7 +56,7 @@ function say(block, problem) {
   announce(text);
 }
 
-/** Back to the code. @param {Element} block */
+/** Return to the code. @param {Element} block */
 function showCode(block) {
   block.querySelector(".diagram")?.remove();
   const [pre, button] = [block.querySelector("pre"), block.querySelector(".diagram-button")];
@@ -98,7 +98,7 @@ function showDiagram(block) {
   addEventListener(
     "message",
     ({ source, origin, data }) => {
-      // A frame without an origin; another frame of the page is another source.
+      // Accept messages only from this frame, which has no origin.
       if (
         source !== frame.contentWindow ||
         origin !== "null" ||

@@ -1,6 +1,6 @@
 /**
- * Markdown as nodes that are safe to insert, made usable: code has a bar, formulas are drawn,
- * tables scroll.
+ * Renders Markdown as nodes that are safe to insert, with finishing touches: code gets a bar,
+ * formulas are drawn, tables scroll.
  */
 
 import { DOMPurify } from "../../vendor/markdown/markdown.js";
@@ -83,7 +83,7 @@ const all = (content, selector) => content.querySelectorAll(selector);
 
 /** @param {DocumentFragment} content sanitised */
 export function prepared(content) {
-  // Each block is written in its own direction: a message may have several languages.
+  // Each block has its own direction: a message may mix languages.
   for (const block of content.children) if (block instanceof HTMLElement) block.dir = "auto";
   for (const block of all(content, ".code-block")) {
     block.prepend(codeBar(block.dataset.language || ""));
@@ -98,14 +98,14 @@ export function prepared(content) {
   for (const formula of content.querySelectorAll(".math")) drawKnownFormula(formula);
   for (const image of all(content, ".remote-image")) {
     const { src = "", alt = "" } = image.dataset;
-    // An address that no browser can read stays the description that it is.
+    // Unparsable addresses stay plain descriptions.
     if (URL.canParse(src)) image.replaceWith(remoteImage(src, alt));
   }
   return content;
 }
 
 /**
- * Colour the code and draw the formulas of a block that does not change any more.
+ * Highlight the code and draw the formulas of a block that no longer changes.
  * @param {Element} block
  */
 export function finish(block) {
@@ -119,7 +119,7 @@ export function finish(block) {
   for (const formula of formulas) drawFormula(formula);
 }
 
-/** A whole text as nodes. @param {string} text @returns {DocumentFragment} */
+/** Render a whole text as nodes. @param {string} text @returns {DocumentFragment} */
 export function drawn(text) {
   const content = prepared(
     sanitised(
@@ -145,8 +145,8 @@ function codeBar(language) {
 }
 
 /**
- * Nothing of another host is loaded into the page (its policy forbids it): looking at the picture
- * is a visit, in a tab of its own, that the reader decides on.
+ * Nothing from other hosts is loaded into the page (its policy forbids it): the picture becomes a
+ * link, which the reader may open in a new tab.
  * @param {string} source @param {string} alt
  */
 function remoteImage(source, alt) {

@@ -1,14 +1,10 @@
-/**
- * Formulas as KaTeX draws them. It is loaded when the page has nothing else to do, or with the
- * first formula.
- */
+/** Draws formulas with KaTeX, which is loaded when the page is idle, or with the first formula. */
 
 const KEPT = 300;
 const CHARS = 5_000;
 const IDLE_MS = 3_000;
 /**
- * What most formulas are written with. A font that comes after its formula would move what is below
- * it.
+ * The fonts of most formulas, loaded first: a late font would shift the content below its formula.
  */
 const FONTS = [
   "16px KaTeX_Main",
@@ -23,7 +19,7 @@ const OPTIONS = { throwOnError: true, trust: false, strict: false, maxSize: 40, 
 let katex = null;
 /** @type {Promise<boolean>|null} */
 let loading = null;
-/** @type {Map<string, Element|null>} by text and kind; null for one that is no formula */
+/** @type {Map<string, Element|null>} by text and kind; null for an invalid formula */
 const known = new Map();
 
 async function load() {
@@ -39,13 +35,13 @@ async function load() {
 }
 
 /**
- * Load KaTeX once; without a connection it is loaded with the next formula.
- * @returns {Promise<boolean>} whether it is here
+ * Load KaTeX once; if that fails, the next formula tries again.
+ * @returns {Promise<boolean>} whether it is loaded
  */
 function loaded() {
   loading ||= load().catch((error) => {
     loading = null;
-    // A sheet that does not come says so by an event, a module and a font by these.
+    // A failed style sheet rejects with an event, modules and fonts with these errors.
     if (!(error instanceof Event || error instanceof TypeError || error instanceof DOMException))
       throw error;
     return false;
@@ -54,8 +50,8 @@ function loaded() {
 }
 
 /**
- * Load KaTeX ahead of the first formula, so that it is drawn at once and moves nothing; not where
- * people save data.
+ * Load KaTeX before the first formula, so that drawing it moves nothing; skipped for users who save
+ * data.
  */
 export function loadFormulasWhenIdle() {
   if (/** @type {any} */ (navigator).connection?.saveData) return;
@@ -66,12 +62,12 @@ export function loadFormulasWhenIdle() {
   else setTimeout(begin, IDLE_MS);
 }
 
-/** Draw a formula if KaTeX is here. @param {Element} place that has it as its text */
+/** Draw a formula if KaTeX is loaded. @param {Element} place whose text is the formula */
 export function drawKnownFormula(place) {
   if (katex) draw(place, place.textContent ?? "");
 }
 
-/** Draw a formula, loading KaTeX for it. @param {Element} place that has it as its text */
+/** Draw a formula, loading KaTeX if needed. @param {Element} place whose text is the formula */
 export function drawFormula(place) {
   if (katex || place.classList.contains("is-drawn")) return;
   const text = place.textContent ?? "";

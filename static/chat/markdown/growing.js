@@ -1,7 +1,6 @@
 /**
- * A text that grows: each finished block is drawn once, the last one with each change. What does
- * not change stays on the page as it is, so that nothing jumps, and what one selects or copies
- * stays.
+ * A growing text: each finished block is rendered once, and only the last one with each change.
+ * Unchanged nodes stay on the page, so that nothing jumps, and selections survive.
  */
 
 import { finish, prepared, sanitised } from "./drawing.js";
@@ -12,7 +11,7 @@ import { grown } from "./tail.js";
 const htmlOf = (blocks) => blocks.map(({ html }) => html).join("");
 
 export class GrowingText {
-  /** @param {HTMLElement} box that has nothing else in it */
+  /** @param {HTMLElement} box an empty element */
   constructor(box) {
     this._box = box;
     this._text = "";
@@ -49,7 +48,7 @@ export class GrowingText {
     this._count += count;
   }
 
-  /** Show what follows the finished blocks as it is written. @param {string} written */
+  /** Show the text after the finished blocks unformatted. @param {string} written */
   rest(written) {
     const text = written.replace(/\r\n?/g, "\n");
     const paragraph = document.createElement("p");

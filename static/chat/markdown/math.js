@@ -7,15 +7,15 @@
 import { JOINED } from "../store/mentions.js";
 
 /**
- * A formula in a line is not longer than this: looking for the end of each dollar sign takes
- * quadratic time.
+ * The maximum length of an inline formula: looking for the end of each dollar sign takes quadratic
+ * time.
  */
 const INLINE_CHARS = 1_000;
 const WORD = /[\p{L}\p{N}_]/u;
 const SPACE = /\s/;
 /**
- * What closes no formula that has not begun: a dollar sign before it is an amount, or the sign
- * itself.
+ * Characters that cannot begin a formula: a dollar sign before them ends an amount, or stands
+ * alone.
  */
 const CLOSING =
   /[)\]}"'\u201d\u2019\u00bb,.;:!?\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f\uff5d]/;
@@ -41,8 +41,8 @@ function closesTooMuch(formula) {
 }
 
 /**
- * The end of a formula between single dollar signs, or -1. Letters of scripts without spaces may be
- * beside it if there are none inside. A formula closes no bracket that it has not opened.
+ * Find the end of a formula between single dollar signs, or -1. Letters of scripts without spaces
+ * may adjoin it if there are none inside. A formula must not close brackets that it has not opened.
  * @param {string} text that holds the first of them
  * @param {number} from where the formula begins
  * @param {number} most it ends before
@@ -71,7 +71,7 @@ function dollarEnd(text, from, most) {
 }
 
 /**
- * A rule for what is in a line.
+ * The rule for inline formulas.
  * @param {import("./types.js").InlineState} state
  * @param {boolean} silent
  */
@@ -90,7 +90,7 @@ function inlineMath(state, silent) {
 }
 
 /**
- * A rule for blocks.
+ * The rule for blocks of formulas.
  * @param {import("./types.js").BlockState} state
  * @param {number} startLine
  * @param {number} endLine
@@ -105,8 +105,8 @@ function blockMath(state, startLine, endLine, silent) {
   const mark = first.slice(0, 2);
   if (mark !== "$$" && mark !== "\\[") return false;
   const end = ENDS[mark];
-  // What begins with a line of its own goes to the end of a line, or to that of the text; anything
-  // else is in a paragraph.
+  // A block that begins on a line of its own ends at the end of a line, or of the text; any other
+  // is part of a paragraph.
   const isOpen = first === mark;
   const lines = [first.slice(2)];
   let line = startLine;

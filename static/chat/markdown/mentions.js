@@ -1,34 +1,36 @@
 /**
- * Mentions in markdown: `@name` stands by itself in texts of the other direction.
+ * Mentions in markdown: `@name` is isolated in texts of the other direction.
  * `chat_app/markdown_rules.py` has the same rule. Knows no DOM.
  */
 
 import { MENTION } from "../store/mentions.js";
 
 /**
- * The pieces of a text as tokens.
+ * Split a text into tokens.
  * @param {import("./types.js").CoreState} state
  * @param {import("./types.js").Token} token
  */
 function pieces(state, token) {
   const { content } = token;
   /** @type {import("./types.js").Token[]} */
-  const made = [];
+  const tokens = [];
   let from = 0;
   /** @param {string} type @param {string} text */
   const add = (type, text) => {
     if (text)
-      made.push(Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }));
+      tokens.push(
+        Object.assign(new state.Token(type, "", 0), { content: text, level: token.level }),
+      );
   };
   for (const { index, 0: mention } of content.matchAll(MENTION)) {
-    // A full stop behind the name ends the sentence.
+    // A full stop after the name ends the sentence.
     const name = mention.replace(/[.-]+$/, "");
     add("text", content.slice(from, index));
     add("mention", name);
     from = index + name.length;
   }
   add("text", content.slice(from));
-  return made;
+  return tokens;
 }
 
 /** A rule for the tokens of a whole text. @param {import("./types.js").CoreState} state */

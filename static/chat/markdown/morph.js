@@ -1,6 +1,5 @@
 /**
- * Nodes of the page made equal to others: what is the same already stays, with its place and what
- * is selected in it.
+ * Makes nodes of the page equal to others: equal nodes stay in place, with any selection in them.
  */
 
 /** @param {Element} old @param {Element} fresh */

@@ -1,7 +1,7 @@
 /**
- * Markdown as HTML, in the browser. `chat_app/markdown.py` makes the same of a text on the server,
- * for pages and programs without this module: both have one parser, its options and rules. Knows no
- * DOM.
+ * Renders Markdown as HTML in the browser. `chat_app/markdown.py` renders the same HTML on the
+ * server, for pages and programs without this module: both use the same parser, options and rules.
+ * Knows no DOM.
  */
 
 import { MarkdownIt } from "../../vendor/markdown/markdown.js";
@@ -13,12 +13,12 @@ import { addTasks } from "./tasks.js";
 const CONTENT_URL = /^\/api\/content\/[0-9a-f-]{36}$/i;
 const LANGUAGE = /^[\w+#.-]{1,30}/;
 const ALIGNMENT = /text-align:(left|center|right)/;
-/** A text with more "://" gets no links for bare addresses: finding them takes quadratic time. */
+/** With more "://", bare addresses are not linked: finding them takes quadratic time. */
 const BARE_LINKS = 300;
 const NESTING = 20;
 
 /**
- * @typedef {object} Block a piece of a text that stands by itself: a paragraph, a list, a table
+ * @typedef {object} Block a self-contained piece of a text: a paragraph, a list, a table
  * @property {number} line at which it begins
  * @property {string} html not sanitised
  */
@@ -84,7 +84,7 @@ Object.assign(parser.renderer.rules, {
 });
 
 /**
- * The blocks of a text, in their order: what stands between two of them belongs to neither.
+ * Return the blocks of a text in order; text between two blocks belongs to neither.
  * @param {string} text
  * @param {{references?: object}} [env] keeps the link definitions that were read; the same for all
  *   pieces of one text
@@ -106,7 +106,7 @@ export function blocksOf(text, env = {}) {
 }
 
 /**
- * The beginning of a long text: as many whole blocks as fit.
+ * Return the beginning of a long text: as many whole blocks as fit.
  * @param {string} text
  * @param {number} most characters
  */

@@ -1,15 +1,15 @@
 /**
- * What Markdown leaves out: emphasis beside letters of scripts that are written without spaces,
- * where a bare address ends, and a few tags that models write. `chat_app/markdown_scripts.py` has
- * the same rules. Knows no DOM.
+ * Extensions of Markdown: emphasis beside letters of scripts written without spaces, the ends of
+ * bare addresses, and a few tags that models write. `chat_app/markdown_scripts.py` has the same
+ * rules. Knows no DOM.
  */
 
 const UNSPACED =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{scx=Tibetan}\u3000-\u303f\uff00-\uffef]/u;
-/** Punctuation after which no writer of a heading in bold puts a space: `**Note:**text`. */
+/** Punctuation that usually has no space after it when it ends a bold heading: `**Note:**text`. */
 const CLOSING_SIGN = /[:;.,!?%)\]}"']|(?![\0-\x7f])[\p{Pe}\p{Pf}\p{Po}]/u;
 const LETTER = /[\p{L}\p{N}]/u;
-/** Punctuation of any script that ends a sentence and is no part of an address. */
+/** Punctuation of any script that ends a sentence and does not belong to an address. */
 const AFTER_ADDRESS =
   /[\u3001\u3002\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff61-\uff64\u2014\u2018-\u201f\u2026\u2039\u203a\u203c\u2047-\u2049\u00ab\u00bb\u200b\u2060\u055d\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u0f0d-\u0f11\u104a\u104b\u1361-\u1368\u17d4\u17d5]/;
 const LAST_SIGN = /^(?::|(?![\0-\x7f])\p{P})$/u;
@@ -20,7 +20,7 @@ const SUMMARY = /^<summary>(.*?)<\/summary>$/is;
 const SUMMARY_LINES = 8;
 const END_OF_DETAILS = "</details>";
 const CODE_INDENT = 4;
-/** Addresses that lead somewhere, and pictures, whose description is shown. */
+/** Addresses of working links, and embedded images, which are shown by their descriptions. */
 const LINK =
   /^(?:https?:\/\/[^\s/?#[\]\\:%]|(?:mailto|tel|sms):\S|data:image\/(?:gif|png|jpeg|webp);|\/(?!\/))/i;
 
@@ -31,8 +31,8 @@ const characterAt = (text, at, isBefore) =>
     : Array.from(text.slice(at, at + 2))[0]) ?? " ";
 
 /**
- * The rule of CommonMark for delimiters, with two additions: a letter of a script without spaces is
- * like a space beside punctuation, and `**` also closes between punctuation and a letter.
+ * CommonMark's rule for delimiters, with two additions: a letter of a script without spaces counts
+ * as a space beside punctuation, and `**` also closes between punctuation and a letter.
  * @param {any} parser
  */
 function addEmphasis(parser) {
@@ -81,7 +81,7 @@ function endAddresses(linkify) {
 }
 
 /**
- * A rule for the tokens of a whole text: links without an address are shown as they were written.
+ * A rule for the tokens of a whole text: links without an address are shown as written.
  * @param {any} state
  */
 function deadLinks(state) {
@@ -100,7 +100,7 @@ function deadLinks(state) {
 }
 
 /**
- * A rule for what is in a line: the few tags that models write, which are sanitised with the rest.
+ * The inline rule for the few tags that models write, which are sanitised with the rest.
  * @param {any} state
  * @param {boolean} silent
  */
@@ -119,8 +119,7 @@ const lineOf = ({ src, bMarks, tShift, eMarks }, line) =>
   src.slice(bMarks[line] + tShift[line], eMarks[line]).trim();
 
 /**
- * The line behind the content, and where the last line of it ends: before a closing tag that is on
- * the same line.
+ * The line after the content, and where its last line ends: before a closing tag on the same line.
  * @param {any} state
  * @param {number} line
  * @param {number} endLine
@@ -141,7 +140,7 @@ function endOfDetails(state, line, endLine) {
 }
 
 /**
- * The line behind a summary on lines of its own, and its text.
+ * The line after a summary on lines of its own, and its text.
  * @param {any} state
  * @param {number} line
  * @param {number} endLine
@@ -153,14 +152,15 @@ function summaryAt(state, line, endLine) {
   const lines = [];
   for (let at = first; at < Math.min(first + SUMMARY_LINES, endLine); at += 1) {
     lines.push(lineOf(state, at));
-    const found = SUMMARY.exec(lines.join("\n"));
-    if (found) return [at + 1, found[1].trim().replace(/\s+/g, " ")];
+    const match = SUMMARY.exec(lines.join("\n"));
+    if (match) return [at + 1, match[1].trim().replace(/\s+/g, " ")];
   }
   return [line, undefined];
 }
 
 /**
- * A rule for blocks: `<details>` at the start of a line, up to its end or that of the text.
+ * The block rule for `<details>` at the start of a line, up to its closing tag or the end of the
+ * text.
  * @param {any} state
  * @param {number} startLine
  * @param {number} endLine
@@ -172,7 +172,7 @@ function details(state, startLine, endLine, silent) {
   if (silent) return true;
   const { bMarks, tShift, eMarks } = state;
   const lineStart = [bMarks[startLine], tShift[startLine]];
-  // Text on the line of the tag is the first line of what is inside.
+  // Text on the tag's line is the first line of the content.
   bMarks[startLine] += tShift[startLine] + opening[0].length;
   tShift[startLine] = 0;
   let [first, summary] = [startLine, opening[1]];

@@ -1,34 +1,31 @@
 /**
- * The end of a text that grows, so that it can be drawn: a mark whose other half has not come yet
- * counts as closed, and what may still become a mark is left out until it is one. Knows no DOM.
+ * Completes the end of a growing text for rendering: a mark without its other half counts as
+ * closed, and a possible beginning of a mark is left out until it is one. Knows no DOM.
  */
 
 import { remend } from "../../vendor/markdown/markdown.js";
 import { blocksOf } from "./parser.js";
 
 /**
- * Of the last line, what may be the beginning of a list, a heading, a quote, a fence, a rule or an
+ * A last line that may be the beginning of a list, a heading, a quote, a fence, a rule or an
  * underline.
  */
 const MARK_LINE =
   /(^|\n)([ \t]*(?:>[ \t]?)*)(?:[-*+_=][ \t]*(?:\[[ xX]?\]?[ \t]*)?|[-=_*][-=_* \t]+|\d{1,9}[.)]?[ \t]*|#{1,6}[ \t]*|`{1,}|~{1,}|\\[[(]?|\$\$?|>)$/;
-/** Rows of a table before its second line is complete: they may be a paragraph still. */
+/** Rows of a table before its second line is complete: they may still be a paragraph. */
 const TABLE_HEAD = /(^|\n)[ \t]*\|[^\n]*(?:\n[ \t]*[|:\- \t]*)?$/;
-/**
- * In a line: a formula, an address in angle brackets, an entity, an escape or an emphasis without
- * its end.
- */
+/** Inline: an unfinished formula, address in angle brackets, entity, escape or emphasis. */
 const OPEN_INLINE =
   /(?:\\\((?:(?!\\\))[^\n])*|<(?:https?:[^\s>]*|mailto:[^\s>]*|h|ht|htt|http|https)?|&#?\w{0,10}|\\|`{1,2}|[*_~]{1,3}|(?<!\S)!)$/;
 const OPEN_DOLLAR = /(?<![\w$])\$\$?(?:(?=[^\s\d$])[^\n$]{0,60})?$/;
 const IMAGE_TEXT = /!\[[^\]\n]*\]$/;
-/** What stands in brackets at the end may be the text of a link. */
+/** Text in brackets at the end, which may become the text of a link. */
 const LINK_TEXT = /\[([^[\]\n]*)\]$/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const FENCE_END = /\n {0,3}(?:`{1,}|~{1,})$/;
 /**
- * A line that begins a formula of several lines and has some of it: a line without text ends the
- * search for its end.
+ * The first line of a multi-line formula, with some of its text: a blank line would end the search
+ * for its end.
  */
 const FORMULA_LINE = /^ {0,3}(?:\$\$|\\\[)[ \t]*\S/;
 
@@ -37,39 +34,40 @@ const isTable = (text) =>
   blocksOf(text).some(({ html }) => html.includes('<div class="table-scroll">'));
 
 /**
- * The last block of a growing text with its marks closed.
+ * Return the last block of a growing text with its marks closed.
  * @param {string} text
  * @returns {string}
  */
 export function completed(text) {
-  // Code is shown as it is written, a formula by itself when it is complete.
+  // Code is shown as it is; formulas are shown once they are complete.
   if (FENCE.test(text)) return text.replace(FENCE_END, "");
-  let said = text;
-  if (TABLE_HEAD.test(said) && !isTable(said)) said = said.replace(TABLE_HEAD, "");
-  said = said.replace(MARK_LINE, "$1$2");
-  const isInCode = (said.replace(/`+$/, "").match(/`/g) || []).length % 2 === 1;
-  if (!isInCode && (said.match(/\$/g) || []).length % 2 === 1) said = said.replace(OPEN_DOLLAR, "");
+  let tail = text;
+  if (TABLE_HEAD.test(tail) && !isTable(tail)) tail = tail.replace(TABLE_HEAD, "");
+  tail = tail.replace(MARK_LINE, "$1$2");
+  const isInCode = (tail.replace(/`+$/, "").match(/`/g) || []).length % 2 === 1;
+  if (!isInCode && (tail.match(/\$/g) || []).length % 2 === 1) tail = tail.replace(OPEN_DOLLAR, "");
   if (!isInCode)
-    said = said.replace(OPEN_INLINE, "").replace(IMAGE_TEXT, "").replace(LINK_TEXT, "$1");
-  return remend(said, { linkMode: "text-only", katex: false });
+    tail = tail.replace(OPEN_INLINE, "").replace(IMAGE_TEXT, "").replace(LINK_TEXT, "$1");
+  return remend(tail, { linkMode: "text-only", katex: false });
 }
 
 /**
- * What is to be drawn of a growing text, or of the part of it that begins with its last block.
+ * Splits a growing text, or its end beginning with its last block, into finished and unfinished
+ * blocks.
  * @param {string} text
  * @param {boolean} grows
  * @param {{references?: object}} [env] as for `blocksOf`
  * @returns {{finished: import("./parser.js").Block[], length: number, last:
- *   import("./parser.js").Block[]}} the blocks that do not change any more, their length in the
- *   text, and what is drawn of the rest
+ *   import("./parser.js").Block[]}} the blocks that no longer change, their length in the
+ *   text, and the blocks to render for the rest
  */
 export function grown(text, grows, env = {}) {
-  // A line without its end may become anything: it finishes no block.
+  // An unfinished line may become anything: it finishes no block.
   const lines = text.slice(0, text.lastIndexOf("\n") + 1);
   const blocks = blocksOf(lines, env);
   const formula = formulaLine(lines);
-  // What stands after the beginning of a formula may be of it still, and so may the block that it
-  // stands in.
+  // Text after the beginning of a formula may still belong to it, and so may the block that
+  // contains it.
   const count = Math.min(
     blocks.length - 1,
     formula === -1 ? Infinity : blocks.findLastIndex(({ line }) => line <= formula),
@@ -84,7 +82,7 @@ export function grown(text, grows, env = {}) {
 }
 
 /**
- * The line at which a formula begins whose end may still come, or -1.
+ * The line at which a formula begins that may still be completed, or -1.
  * @param {string} text whole lines
  */
 function formulaLine(text) {

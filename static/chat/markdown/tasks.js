@@ -13,10 +13,10 @@ function tasks(state) {
     const box = BOX.exec(text.content);
     if (!box) return;
     item.attrSet("class", "task");
-    const made = new state.Token("task_box", "span", 0);
-    made.meta = { isDone: box[1] !== " " };
+    const checkbox = new state.Token("task_box", "span", 0);
+    checkbox.meta = { isDone: box[1] !== " " };
     text.content = text.content.slice(box[0].length).trimStart();
-    token.children?.unshift(made);
+    token.children?.unshift(checkbox);
   });
 }
 

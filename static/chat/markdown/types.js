@@ -1,5 +1,5 @@
 /**
- * The parts of markdown-it that the rules here use; the library has no types of its own.
+ * Types for the parts of markdown-it that these rules use; the library ships none.
  *
  * @typedef {object} Token
  * @property {string} type

@@ -1,6 +1,4 @@
-/**
- * Amounts of money as decimal strings: never a float, which would show cents that are not there.
- */
+/** Amounts of money as decimal strings, never as floats, whose rounding errors would show. */
 
 import { locale } from "../words.js";
 
@@ -22,7 +20,7 @@ export function decimal(value) {
   return `${value < 0n ? "-" : ""}${digits.slice(0, -PLACES)}${places ? `.${places}` : ""}`;
 }
 
-/** Between whole numbers and cents in the language of the page. */
+/** The decimal separator of the page's language. */
 const POINT =
   new Intl.NumberFormat(locale).formatToParts(1.5).find(({ type }) => type === "decimal")?.value ===
   ","
@@ -30,8 +28,8 @@ const POINT =
     : ".";
 
 /**
- * An amount with at least two places and no sign, as one would write it into a field: "1.00", in
- * German "1,00".
+ * An amount with at least two decimal places and no currency sign, for an input: "1.00", in German
+ * "1,00".
  * @param {string} amount
  */
 export function padded(amount) {
@@ -40,8 +38,8 @@ export function padded(amount) {
 }
 
 /**
- * The decimal string of what was written into a field: some keyboards have a comma only. "1,000",
- * which may be a thousand, stays and is refused.
+ * Parse an amount from an input: some keyboards only have a comma. "1,000", which may mean a
+ * thousand, is left as it is and refused.
  * @param {string} text
  */
 export const amountFromInput = (text) =>
@@ -66,12 +64,12 @@ function localized(amount, currency) {
   return isKnown ? text : `${text} ${currency}`;
 }
 
-/** An amount to its last digit: a price, an entry of the statement. @param {string} amount */
+/** An amount with all of its digits: a price, an entry of the statement. @param {string} amount */
 export const formatExact = (amount, currency = "USD") =>
   localized(decimal(units(amount)), currency);
 
 /**
- * Rounded to what people pay with: cents, and below a cent two digits.
+ * Round to whole cents, or to two digits below a cent.
  * @param {string} amount
  * @param {(value: bigint, step: bigint) => bigint} toSteps how many steps a positive value is
  */
@@ -84,7 +82,7 @@ function rounded(amount, toSteps) {
 }
 
 /**
- * An amount that was paid or is there, to the nearest cent: "$0.02", "$5.12".
+ * An amount paid or available, to the nearest cent: "$0.02", "$5.12".
  * @param {string} amount
  */
 export const formatAmount = (amount, currency = "USD") =>
@@ -94,15 +92,15 @@ export const formatAmount = (amount, currency = "USD") =>
   );
 
 /**
- * The decimal string of an amount that is asked for, rounded up: no one pays more than they read.
+ * An amount due, rounded up: no one pays more than the amount they see.
  * @param {string} amount
  */
 export const atMost = (amount) => rounded(amount, (value, step) => (value + step - 1n) / step);
 
-/** An amount that is asked for, as people read it. @param {string} amount */
+/** An amount due, formatted for the user. @param {string} amount */
 export const formatDue = (amount, currency = "USD") => localized(atMost(amount), currency);
 
-/** A number that the wire has as a float (UAMP §8.7) as a decimal string. @param {number} number */
+/** Convert a float from the wire (UAMP §8.7) to a decimal string. @param {number} number */
 export const fromFloat = (number) =>
   Number(number)
     .toFixed(PLACES)

@@ -1,4 +1,4 @@
-/** Money in the open chat: the payments that are asked for, and the receipts of answers. */
+/** Payments and receipts in the open chat. */
 
 import { formatDue } from "./amounts.js";
 import { calls, page } from "../context.js";
@@ -12,7 +12,7 @@ import { gettext, interpolate } from "../words.js";
 
 export class ChatMoney {
   /**
-   * @param {HTMLElement} list in which the cards of payments are
+   * @param {HTMLElement} list the container of the payment cards
    * @param {(text: string) => void} say shows the writer a text for a moment
    * @param {import("../store/history.js").PageStore} [state] of the chat, or of a thread
    */
@@ -26,14 +26,14 @@ export class ChatMoney {
   /**
    * @param {import("../../uamp/chat-session.js").ChatSession} session
    * @param {() => import("../store/chat.js").Chat|null|undefined} chat as it is now
-   * @param {AbortSignal} signal that the chat is left
+   * @param {AbortSignal} signal aborted when the chat is left
    */
   listen(session, chat, signal) {
     this._session = session;
     const since = Date.now();
     const priced = (/** @type {import("../store/entry.js").Entry} */ { sender_id: id }) =>
       chat()?.participants.some((p) => p.kind === "agent" && p.id === id && p.pricing) ?? false;
-    // Answers of before may be of an agent that was dearer then; new ones have their cost.
+    // Earlier answers may come from an agent that charged more then; new ones state their cost.
     const receipts = new Receipts((entry) => entry.at < since || priced(entry), this._page);
     session.addEventListener(
       "payments",
@@ -56,13 +56,13 @@ export class ChatMoney {
     this._changed(null);
   }
 
-  /** @param {import("../../uamp/payments.js").Payment|null} asked one that is asked for now */
+  /** @param {import("../../uamp/payments.js").Payment|null} asked the new one, if any */
   _changed(asked) {
     const session = this._session;
     if (!session) return;
     const threadOf = (/** @type {Payment} */ { responseId }) =>
       session.responses.get(responseId)?.thread || "";
-    // The panel of the call shows what an answer in it costs.
+    // The call panel shows the payments for answers in a call.
     const isInCall = (/** @type {Payment} */ { responseId }) =>
       calls.active?.agents.isAnswer(responseId);
     this._page.dispatch({

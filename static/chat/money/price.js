@@ -10,10 +10,10 @@ import { gettext, interpolate } from "../words.js";
  * @property {string} per_answer
  * @property {string} input_per_1k
  * @property {string} output_per_1k
- * @property {string|null} [audio_input_per_1k] where the tokens of sound have a price of their own
+ * @property {string|null} [audio_input_per_1k] if sound tokens have their own price
  * @property {string|null} [audio_output_per_1k]
  * @property {Record<string, string>} tools
- * @property {"whole"|"share"} unfinished what of an answer's price is due when it is stopped
+ * @property {"whole"|"share"} unfinished how much of an answer's price is due when it is stopped
  * @property {number|null} expected_tokens
  */
 
@@ -22,7 +22,7 @@ const isSomething = (price) => Boolean(price) && units(price ?? "") > 0n;
 
 /**
  * @param {Pricing|null|undefined} pricing
- * @returns {string[]} one entry for each thing that has a price
+ * @returns {string[]} one entry for each priced unit
  */
 function priceParts(pricing) {
   if (!pricing) return [];
@@ -81,7 +81,7 @@ function priceParts(pricing) {
 }
 
 /**
- * What an answer costs that is stopped once it has begun; "" where only tokens and tools cost.
+ * The price of an answer stopped midway; "" if only tokens and tools cost.
  * @param {Pricing|null|undefined} pricing
  */
 function stoppedText(pricing) {
@@ -98,7 +98,7 @@ function stoppedText(pricing) {
 export const priceText = (pricing) => priceParts(pricing).join(" + ") + stoppedText(pricing);
 
 /**
- * What one call of a tool costs, in words; "" for one without a price.
+ * The price of one call of a tool, in words; "" if it is free.
  * @param {Pricing|null|undefined} pricing
  * @param {string} tool
  */
@@ -109,7 +109,7 @@ export function toolPriceText(pricing, tool) {
 
 /** @typedef {import("../store/chat.js").Chat} Chat */
 
-/** Whether one owns a chat. @param {Chat} chat */
+/** Whether the user owns a chat. @param {Chat} chat */
 export const ownsChat = (chat) =>
   chat.participants.some((p) => p.kind === "user" && String(p.id) === me.id && p.role === "owner");
 
@@ -132,7 +132,7 @@ export function payerText(chat) {
 }
 
 /**
- * The agents with a price that a text would make answer.
+ * The priced agents that a text would make answer.
  * @param {Chat} chat
  * @param {string} text
  */
@@ -151,9 +151,9 @@ function pricedFor(chat, text) {
 }
 
 /**
- * What a text will cost, and who pays it: the line below the composer, "" where it costs nothing.
+ * Describes the cost of a text and its payer, for the line below the composer; "" if it is free.
  * @param {Chat} chat
- * @param {string} text that is written
+ * @param {string} text in the composer
  */
 export function costLine(chat, text) {
   const costs = pricedFor(chat, text).map((agent) => `${agent.name}: ${priceText(agent.pricing)}`);

@@ -1,5 +1,6 @@
 /**
- * What one has: read from the server, and again whenever a payment was asked for, made or refused.
+ * The user's balance: loaded from the server, and again whenever a payment was requested, made or
+ * refused.
  */
 
 import { isApiError } from "../api.js";
@@ -15,7 +16,7 @@ class Wallet extends EventTarget {
     super();
     /** @type {{available: string, held: string, currency: string}|null} */
     this.balance = null;
-    /** When it was asked for, on the clock of `performance.now()`. */
+    /** When it was requested, in milliseconds of `performance.now()`. */
     this.asOf = 0;
     client.addEventListener("payment", (/** @type {any} */ { detail }) => this._onPayment(detail));
     client.addEventListener("watched", () => this.refresh());
@@ -26,7 +27,7 @@ class Wallet extends EventTarget {
     this.refresh();
   }
 
-  /** Whether less is there than a few more answers would cost. */
+  /** Whether the balance is lower than the cost of a few more answers. */
   get isLow() {
     const threshold = localStorage.getItem(KEPT);
     return (
@@ -36,7 +37,7 @@ class Wallet extends EventTarget {
     );
   }
 
-  /** Read the balance again, soon: several causes make one request. */
+  /** Reload the balance soon: several causes share one request. */
   refresh() {
     this._timer ||= setTimeout(async () => {
       this._timer = 0;
@@ -45,7 +46,7 @@ class Wallet extends EventTarget {
         this.balance = await api.get("/api/payments/balance");
         this.asOf = asOf;
       } catch (/** @type {any} */ error) {
-        // It is read again with the next payment; an amount that may be wrong is not shown.
+        // The next payment reloads it; an amount that may be wrong is not shown.
         if (!isApiError(error)) throw error;
         this.balance = null;
       }

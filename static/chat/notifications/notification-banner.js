@@ -1,6 +1,6 @@
 /**
- * The question, asked once the person has sent a message, whether this browser may notify. It
- * floats: nothing moves.
+ * Asks for permission to notify, once the user has sent a message. The banner floats, so that
+ * nothing moves.
  */
 
 import { announce } from "../dom.js";

@@ -1,10 +1,10 @@
 /**
- * Notifications of this browser: of messages in chats that the person does not look at, by one tab
- * of all that are open.
+ * Notifications of this browser for messages in chats that the user is not looking at, shown by
+ * only one of the open tabs.
  *
- * Tabs agree by locks of the browser (Web Locks): the tab that holds the notifier's lock notifies,
- * and a tab that shows a chat holds the lock of that chat meanwhile. Where there are no locks there
- * are no notifications either: both need a secure address (https, or this machine).
+ * Tabs coordinate by Web Locks: the tab that holds the notifier's lock notifies, and a tab that
+ * shows a chat holds the lock of that chat meanwhile. Browsers without locks have no notifications
+ * either: both need a secure address (https, or localhost).
  */
 
 import { notifies } from "./rules.js";
@@ -12,20 +12,20 @@ import { beginningOf } from "../markdown/plain.js";
 import { gettext, interpolate } from "../words.js";
 
 const BODY_CHARS = 160;
-/** As in `static/offline/service-worker.js`: messages that it shows. */
+/** As in `static/offline/service-worker.js`: the messages that it shows. */
 const pushes = new BroadcastChannel("uamp.pushes");
 const DISMISSED = "uamp.notifications.asked";
 
 /** @typedef {import("../person/settings.js").Settings} Settings */
 
-/** @returns {"unsupported"|"default"|"denied"|"granted"} what this browser allows */
+/** @returns {"unsupported"|"default"|"denied"|"granted"} the permission in this browser */
 export function permission() {
   if (!("Notification" in window) || !navigator.locks) return "unsupported";
   return Notification.permission;
 }
 
 /**
- * Ask the person, who has just clicked.
+ * Ask for permission, after a click by the user.
  * @returns {Promise<"unsupported"|"default"|"denied"|"granted">}
  */
 export async function askPermission() {
@@ -35,10 +35,10 @@ export async function askPermission() {
   return permission();
 }
 
-/** Whether the page may ask by itself: once, until the person answers. */
+/** Whether the page may ask unprompted: only until the user answers. */
 export const mayAsk = () => permission() === "default" && !localStorage.getItem(DISMISSED);
 
-/** Do not ask by itself again. */
+/** Stop asking unprompted. */
 export function forgetQuestion() {
   localStorage.setItem(DISMISSED, "1");
 }
@@ -68,7 +68,7 @@ export class Notifier {
       if (data?.type === "open-message")
         dispatchEvent(new CustomEvent("open-message", { detail: data }));
     });
-    // Held until the tab closes: then another one has it.
+    // The lock is held until the tab closes; another tab then gets it.
     navigator.locks.request(`uamp.notifier.${me.id}`, () => {
       this._isLeader = true;
       return new Promise(() => {});
@@ -96,7 +96,7 @@ export class Notifier {
     return `uamp.viewing.${this._me.id}.${chatId}`;
   }
 
-  /** Hold the lock of the chat that a person sees in this tab, and no other one. */
+  /** Hold the lock of the chat visible in this tab, and no other. */
   _look() {
     if (!navigator.locks) return;
     this._viewing.abort();
@@ -109,7 +109,7 @@ export class Notifier {
     navigator.locks
       .request(this._lockOf(this._chatId), { mode: "shared", signal }, () => held)
       .catch(() => {
-        // It was not granted before the person went on.
+        // The lock was not granted before the user moved on.
       });
   }
 
@@ -160,7 +160,7 @@ export class Notifier {
     const body = hasText
       ? beginningOf(message.content, BODY_CHARS) || gettext("sent a file")
       : mention;
-    // One of a chat, or of a thread, takes the place of the one before it.
+    // A notification replaces the previous one of its chat or thread.
     const options = {
       body,
       tag: isReply ? `thread ${message.thread}` : `chat ${chat.id}`,
@@ -185,7 +185,7 @@ export class Notifier {
         );
       };
     } catch (error) {
-      // Some phones show notifications of service workers only.
+      // Some phones only show notifications from service workers.
       if (!(error instanceof TypeError)) throw error;
     }
   }

@@ -1,4 +1,4 @@
-/** The browsers that are sent the person's notifications while no page is open, in the settings. */
+/** The browsers that receive the user's notifications while no page is open, in the settings. */
 
 import { isApiError } from "../api.js";
 import { api } from "../context.js";
@@ -84,7 +84,7 @@ class PushDevices extends View {
     );
   }
 
-  /** Do something, then read the list anew. @param {() => Promise<unknown>} act */
+  /** Do something, then reload the list. @param {() => Promise<unknown>} act */
   async _do(act) {
     this._error = "";
     try {

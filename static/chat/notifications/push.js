@@ -15,19 +15,19 @@ const ID = "uamp.push.id";
  */
 
 /**
- * Whether this browser can be sent notifications: it lacks that on addresses that are not secure.
+ * Whether this browser can receive Web Push: it needs a secure address, and the user's permission.
  */
 export const canPush = () =>
   "PushManager" in window && Boolean(navigator.serviceWorker) && permission() === "granted";
 
-/** Whether the person took this browser off the list. */
+/** Whether the user removed this browser from the list. */
 export const isOff = () => localStorage.getItem(OFF) === "1";
 
 /** The id of this browser in the list of devices; "" for none. */
 export const ownId = () => localStorage.getItem(ID) ?? "";
 
 /**
- * Subscribe now and when the person allows notifications; fires `push-devices` on the window.
+ * Subscribe now and whenever the user allows notifications; fires `push-devices` on the window.
  * @param {import("../api.js").Api} api
  */
 export function beNotified(api) {
@@ -44,7 +44,7 @@ export function beNotified(api) {
 }
 
 /**
- * Have the server send notifications to this browser, once the person has allowed it to show them.
+ * Have the server send notifications to this browser, if the user has granted permission.
  * @param {import("../api.js").Api} api
  * @returns {Promise<boolean>} whether it does
  */
@@ -63,13 +63,13 @@ export async function keepSubscribed(api) {
     localStorage.setItem(ID, id);
     return true;
   } catch (error) {
-    // The push service of the browser is not reached, or the browser has none.
+    // The browser's push service cannot be reached, or there is none.
     if (!(error instanceof DOMException)) throw error;
     return false;
   }
 }
 
-/** Notify this browser again after `remove`. @param {import("../api.js").Api} api */
+/** Resume notifications in this browser after `remove`. @param {import("../api.js").Api} api */
 export async function turnOn(api) {
   localStorage.removeItem(OFF);
   await keepSubscribed(api);
@@ -102,7 +102,7 @@ export async function remove(api, id) {
 async function subscriptionWith(manager, key) {
   const current = await manager.getSubscription();
   if (current && base64url(current.options.applicationServerKey) === key) return current;
-  // The server has another key than before.
+  // The server's key has changed.
   await current?.unsubscribe();
   return manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
 }

@@ -1,8 +1,9 @@
 /**
- * Which messages notify a person, which count as unread, and when it is quiet. Knows no document.
+ * Rules for notifications: which messages notify the user or count as unread, and the quiet hours.
+ * Knows no document.
  */
 
-/** A message that is older when it arrives is no news: the connection was lost for long. */
+/** Messages older than this when they arrive do not notify: the connection was lost for long. */
 const NEWS_MS = 10 * 60_000;
 
 /**
@@ -12,17 +13,17 @@ const NEWS_MS = 10 * 60_000;
  * @property {""|"all"|"mentions"|"none"} [notifications] "" for the level of the person
  *
  * @typedef {object} News
- * @property {boolean} isMention whether the message mentions the person
+ * @property {boolean} isMention whether the message mentions the user
  * @property {number} at when it was written, in milliseconds
- * @property {boolean} isDirect whether only one other member is in the chat
- * @property {boolean} [isFollowed] whether it is a reply in a thread that the person follows
+ * @property {boolean} isDirect whether the chat has only one other member
+ * @property {boolean} [isFollowed] whether it is a reply in a thread that the user follows
  */
 
 /** @param {ChatLevel} chat @param {Values} settings @returns {"all"|"mentions"|"none"} */
 export const levelOf = (chat, settings) => chat.notifications || settings.notifications;
 
 /**
- * Whether it is quiet now, by the clock of the person's time zone.
+ * Whether it is within the quiet hours, in the user's time zone.
  * @param {Values} settings @param {Date} now
  */
 export function isQuiet({ quiet_from: from, quiet_until: until, time_zone: zone }, now) {
@@ -39,7 +40,7 @@ export function isQuiet({ quiet_from: from, quiet_until: until, time_zone: zone 
       parts.find((one) => one.type === type)?.value ?? "00";
     time = `${part("hour")}:${part("minute")}`;
   } catch {
-    // A zone that this browser does not know.
+    // This browser does not know the zone.
     return false;
   }
   return from < until ? from <= time && time < until : time >= from || time < until;
@@ -57,10 +58,10 @@ export function notifies(chat, settings, { isMention, at, isDirect, isFollowed =
 }
 
 /**
- * How the unread messages of a chat count: a muted chat counts only where the person is mentioned,
- * and not at all where they want no notifications of it.
+ * How a chat's unread messages count: a muted chat counts only mentions of the user, and nothing at
+ * all if its notifications are off.
  * @param {ChatLevel & {unread: number, unread_mentions?: number}} chat
- * @returns {{shown: number, counts: boolean, mentions: number}} `mentions` of the person, shown
+ * @returns {{shown: number, counts: boolean, mentions: number}} `mentions` of the user, shown
  *   beside the number
  */
 export function unreadOf({ muted, notifications, unread, unread_mentions: all = 0 }) {

@@ -1,5 +1,5 @@
 /**
- * Has the device keep the list of chats and what is shown of the open one, a little after each
+ * Stores the list of chats and the visible part of the open one on the device, a little after each
  * change.
  */
 
@@ -14,10 +14,10 @@ const LATER_MS = 1000;
  */
 export function keepWhatIsRead(kept, store, page) {
   let timer = 0;
-  /** Those that were taken last. @type {import("../store/entry.js").Entry[]|null} */
+  /** The last stored entries. @type {import("../store/entry.js").Entry[]|null} */
   let entries = null;
   let isListNew = false;
-  /** @type {OpenChat|null} the chat that has something new to keep */
+  /** @type {OpenChat|null} the chat with unsaved changes */
   let open = null;
 
   const write = () => {
@@ -26,7 +26,7 @@ export function keepWhatIsRead(kept, store, page) {
     if (isListNew) kept.keepList(store.list);
     isListNew = false;
     const chat = open && store.get(open.chatId);
-    // The list may come after the messages; it is kept with the next change then.
+    // The list may arrive after the messages; the next change then saves them.
     if (!open || !chat) return;
     kept.keepChat({ chat, entries: open.entries, hasOlder: open.hasOlder });
     open = null;
@@ -37,10 +37,10 @@ export function keepWhatIsRead(kept, store, page) {
 
   page.subscribe(() => {
     const { state } = page;
-    // What is open next must not take the place of what was not written yet.
+    // Save pending changes before another chat replaces them.
     if (open && open.chatId !== state.chatId) write();
-    // Most changes are those of growing answers. Messages that came live are complete only once
-    // their page is loaded.
+    // Most changes come from running answers. Live messages are complete only once their page is
+    // loaded.
     if (state.entries === entries || !state.loaded || state.hasNewer) return;
     entries = state.entries;
     open = state;

@@ -1,10 +1,9 @@
 /**
- * What this device keeps of the chats that a person has read, so that the page shows it while the
- * server cannot be reached.
+ * This device's copies of the chats that the user has read, which the page shows while the server
+ * cannot be reached.
  *
- * It is in a cache of its own for each person. The service worker deletes it when they sign out and
- * when another person signs in: a page that is still open writes to a cache that nothing reads any
- * more.
+ * Each user has a separate cache. The service worker deletes it when they sign out or another
+ * person signs in: a page that is still open writes to a cache that nothing reads any more.
  */
 
 /** As in `static/offline/service-worker.js`. */
@@ -13,7 +12,7 @@ const LIST = "/kept/chats";
 const CHATS = 30;
 const ENTRIES = 100;
 const CHARS = 500_000;
-/** Where a page keeps what a person wrote and did not send, and which chat they read. */
+/** Storage keys of the user's unsent texts, and of the chat that they read. */
 const WRITTEN = /^uamp\.(?:outbox|drafts|last-chat)\.(\d+)(?:\.|$)/;
 
 /**
@@ -28,7 +27,7 @@ const placeOf = (id) => `${LIST}/${encodeURIComponent(id)}`;
 export class OfflineChats {
   /**
    * @param {string} owner whose chats
-   * @param {CacheStorage} [caches] missing where the address is not secure
+   * @param {CacheStorage} [caches] missing at insecure addresses
    */
   constructor(owner, caches = globalThis.caches) {
     this._cache = caches?.open(READ + owner).catch(() => undefined);
@@ -44,7 +43,7 @@ export class OfflineChats {
     return this._read(placeOf(id));
   }
 
-  /** Keep the list of chats, and only chats that are in it. @param {Chat[]} chats */
+  /** Store the list of chats, and drop chats that are not in it. @param {Chat[]} chats */
   keepList(chats) {
     return this._use(async (cache) => {
       const places = new Set([LIST, ...chats.map(({ id }) => placeOf(id))]);
@@ -54,7 +53,7 @@ export class OfflineChats {
     });
   }
 
-  /** Keep the newest messages of a chat. @param {KeptChat} kept */
+  /** Store the newest messages of a chat. @param {KeptChat} kept */
   keepChat({ chat, entries, hasOlder }) {
     return this._use(async (cache) => {
       let last = entries.slice(-ENTRIES);
@@ -65,14 +64,14 @@ export class OfflineChats {
         last = last.slice(Math.ceil(last.length / 2));
         text = write();
       }
-      // In one step: a page that ends meanwhile must not leave less than there was.
+      // Replace the copy in one step: a page closed meanwhile must not leave less than before.
       await cache.put(placeOf(chat.id), asJson(text));
       const chats = (await cache.keys()).filter(({ url }) => new URL(url).pathname !== LIST);
       await Promise.all(chats.slice(0, -CHATS).map((request) => cache.delete(request)));
     });
   }
 
-  /** @param {string} id of a chat that the person is no longer in */
+  /** @param {string} id of a chat that the user is no longer in */
   async drop(id) {
     await this._use((cache) => cache.delete(placeOf(id)));
   }
@@ -83,7 +82,7 @@ export class OfflineChats {
   }
 
   /**
-   * Use the cache, if there is one: the disk may be full, and a sign-out in another tab may delete
+   * Use the cache, if there is one; the disk may be full, and a sign-out in another tab may delete
    * it at any time.
    * @template T
    * @param {(cache: Cache) => Promise<T>} act
@@ -103,7 +102,7 @@ export class OfflineChats {
 const asJson = (text) => new Response(text, { headers: { "Content-Type": "application/json" } });
 
 /**
- * Delete what other people left on this device.
+ * Delete the data that other people left on this device.
  * @param {string} owner who is signed in
  * @param {{caches?: CacheStorage, storages?: Storage[]}} [places]
  */

@@ -1,15 +1,12 @@
-/**
- * Registers the service worker, which shows the page while there is no connection
- * (`static/offline/`).
- */
+/** Registers the service worker, which shows the page while offline (`static/offline/`). */
 
 /** As in `static/offline/service-worker.js`. */
 const PAGE = "uamp.page";
 
 /**
- * Register the worker, and have it keep this page; what a bad connection prevents is tried again
- * with the next one. Addresses that are not secure, and some private windows, have no service
- * workers: the page works without.
+ * Register the worker, and have it store this page; with the next connection, retry whatever a bad
+ * one prevented. Insecure addresses and some private windows have no service workers: the page
+ * works without.
  * @param {import("../../uamp/client.js").UampClient} client
  */
 export async function registerWorker(client) {
@@ -33,14 +30,14 @@ async function register({ unlessKept }) {
   }
 }
 
-/** What the tabs of a browser and its service worker tell each other. */
+/** Messages between the tabs of a browser and its service worker. */
 const signOuts = new BroadcastChannel("uamp.sign-out");
 
 /**
- * @param {() => void} listener called when the person signs out in another tab, or on a page
- *   without this
+ * @param {() => void} listener called when the user signs out in another tab, or on a page
+ *   without this script
  */
 export const onSignOut = (listener) => signOuts.addEventListener("message", listener);
 
-/** Tell other tabs that the person signs out. */
+/** Notify other tabs that the user signs out. */
 export const tellSignOut = () => signOuts.postMessage(null);

@@ -1,4 +1,4 @@
-/** The balance in the head of a page: a link to where it is explained and topped up. */
+/** The balance in a page's header, which links to the page that explains it and tops it up. */
 
 import { formatAmount } from "../money/amounts.js";
 import { announce } from "../dom.js";

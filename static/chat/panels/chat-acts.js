@@ -1,6 +1,4 @@
-/**
- * What a person does with a chat in their list: pin, mute, archive, mark as unread, leave, delete.
- */
+/** The user's acts on a chat in the list: pin, mute, archive, mark as unread, leave, delete. */
 
 import { isApiError } from "../api.js";
 import { api, me, store } from "../context.js";
@@ -16,7 +14,7 @@ import { gettext, interpolate } from "../words.js";
 const pathOf = ({ id }) => `/chats/${encodeURIComponent(id)}`;
 
 /**
- * Do what the server may refuse, and say what came of it.
+ * Do something that the server may refuse, and announce the outcome.
  * @param {string} done
  * @param {() => Promise<unknown>} work
  */
@@ -37,7 +35,7 @@ async function attempt(done, work) {
 const place = (chat, values) =>
   api.send("PUT", `${pathOf(chat)}/place`, values).then((read) => store.take(read));
 
-/** Forget that a chat was marked as unread, when it is opened. @param {string} chatId */
+/** Clear the unread mark of a chat when it is opened. @param {string} chatId */
 export function seen(chatId) {
   const chat = store.get(chatId);
   if (chat?.marked_unread) void attempt("", () => place(chat, { marked_unread: false }));
@@ -141,7 +139,7 @@ export const CHAT_ACTIONS = [
 ];
 
 /**
- * The part of the list in which a chat stands.
+ * The section of the list that a chat belongs to.
  * @param {Chat} chat @returns {"pinned"|"people"|"groups"|"agents"|"archived"}
  */
 export function sectionOf(chat) {

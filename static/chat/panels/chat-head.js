@@ -1,5 +1,5 @@
 /**
- * The head of the open chat: its name, who is in it, and the ways to search, pins, money and
+ * The header of the open chat: its name, its members, and the buttons for search, pins, money and
  * members.
  */
 
@@ -111,8 +111,8 @@ class ChatHead extends View {
   }
 
   /**
-   * Begins a call, or joins the one that goes on; where one can speak and another person, or an
-   * agent that takes calls, is there.
+   * The button that starts a call, or joins the ongoing one; shown if the browser supports calls
+   * and another person, or an agent that takes calls, is in the chat.
    * @param {import("../store/chat.js").Chat} chat
    */
   _call(chat) {
@@ -135,7 +135,7 @@ class ChatHead extends View {
   }
 
   /**
-   * Says why a call is not possible where another server has the chat, or all other people.
+   * Explains why no call is possible if the chat, or all other people, are on another server.
    * @param {import("../store/chat.js").Chat} chat
    * @param {import("../store/chat.js").Participant[]} others
    */
@@ -157,7 +157,7 @@ class ChatHead extends View {
   }
 
   /**
-   * Asks first where it would ring for several people.
+   * Starts a call; asks first if it would ring for several people.
    * @param {import("../store/chat.js").Chat} chat
    */
   _startCall(chat) {

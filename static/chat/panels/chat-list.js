@@ -1,4 +1,4 @@
-/** The chats: members, the last words, when, how many unread, members online. */
+/** The list of chats: members, last message, time, unread count, members online. */
 
 import { inCallText } from "../calls/in-call.js";
 import { calls, client, me, page, store } from "../context.js";
@@ -19,7 +19,7 @@ const FILTER_FROM = 8;
 const PREVIEW_CHARS = 120;
 
 /**
- * What stands for a message without words; an agent's may have had no time for any.
+ * The preview of a message without text; an agent may not have had time to write any.
  * @param {Chat} chat
  */
 function wordless({ preview, participants }) {
@@ -29,14 +29,14 @@ function wordless({ preview, participants }) {
 }
 
 /**
- * The last words and their author, each with its own direction: an Arabic name does not turn an
+ * The last message and its author, each with its own direction: an Arabic name must not reverse an
  * English text.
  * @param {Chat} chat
  */
 function preview(chat) {
-  const shown = previewOf(chat, page.state);
-  if (!shown) return html`<span class="chat-preview">${gettext("No messages yet")}</span>`;
-  const { name, content } = shown;
+  const last = previewOf(chat, page.state);
+  if (!last) return html`<span class="chat-preview">${gettext("No messages yet")}</span>`;
+  const { name, content } = last;
   const author = name === me.username ? gettext("You") : people.nameOf(name);
   return html`<span class="chat-preview is-said"
     ><span><bdi>${author}</bdi>: </span
@@ -44,7 +44,7 @@ function preview(chat) {
   >`;
 }
 
-/** The parts of the list in their order. @type {Record<string, string>} */
+/** The sections of the list in order. @type {Record<string, string>} */
 const SECTIONS = {
   pinned: gettext("Pinned"),
   people: gettext("People"),
@@ -76,7 +76,7 @@ export class ChatList extends View {
     this._selected = "";
     this._wanted = "";
     this._error = "";
-    /** @type {Element|null} what had the focus before it was drawn */
+    /** @type {Element|null} the element focused before rendering */
     this._had = null;
     this._removing = new Selected(this, page, ({ removing }) => removing);
   }
@@ -102,7 +102,7 @@ export class ChatList extends View {
   }
 
   updated() {
-    // An element that moves up in the list loses the focus.
+    // Moving an element up in the list removes its focus.
     if (
       this._had instanceof HTMLElement &&
       this._had.isConnected &&
@@ -158,12 +158,12 @@ export class ChatList extends View {
     if (!store.hasList) return this._error ? this._failed() : [skeleton, skeleton, skeleton];
     const chats = store.list;
     if (chats.length === 0) return this._none();
-    const wanted = folded(this._wanted);
-    const shown = chats.filter((chat) => folded(store.nameOf(chat)).includes(wanted));
-    if (shown.length === 0)
+    const query = folded(this._wanted);
+    const matches = chats.filter((chat) => folded(store.nameOf(chat)).includes(query));
+    if (matches.length === 0)
       return html`<li class="chat-none">${gettext("No matching chats.")}</li>`;
     const sections = Object.keys(SECTIONS)
-      .map((name) => ({ name, chats: shown.filter((chat) => sectionOf(chat) === name) }))
+      .map((name) => ({ name, chats: matches.filter((chat) => sectionOf(chat) === name) }))
       .filter((one) => one.chats.length > 0);
     return repeat(
       sections,
@@ -173,7 +173,7 @@ export class ChatList extends View {
   }
 
   /**
-   * Chats of one kind, with a heading where there are several.
+   * Chats of one kind, with a heading if there are several kinds.
    * @param {string} name
    * @param {Chat[]} chats
    * @param {boolean} isNamed

@@ -1,4 +1,4 @@
-/** The menu with what can be done with a chat in the list: one menu for all chats. */
+/** The menu of the actions on a chat in the list, shared by all chats. */
 
 import { ActionMenu } from "../actions/action-menu.js";
 import { CHAT_ACTIONS } from "./chat-acts.js";

@@ -1,4 +1,4 @@
-/** Shows when the connection is lost and when it is tried again; a button tries at once. */
+/** Shows when the connection was lost and when it is retried; a button retries at once. */
 
 import { client, store } from "../context.js";
 import { announce } from "../dom.js";
@@ -7,11 +7,11 @@ import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
-/** A connection that comes back this fast is not worth a line that moves the page. */
+/** A connection restored within this time is not worth a banner that moves the page. */
 const QUIET_MS = 700;
 
 /**
- * Since when there is no connection.
+ * The text that says when the connection was lost.
  * @param {import("../../uamp/client.js").ConnectionState} state
  */
 function sinceOf({ phase, lostAt = 0 }) {
@@ -48,7 +48,7 @@ function textOf({ phase, attempt, retryAt, isRestart }) {
 }
 
 /**
- * Where the page shows what this device kept.
+ * The note that the page shows this device's copy of the chats.
  * @param {import("../../uamp/client.js").ConnectionState} state
  */
 const keptOf = ({ phase }) =>
@@ -62,7 +62,7 @@ class ConnectionBanner extends View {
   constructor() {
     super();
     /**
-     * What is shown, instead of the state of the connection.
+     * The state to show instead of the connection's.
      * @type {import("../../uamp/client.js").ConnectionState|null}
      */
     this.state = null;

@@ -1,4 +1,4 @@
-/** Invitations to chats of other servers: accept, decline, block. */
+/** Invitations to chats on other servers: accept, decline, block. */
 
 import { isApiError } from "../api.js";
 import { api, client } from "../context.js";
@@ -95,7 +95,7 @@ export class InvitationList extends View {
     try {
       this._open = (await api.get("/invitations")).data;
     } catch (error) {
-      // They are read again with the next change.
+      // They are reloaded with the next change.
       if (!isApiError(error)) throw error;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The members of the open chat: people with their presence, agents with what they do and when they
- * answer.
+ * The members of the open chat: people with their presence, agents with their activity and when
+ * they answer.
  */
 
 import { isApiError } from "../api.js";
@@ -166,7 +166,7 @@ export class MembersPanel extends View {
     </section>`;
   }
 
-  /** The payer, where an agent has a price; an owner may change it. @param {Chat} chat */
+  /** The payer, if an agent has a price; an owner may change it. @param {Chat} chat */
   _payer(chat) {
     if (!chat.participants.some((member) => member.pricing)) return "";
     const change = html`<button
@@ -234,7 +234,7 @@ export class MembersPanel extends View {
     </li>`;
   }
 
-  /** What an agent does now. @param {Participant} agent */
+  /** Render the current activity of an agent. @param {Participant} agent */
   _work({ name, online }) {
     const work = this._works.value.find(({ agent }) => agent === name);
     if (!work)
@@ -251,7 +251,7 @@ export class MembersPanel extends View {
     >`;
   }
 
-  /** @param {string} userId @returns {string} "" for one who is not in the chat */
+  /** @param {string} userId @returns {string} "" for a person who is not in the chat */
   _nameOf(userId) {
     const member = store
       .get(this.chatId)

@@ -1,5 +1,5 @@
 /**
- * The messages of the chat that are sent when the answers that run have ended. All members see
+ * The chat's queued messages, which are sent when the running answers have ended. All members see
  * them.
  */
 

@@ -1,4 +1,4 @@
-/** What the members and agents of the open chat keep together: lists, and values by their names. */
+/** The shared state of the open chat's members and agents: lists, and values by name. */
 
 import { page } from "../context.js";
 import { Selected } from "../store/store.js";
@@ -6,7 +6,7 @@ import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../words.js";
 
-/** Names under which an item of a list has its words, and those that say that it is done. */
+/** Keys under which an item of a list has its text, and keys that mark it as done. */
 const WORDS = ["text", "title", "name", "label", "item", "task"];
 const DONE = ["done", "completed", "checked"];
 
@@ -15,7 +15,7 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 /** @param {unknown} value */
 const isPlain = (value) => typeof value !== "object" || value === null;
 
-/** An item of a list in words, and whether it is done where it says so. @param {unknown} value */
+/** The text of a list item, and whether it is done, if it says so. @param {unknown} value */
 function itemOf(value) {
   if (isPlain(value)) return { words: String(value), isDone: null };
   const words =

@@ -1,6 +1,6 @@
 /**
- * The open thread beside the chat: the message with which it begins, its replies, and a composer of
- * its own. On a phone it covers the chat.
+ * The open thread beside the chat: its first message, its replies, and its own composer. On a phone
+ * it covers the chat.
  */
 
 import { isApiError } from "../api.js";
@@ -155,8 +155,8 @@ export class ThreadPanel extends View {
 
   /**
    * Show a thread.
-   * @param {string} chatId @param {string} rootId the message with which it begins
-   * @param {string} [messageId] the reply that is shown and marked
+   * @param {string} chatId @param {string} rootId its first message
+   * @param {string} [messageId] the reply to show and mark
    */
   async open(chatId, rootId, messageId = "") {
     if (this.isOpenAt(chatId, rootId)) {
@@ -177,7 +177,7 @@ export class ThreadPanel extends View {
       this._chat = chat;
       this._listen(store.session(chat));
       await this._composer.open(chat, this._session);
-      // Who opens a thread writes in it; on a phone the keyboard would cover it.
+      // Opening a thread focuses its composer; on a phone, the keyboard would cover it.
       if (!messageId && matchMedia("(pointer: fine)").matches) this._composer.focusText();
       else if (isAsked) this._list.querySelector(".log").focus({ preventScroll: true });
       await this._load(messageId);
@@ -191,7 +191,7 @@ export class ThreadPanel extends View {
     }
   }
 
-  /** Show no thread. */
+  /** Close the thread. */
   leave() {
     this._listeners.abort();
     this._listeners = new AbortController();
@@ -201,8 +201,8 @@ export class ThreadPanel extends View {
   }
 
   /**
-   * What Escape means in the thread before it closes it.
-   * @returns {boolean} whether there was something
+   * Handle Escape in the thread before it closes the panel.
+   * @returns {boolean} whether it had an effect
    */
   escape() {
     if (threadPage.state.replyTo) {
@@ -212,7 +212,7 @@ export class ThreadPanel extends View {
     return Boolean(this._composer?.isEmpty && this._composer.stopOwn());
   }
 
-  /** Show a message of the thread, or go to where it stands. @param {string} id */
+  /** Show a message of the thread, or open the chat at it. @param {string} id */
   async showMessage(id) {
     if (threadPage.state.entries.some((entry) => entry.id === id))
       threadPage.dispatch({ type: "target", id });
@@ -353,7 +353,7 @@ export class ThreadPanel extends View {
     }
   }
 
-  /** What is on the screen at the end of the thread is read, by those whom it concerns. */
+  /** Mark the thread as read, if its end is on the screen and the user follows it. */
   _markRead() {
     if (!this._session || document.hidden || !this._list?.atBottom) return;
     const root = threadPage.state.entries.find(({ id }) => id === this.rootId);

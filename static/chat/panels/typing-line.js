@@ -1,4 +1,4 @@
-/** The people who type. Each sign lasts a few seconds: the typing client repeats it. */
+/** The people who are typing. Each signal lasts a few seconds; the typing client repeats it. */
 
 import { me } from "../context.js";
 import { people } from "../person/looks.js";

@@ -1,12 +1,12 @@
 /**
- * The text of a file whose encoding nothing says: what fits and reads like a language is taken, and
+ * Decodes a file of unknown encoding: the encoding that fits and yields plausible text is used, and
  * named. Knows no DOM.
  */
 
 /**
  * @typedef {object} FileText
  * @property {string} text
- * @property {string} encoding the name of what was found, "" where the file itself says it
+ * @property {string} encoding the name of the detected encoding, "" if the file itself states it
  *
  * @typedef {{label: string, name: string, likeness: (bytes: Uint8Array, text: string) => number}}
  *   Encoding
@@ -16,19 +16,19 @@ const PLAUSIBLE = 0.6;
 const HALF_KANA = 0.6;
 const SURE_CHARS = 12;
 const HALF = 0.9;
-// By their places among the initials, vowels and finals of Hangul.
+// By their indexes among the initials, vowels and finals of Hangul.
 const TENSE = [1, 4, 8, 10, 13];
 const RARE_VOWELS = [3, 10, 11, 15];
 const NEVER = [3, 10];
 const FINALS = [0, 1, 4, 8, 16, 17, 19, 20, 21];
 const LATIN = { label: "windows-1252", name: "Windows-1252" };
-// Letters of Russian in words of one case, or with a capital: signs of other scripts are mixed.
+// Russian letters in words of one case, or capitalised: text in other scripts would mix cases.
 const RUSSIAN =
   /(?<!\p{Script=Cyrillic})[\u0410-\u042F\u0401]?(?:[\u0430-\u044F\u0451]{2,}|[\u0410-\u042F\u0401]+)(?!\p{Script=Cyrillic})/gu;
 
 /**
- * How many characters of two bytes are among the frequent ones: each standard has them in front,
- * after its signs.
+ * The share of frequent characters among the two-byte ones: each standard lists them first, after
+ * its symbols.
  * @param {Uint8Array} bytes
  * @param {(lead: number, trail: number) => boolean} isFrequent
  * @param {(byte: number) => boolean} [isSingle] whether a byte is a character by itself
@@ -53,7 +53,7 @@ function share(bytes, isFrequent, isSingle = () => false) {
 const within = (lead, from, to) => lead >= from && lead <= to;
 
 /**
- * The share of syllables that Korean has often: the bytes of Chinese give rare ones.
+ * The share of syllables frequent in Korean: bytes of Chinese text decode to rare ones.
  * @param {string} text
  */
 function syllables(text) {
@@ -74,16 +74,17 @@ function syllables(text) {
 }
 
 /**
- * The share of frequent characters; Korean has only bytes of their first half.
+ * The share of frequent Chinese characters, lowered if all lead bytes are in the first half, as in
+ * Korean text.
  * @param {Uint8Array} bytes
  */
 function chinese(bytes) {
   let isHalf = true;
-  const found = share(bytes, (lead, trail) => {
+  const characters = share(bytes, (lead, trail) => {
     if (lead > 0xc8) isHalf = false;
     return (within(lead, 0xb0, 0xd7) || within(lead, 0xa1, 0xa3)) && trail >= 0xa1;
   });
-  return isHalf && found.all >= SURE_CHARS ? found.share * HALF : found.share;
+  return isHalf && characters.all >= SURE_CHARS ? characters.share * HALF : characters.share;
 }
 
 /**
@@ -138,7 +139,7 @@ const ENCODINGS = [
 /**
  * @param {Uint8Array} bytes
  * @param {string} label
- * @returns {string|null} the text; a character that is cut at the end is left out
+ * @returns {string|null} the text, without a truncated last character
  */
 function decoded(bytes, label) {
   try {
@@ -160,17 +161,17 @@ export function textOf(buffer) {
   const known = decoded(bytes, mark);
   if (known !== null && !known.includes("\0")) return { text: known, encoding: "" };
   if (bytes.includes(0)) {
-    // Of texts, only UTF-16 has bytes of value zero.
+    // Among text encodings, only UTF-16 has zero bytes.
     const wide = ["utf-16le", "utf-16be"]
       .map((label) => decoded(bytes, label))
       .find((text) => text !== null && !text.includes("\0") && /[,;\t|\n]/.test(text));
     if (wide) return { text: wide, encoding: "UTF-16" };
   }
-  const found = ENCODINGS.flatMap(({ label, name, likeness }) => {
+  const candidates = ENCODINGS.flatMap(({ label, name, likeness }) => {
     const text = decoded(bytes, label);
     return text === null ? [] : [{ text, encoding: name, likeness: likeness(bytes, text) }];
   });
-  const best = found.reduce((one, other) => (other.likeness > one.likeness ? other : one), {
+  const best = candidates.reduce((one, other) => (other.likeness > one.likeness ? other : one), {
     text: "",
     encoding: "",
     likeness: PLAUSIBLE - Number.EPSILON,

@@ -1,5 +1,5 @@
 /**
- * The pages to which a message links, in short. The server reads them; this page asks for none of
+ * Previews of the pages that a message links to. The server reads them; this page requests none of
  * them itself.
  */
 
@@ -8,12 +8,12 @@ import { api } from "../context.js";
 import { View } from "../view.js";
 import { html, repeat } from "../../vendor/lit/lit.js";
 
-/** When what a worker still reads is asked for again. */
+/** Delays before asking again for pages that a worker is still reading. */
 const AGAIN_MS = [1_500, 4_000, 10_000, 20_000, 40_000];
 const KEPT = 500;
 
 /** @typedef {{url: string, title: string, description: string, site: string}} Card */
-/** What was read, by the message and its revision. @type {Map<string, Card[]>} */
+/** Loaded cards, by message and revision. @type {Map<string, Card[]>} */
 const known = new Map();
 
 /** @param {string} url */
@@ -43,7 +43,7 @@ class LinkCards extends View {
 
   connectedCallback() {
     super.connectedCallback();
-    // The list of messages may move it, whereby it was disconnected.
+    // The message list may move the element, which disconnects it.
     if (this.hasUpdated) this._look();
   }
 
@@ -63,7 +63,7 @@ class LinkCards extends View {
     clearTimeout(this._timer);
     this._cards = known.get(this._key) ?? [];
     if (known.has(this._key)) return;
-    // Only what is looked at is asked for.
+    // Load only cards that come into view.
     this._seen = new IntersectionObserver(([entry]) => entry.isIntersecting && this._ask(0));
     this._seen.observe(this.closest(".message") ?? this);
   }
@@ -72,17 +72,17 @@ class LinkCards extends View {
   async _ask(attempt) {
     this._seen?.disconnect();
     const key = this._key;
-    let found;
+    let answer;
     try {
-      found = await api.post(`/messages/${encodeURIComponent(this.messageId)}/link-cards`);
+      answer = await api.post(`/messages/${encodeURIComponent(this.messageId)}/link-cards`);
     } catch (error) {
-      // A message without cards is whole: there is nothing to say about it.
+      // A message is complete without cards: report nothing.
       if (isApiError(error)) return;
       throw error;
     }
     if (key !== this._key || !this.isConnected) return;
-    this._cards = found.cards;
-    if (!found.pending) remember(key, found.cards);
+    this._cards = answer.cards;
+    if (!answer.pending) remember(key, answer.cards);
     else if (attempt < AGAIN_MS.length)
       this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
   }

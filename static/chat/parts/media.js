@@ -1,4 +1,4 @@
-/** Pictures and files of a message, as they are shown. */
+/** Renders the pictures and files of a message. */
 
 import { glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -13,11 +13,11 @@ import { gettext, interpolate } from "../words.js";
 /**
  * @typedef {Record<string, unknown> & {type: string, content_id?: string, filename?: string,
  *   alt_text?: string, description?: string, mime_type?: string, format?: string, size_bytes?:
- *   number}} ContentItem what a message holds beside its text (UAMP §8.4)
+ *   number}} ContentItem a part of a message other than its text (UAMP §8.4)
  */
 
 /**
- * Where a medium of a content item is served (UAMP §8.4.1), or "" when it is not by us.
+ * The address of a content item's medium (UAMP §8.4.1), or "" if it is not on this server.
  * @param {ContentItem} item
  */
 function urlOf(item) {
@@ -27,7 +27,7 @@ function urlOf(item) {
 }
 
 /**
- * A picture inline, sound and film with a player, anything else as a chip to look into or to
+ * Renders a picture inline, sound and film with a player, anything else as a chip to open or
  * download.
  * @param {ContentItem} item
  */
@@ -85,7 +85,7 @@ function fileChip(item, url, name) {
   const mime = item.mime_type || "";
   const size = item.size_bytes ? ` · ${fileSize(item.size_bytes)}` : "";
   const kind = previewOf(name, mime) || (item.type === "image" ? "text" : "");
-  // A picture of a type that not every browser draws, and the server neither.
+  // A picture type that not every browser, nor the server, can draw.
   const hint = url && !kind && mime.startsWith("image/") ? ` · ${gettext("Download to view")}` : "";
   const inside = html`${glyph("file")}<span class="file-text"
       ><bdi class="file-name">${name}</bdi><small>${typeOf(name, mime)}${size}${hint}</small></span

@@ -1,5 +1,5 @@
 /**
- * The parts of an answer on the page: text, thoughts, tools, media. Same for live and stored ones.
+ * Renders the parts of an answer: text, thoughts, tools, media; the same for live and stored ones.
  */
 
 import { newToolPart } from "../../uamp/live-response.js";
@@ -18,7 +18,7 @@ import { gettext } from "../words.js";
  */
 
 /**
- * The parts of a stored message. With content items they stand in their order (UAMP §6.13).
+ * The parts of a stored message. Content items are in order (UAMP §6.13).
  * @param {{content: string, content_items: Item[]|null, status?: string}} message
  * @returns {import("../../uamp/live-response.js").Part[]}
  */
@@ -70,12 +70,12 @@ const thinking = ({ text }, isRunning) =>
   </details>`;
 
 /**
- * The parts one below the other. Only the last part of an answer still grows, except for tools that
- * run side by side.
+ * Renders the parts one below the other. Only the last part of an answer still grows, except for
+ * parallel tools.
  * @param {import("../../uamp/live-response.js").Part[]} parts
  * @param {{isLive?: boolean, isRunning?: boolean, most?: number, agent?: string}} [state] whether
- *   it is being given, and still grows; how many characters of a text are shown at first; the name
- *   of the agent whose tools cost something
+ *   it is live, and still grows; how many characters of a text are shown at first; the name of the
+ *   agent whose tools have a price
  */
 export function partsTemplate(
   parts,

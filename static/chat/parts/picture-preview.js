@@ -1,6 +1,6 @@
 /**
- * A picture of a type that browsers do not show, in the form that the server draws; a chip to
- * download it where there is none.
+ * A picture of a type that browsers cannot show, as converted by the server; without a preview, a
+ * chip to download it.
  */
 
 import { View } from "../view.js";
@@ -10,7 +10,7 @@ import { gettext, interpolate } from "../words.js";
 /** @typedef {import("../dialogs/media-viewer.js").Medium} Medium */
 
 /**
- * A plain click opens the viewer; one for a new tab or a download stays what it is. Fires
+ * A plain click opens the viewer; clicks for a new tab or a download keep their meaning. Fires
  * (bubbling) `view-media`.
  * @param {MouseEvent} event
  * @param {Medium} medium
@@ -33,7 +33,7 @@ class PicturePreview extends View {
 
   constructor() {
     super();
-    /** Where the file itself is. */
+    /** The address of the file itself. */
     this.src = "";
     this.name = "";
     /** @type {unknown} shown where there is no preview */

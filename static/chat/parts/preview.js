@@ -1,6 +1,6 @@
-/** Which files can be read in the page, and the rows of those with columns. Knows no DOM. */
+/** Decides which files can be previewed on the page, and parses tables. Knows no DOM. */
 
-/** So much of a file is fetched for its preview. */
+/** How much of a file is fetched for its preview. */
 export const PREVIEW_BYTES = 200_000;
 const ROWS = 500;
 const COLUMNS = 50;
@@ -9,7 +9,7 @@ const TEXTS =
   /\.(txt|md|markdown|log|json|jsonl|ndjson|ya?ml|toml|ini|xml|svg|html?|css|[cm]?js|ts|py|rb|go|rs|java|kt|c|h|cpp|sh|sql|diff|patch|tex|srt|vtt)$/i;
 
 /**
- * How a file is shown, or "" for one that is only downloaded. A page or a drawing is shown as its
+ * The kind of preview of a file, or "" for download only. Web pages and drawings are shown as
  * source.
  * @param {string} name
  * @param {string} mime
@@ -25,14 +25,14 @@ export function previewOf(name, mime) {
     : "";
 }
 
-/** The first line with which spreadsheets name the separator. */
+/** The first line in which spreadsheets declare the separator. */
 const SEPARATOR_LINE = /^\uFEFF?"?sep=(.)\1*"?[ \t]*(?:\r\n?|\n|$)/i;
 const SAMPLE_CHARS = 65_536;
 const SAMPLE_LINES = 20;
 
 /**
- * The sign between the columns: the one that most of the first lines have as often as the first,
- * and this has most of.
+ * Guess the separator: the one that most of the first lines contain as often as the first line
+ * does; of equals, the most frequent.
  * @param {string} text
  */
 function separatorOf(text) {
@@ -53,7 +53,7 @@ function separatorOf(text) {
 }
 
 /**
- * The cells of a file with columns (RFC 4180): the first rows and columns of it.
+ * Parse a table (RFC 4180): only its first rows and columns.
  * @param {string} text
  * @returns {{rows: string[][], isCut: boolean}}
  */

@@ -1,6 +1,4 @@
-/**
- * A player of sound: play and pause, the place in it, and how fast it plays. One plays at a time.
- */
+/** A sound player: play and pause, position, and speed. Only one plays at a time. */
 
 import { View, glyph } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
@@ -104,7 +102,7 @@ class SoundPlayer extends View {
     </div>`;
   }
 
-  /** Made with the first click: a chat has many sounds, and few are played. */
+  /** Create the audio element with the first click: a chat has many sounds, and few are played. */
   _open() {
     if (this._audio) return this._audio;
     const audio = new Audio(this.src);

@@ -1,4 +1,4 @@
-/** What is said in a sound, where the server has it written down. */
+/** The transcript of a sound, if the server has one. */
 
 import { isApiError } from "../api.js";
 import { api } from "../context.js";
@@ -6,16 +6,16 @@ import { View } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext } from "../words.js";
 
-/** When what is still being written is asked for again. */
+/** Delays before asking again for a transcript in progress. */
 const AGAIN_MS = [2_000, 4_000, 8_000, 16_000, 30_000, 60_000];
 
-/** What was read, by the address of the sound. @type {Map<string, string>} */
+/** Loaded transcripts, by the address of the sound. @type {Map<string, string>} */
 const known = new Map();
 const learned = new EventTarget();
 
 /**
- * Take what an agent wrote down of the sounds of a message; of several sounds it is not known which
- * one it is.
+ * Store an agent's transcript for the sound of a message; with several sounds, it is unknown which
+ * one it belongs to.
  * @param {{content_items?: any[]|null}|undefined} message
  * @param {string} text
  */
@@ -43,7 +43,7 @@ class SoundTranscript extends View {
   connectedCallback() {
     super.connectedCallback();
     learned.addEventListener("change", this._onLearned);
-    // The list of messages may move it, whereby it was disconnected.
+    // The message list may move the element, which disconnects it.
     if (this.hasUpdated) this._look();
   }
 
@@ -64,7 +64,7 @@ class SoundTranscript extends View {
     clearTimeout(this._timer);
     this._text = known.get(this.src) ?? "";
     if (known.has(this.src)) return;
-    // Only what is looked at is asked for.
+    // Load only transcripts that come into view.
     this._seen = new IntersectionObserver(([entry]) => entry.isIntersecting && this._ask(0));
     this._seen.observe(this.closest(".message") ?? this);
   }
@@ -73,19 +73,19 @@ class SoundTranscript extends View {
   async _ask(attempt) {
     this._seen?.disconnect();
     const { src } = this;
-    let found;
+    let answer;
     try {
-      found = await api.post(`/contents/${src.split("/").at(-1)}/transcript`);
+      answer = await api.post(`/contents/${src.split("/").at(-1)}/transcript`);
     } catch (error) {
-      // A sound without a transcript is whole: there is nothing to say about it.
+      // A sound is complete without a transcript: report nothing.
       if (isApiError(error)) return;
       throw error;
     }
     if (src !== this.src || !this.isConnected) return;
-    if (found.state === "done") {
-      known.set(src, found.text);
-      this._text = found.text;
-    } else if (found.state === "asked" && attempt < AGAIN_MS.length)
+    if (answer.state === "done") {
+      known.set(src, answer.text);
+      this._text = answer.text;
+    } else if (answer.state === "asked" && attempt < AGAIN_MS.length)
       this._timer = window.setTimeout(() => this._ask(attempt + 1), AGAIN_MS[attempt]);
   }
 

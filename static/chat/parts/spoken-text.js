@@ -1,9 +1,9 @@
-/** What a screen reader reads of a message: its text and its files. */
+/** The text that screen readers announce for a message: its content and its files. */
 
 import { beginningOf } from "../markdown/plain.js";
 import { gettext, interpolate } from "../words.js";
 
-/** How much of a text is read. */
+/** The maximum length of the content. */
 const READ_CHARS = 500;
 
 /** @param {{type: string, filename?: string, alt_text?: string, description?: string}} item */

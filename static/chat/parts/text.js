@@ -1,4 +1,4 @@
-/** Text of a message: one that is stored, and one that is still being written. */
+/** Renders the text of a message, stored or still being written. */
 
 import { View, glyph } from "../view.js";
 import { drawn } from "../markdown/drawing.js";
@@ -8,17 +8,17 @@ import "../markdown/code-copy.js";
 import { html } from "../../vendor/lit/lit.js";
 import { gettext, interpolate, locale } from "../words.js";
 
-/** What of a folded text is drawn between two frames of the screen. */
+/** How much of a folded text is rendered per animation frame. */
 const STEP_CHARS = 16_000;
-/** When drawing a step takes longer, the rest is shown as it is written. */
+/** If rendering a step takes longer, the rest is shown unformatted. */
 const STEP_MS = 300;
 const frame = () => new Promise(requestAnimationFrame);
 
-/** Texts that the reader unfolded, the newest last: one that was sent meanwhile is drawn anew. */
+/** Texts that the reader unfolded, newest last; a message that was just sent is rendered anew. */
 const unfolded = new Set();
 const UNFOLDED = 8;
 
-/** A stored text. A long one shows its beginning until the reader wants the rest. */
+/** A stored text. A long one is folded until the reader unfolds it. */
 class StoredText extends View {
   static properties = {
     text: { attribute: false },
@@ -79,13 +79,13 @@ class StoredText extends View {
     if (unfolded.size > UNFOLDED) unfolded.delete(unfolded.values().next().value);
     if (!(await this._drawAll())) return;
     await this.updateComplete;
-    // The button is gone: the reader goes on where the text does.
+    // The button is gone: move the focus to where the text continues.
     const place = /** @type {HTMLElement} */ (this.querySelector(".markdown"));
     place.tabIndex = -1;
     place.focus({ preventScroll: true });
   }
 
-  /** Draws the whole text, and returns whether it is still the one to be shown. */
+  /** Renders the whole text, and returns whether it is still the one to be shown. */
   async _drawAll() {
     this._isBusy = true;
     const { text } = this;
@@ -109,7 +109,7 @@ class StoredText extends View {
 }
 customElements.define("stored-text", StoredText);
 
-/** A text that grows. Lit sees only its box. */
+/** A growing text, whose content Lit does not manage. */
 class LiveText extends View {
   static properties = {
     text: { attribute: false },

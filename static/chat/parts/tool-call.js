@@ -1,4 +1,4 @@
-/** The card of one tool call: what runs, how far it is, what came of it. */
+/** The card of one tool call: its name, progress and result. */
 
 import { page, store } from "../context.js";
 import { toolPriceText } from "../money/price.js";
@@ -12,16 +12,16 @@ const NEAR_END_PX = 24;
 
 /** @typedef {import("../../uamp/live-response.js").ToolPart} ToolPart */
 /** @typedef {keyof typeof STATES} State */
-/** @typedef {{agent?: string, task?: string}} Order what an agent gives another one to do */
+/** @typedef {{agent?: string, task?: string}} Order a task that an agent delegates to another */
 
-/** JSON for reading: a text as it is, anything else laid out. @param {string} json */
+/** Formats JSON for reading: a string as it is, anything else indented. @param {string} json */
 function pretty(json) {
   const value = parsed(json);
   if (value === undefined) return json;
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** @param {string} json @returns {unknown} undefined for what is no JSON */
+/** @param {string} json @returns {unknown} undefined for invalid JSON */
 function parsed(json) {
   try {
     return JSON.parse(json);
@@ -41,7 +41,7 @@ const STATES = {
 const WORK_STATES = { ...STATES, asking: gettext("working…"), running: gettext("working…") };
 
 /**
- * A result that is an error, in words: tools say it in one member of an object, or as a text.
+ * The text of an error result: tools put it in one member of an object, or return it as a string.
  * @param {string|null} json
  */
 function errorText(json) {
@@ -64,7 +64,7 @@ function durationText(ms) {
 
 class ToolCall extends View {
   static properties = {
-    // A part that still grows is changed in place.
+    // A growing part is changed in place.
     call: { attribute: false, hasChanged: () => true },
     isRunning: { attribute: false },
     agent: { attribute: false },
@@ -72,10 +72,10 @@ class ToolCall extends View {
 
   constructor() {
     super();
-    /** Set before it is drawn. @type {ToolPart} */
+    /** Set before it is rendered. @type {ToolPart} */
     this.call = /** @type {ToolPart} */ (/** @type {unknown} */ (undefined));
     this.isRunning = false;
-    /** The name of the agent that calls it. */
+    /** The name of the calling agent. */
     this.agent = "";
     /** @type {State} */
     this._state = "running";
@@ -103,7 +103,7 @@ class ToolCall extends View {
     this._name = this._isWork ? this._order.agent || "agent" : part.name || "tool";
     this.className = "tool";
     Object.assign(this.dataset, { testid: "tool", state: this._state });
-    // What was presented stands below, in the answer itself.
+    // Presented content is shown below, in the answer itself.
     this.hidden = part.name === "present" && this._state === "done";
     const said = this.querySelector(".tool-said");
     this._atEnd = !said || said.scrollHeight - said.scrollTop - said.clientHeight < NEAR_END_PX;
@@ -114,7 +114,7 @@ class ToolCall extends View {
     const items = html`<div class="tool-media">
       ${/** @type {import("./media.js").ContentItem[]} */ (part.items).map(media)}
     </div>`;
-    const given = isWork
+    const input = isWork
       ? this._order.task || pretty(part.arguments || "{}")
       : pretty(part.arguments || "{}");
     const isOver = ["done", "failed", "stopped"].includes(state);
@@ -127,7 +127,7 @@ class ToolCall extends View {
         </summary>
         <div class="tool-detail">
           <p class="tool-label">${isWork ? gettext("Task") : gettext("Arguments")}</p>
-          <pre tabindex="0">${given}</pre>
+          <pre tabindex="0">${input}</pre>
           ${
             part.result === null
               ? ""
@@ -156,7 +156,7 @@ class ToolCall extends View {
       ${isWork ? "" : items}`;
   }
 
-  /** How long it took, and what it costs. @param {State} state */
+  /** The duration and the price of the call. @param {State} state */
   _facts(state) {
     const part = this.call;
     const agent = store
@@ -193,12 +193,12 @@ class ToolCall extends View {
   }
 
   updated() {
-    // The policy of the page forbids style attributes in markup.
+    // The page's security policy forbids style attributes in markup.
     const fill = /** @type {HTMLElement|null} */ (this.querySelector(".progress-fill"));
     const value = this.call.progress && shareOf(this.call.progress);
     if (fill) fill.style.width = value === null ? "" : `${value}%`;
-    const said = /** @type {HTMLElement} */ (this.querySelector(".tool-said"));
-    if (this._atEnd && !said.hidden) said.scrollTop = said.scrollHeight;
+    const output = /** @type {HTMLElement} */ (this.querySelector(".tool-said"));
+    if (this._atEnd && !output.hidden) output.scrollTop = output.scrollHeight;
   }
 }
 customElements.define("tool-call", ToolCall);

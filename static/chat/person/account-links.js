@@ -1,4 +1,4 @@
-/** The way from the settings to the pages of the account. */
+/** Links from the settings to the account pages. */
 
 import { me, start } from "../context.js";
 import { html, nothing } from "../../vendor/lit/lit.js";

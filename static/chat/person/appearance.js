@@ -1,6 +1,7 @@
 /**
- * Theme and density of every page. The server draws them into the page; here they follow a change
- * in another tab, and are kept in a cookie for the pages before signing in. Loaded by all pages.
+ * The theme and density of every page. The server renders them into the page; this script follows
+ * changes in other tabs, and stores them in a cookie for the pages before signing in. Loaded by all
+ * pages.
  */
 
 const YEAR_SECONDS = 31_536_000;
@@ -8,7 +9,7 @@ const CHANNEL = "uamp.appearance";
 
 /** @typedef {{theme: string, density: string}} Appearance */
 
-/** What tabs of this browser tell each other. */
+/** Broadcasts changes between the tabs of this browser. */
 const tabs = new BroadcastChannel(CHANNEL);
 tabs.addEventListener("message", ({ data }) => show(data));
 
@@ -21,7 +22,7 @@ function show({ theme, density }) {
   else delete dataset.density;
 }
 
-/** Show how pages look from now on, in all tabs. @param {Appearance} appearance */
+/** Change the appearance of the pages, in all tabs. @param {Appearance} appearance */
 export function setAppearance({ theme, density }) {
   show({ theme, density });
   document.cookie = `theme=${theme}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;

@@ -1,9 +1,9 @@
-/** Choose an avatar: an emoji and a colour. The picture is chosen beside it. */
+/** Chooses an avatar: an emoji and a colour. The picture is chosen beside it. */
 
 import { html } from "../../vendor/lit/lit.js";
 import { gettext } from "../words.js";
 
-/** Colours that white letters are read on. */
+/** Colours on which white letters are legible. */
 const COLOURS = [
   "#bd4054",
   "#b74c05",
@@ -32,7 +32,7 @@ const NAMES = [
 ];
 
 /**
- * Radio buttons of colours; the first one is the colour that the name decides.
+ * Radio buttons for colours; the first is the colour derived from the name.
  * @param {string} name of the field
  * @param {string} chosen
  * @param {(colour: string) => void} onChoice

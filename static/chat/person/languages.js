@@ -4,7 +4,7 @@ import { api, start } from "../context.js";
 import { html, nothing } from "../../vendor/lit/lit.js";
 import { gettext } from "../words.js";
 
-/** The page is loaded anew in the language that is chosen; what is being written is kept. */
+/** The choice reloads the page in the chosen language, and keeps unsent texts. */
 export function languages() {
   const current = document.documentElement.lang;
   return html`<form

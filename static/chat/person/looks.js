@@ -1,19 +1,19 @@
 /**
- * How people, agents and chats look: the picture, emoji or initials, and the colour. Knows no
- * document.
+ * The appearance of people, agents and chats: the picture, emoji or initials, and the colour. Knows
+ * no document.
  */
 
 const TONES = 12;
 
 /**
- * @typedef {object} Profile what a person shows of themselves
+ * @typedef {object} Profile the public profile of a person
  * @property {string} [display_name]
  * @property {string} [status_text]
  * @property {string} [avatar_emoji]
  * @property {string} [avatar_colour] as #rrggbb
  * @property {string|null} [avatar_url]
  *
- * @typedef {object} Look what an avatar is drawn of
+ * @typedef {object} Look the ingredients of an avatar
  * @property {string} text an emoji or initials
  * @property {boolean} isEmoji
  * @property {number} tone
@@ -24,14 +24,14 @@ const TONES = 12;
 
 /** @param {string} text */
 function hashOf(text) {
-  // FNV-1a, so that names that differ in one letter have nothing in common.
+  // FNV-1a, so that names that differ in one letter have unrelated hashes.
   let hash = 0x811c9dc5;
   for (const character of text)
     hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** @param {string} text @returns {string[]} what people see as characters */
+/** @param {string} text @returns {string[]} user-perceived characters */
 const characters = (text) =>
   Array.from(
     new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text),
@@ -39,7 +39,7 @@ const characters = (text) =>
   );
 
 /**
- * Two letters at most: of the first two words, else the first two of the word.
+ * Up to two letters: of the first two words, else the first two of the word.
  * @param {string} name
  */
 export function initialsOf(name) {
@@ -71,7 +71,7 @@ export function contrast(one, other) {
 /**
  * @param {string} name
  * @param {Profile} [profile]
- * @param {string} [seed] that decides the colour: a chat keeps it when it is renamed
+ * @param {string} [seed] determines the colour, which a renamed chat keeps
  * @returns {Look}
  */
 export function lookOf(name, profile = {}, seed = name) {
@@ -109,7 +109,7 @@ export class People extends EventTarget {
   }
 
   /**
-   * Learn who people are. Fires `change` where one looks otherwise now.
+   * Record profiles. Fires `change` if one looks different now.
    * @param {(Profile & {kind?: string, name?: string, username?: string})[]} list members of chats,
    *   or people
    */
@@ -140,7 +140,7 @@ export class People extends EventTarget {
     return this._known.get(username) ?? {};
   }
 
-  /** What a person is called. @param {string} username */
+  /** The display name of a person. @param {string} username */
   nameOf(username) {
     return this.profile(username).display_name || username;
   }

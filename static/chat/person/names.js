@@ -1,4 +1,4 @@
-/** What a chat without a title is called. */
+/** Names chats without a title. */
 
 import { gettext } from "../words.js";
 import { people } from "./looks.js";

@@ -1,5 +1,5 @@
 /**
- * The card of a member: who it is, whether it is a person or an agent, and a way to write to it.
+ * The card of a member: who it is, whether it is a person or an agent, and a button to message it.
  */
 
 import { me, page, store } from "../context.js";

@@ -1,4 +1,4 @@
-/** The form of one's profile: name, status, picture, emoji and colour. */
+/** The form of the user's profile: name, status, picture, emoji and colour. */
 
 import { isApiError } from "../api.js";
 import { api, me, store } from "../context.js";
@@ -159,10 +159,10 @@ class ProfileForm extends View {
   }
 
   /**
-   * @param {() => Promise<Profile & {name: string, username: string}>} work answers with the
-   *   profile as it is now
+   * @param {() => Promise<Profile & {name: string, username: string}>} work resolves to the
+   *   current profile
    * @param {string} said
-   * @param {boolean} [isWhole] whether everything that is written was saved
+   * @param {boolean} [isWhole] whether all fields were saved
    */
   async _do(work, said, isWhole = false) {
     this._error = "";
@@ -170,7 +170,7 @@ class ProfileForm extends View {
     try {
       const saved = await work();
       people.learn([saved]);
-      // What is written and not saved yet stays.
+      // Keep unsaved input.
       this._profile = isWhole ? { ...saved } : { ...this._profile, avatar_url: saved.avatar_url };
       announce(said);
       store.refresh();

@@ -1,7 +1,4 @@
-/**
- * How the members of chats are shown: a live change of a profile may be newer than what was read of
- * a chat.
- */
+/** The profiles of chat members: a live change may be newer than a fetched chat. */
 
 import { people } from "./looks.js";
 
@@ -10,12 +7,12 @@ import { people } from "./looks.js";
 
 export class Profiles {
   constructor() {
-    /** @type {Map<string, number>} when the last live change of a person came, by username */
+    /** @type {Map<string, number>} when a person's last live change arrived, by username */
     this._changedAt = new Map();
   }
 
   /**
-   * A person is shown differently from now on.
+   * Apply a live change of a profile.
    * @param {Iterable<Chat>} chats
    * @param {{username: string, profile: Profile, at: number}} event
    */
@@ -31,7 +28,10 @@ export class Profiles {
     }
   }
 
-  /** Learn the members of a chat that began to be read. @param {Chat} chat @param {number} began */
+  /**
+   * Record the members of a chat whose read began at a time.
+   * @param {Chat} chat @param {number} began
+   */
   apply({ participants }, began) {
     for (const member of participants) {
       const isOld = member.kind === "user" && (this._changedAt.get(member.name) ?? 0) > began;

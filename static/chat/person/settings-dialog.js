@@ -47,7 +47,7 @@ const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** @typedef {import("./settings.js").Values} Values */
 /** @typedef {keyof typeof SECTIONS} Section */
-/** The settings that are on or off, and those that are words. */
+/** The settings that are switches, and those that have a textual value. */
 /**
  * @typedef {"read_receipts"|"follow_answers"|"typing_notices"|"notification_text"|
  *   "notification_sound"|"mail_unread"} Switch
@@ -367,7 +367,7 @@ class SettingsDialog extends View {
       if (!isApiError(problem)) throw problem;
       this._error = problem.message;
     }
-    // A control that was refused shows what holds.
+    // After a refusal, the control returns to the current value.
     this.requestUpdate();
   }
 

@@ -1,4 +1,4 @@
-/** The settings of the signed-in person: kept on the server, the same on all of their devices. */
+/** The signed-in user's settings, stored on the server and shared by all of their devices. */
 
 import { isApiError } from "../api.js";
 import { setAppearance } from "./appearance.js";
@@ -21,7 +21,7 @@ import { setAppearance } from "./appearance.js";
  * @property {string} language of the pages, from their next load on; empty for the browser's
  */
 
-/** Event: `change`, also where another tab or device made it. */
+/** Event: `change`, also for changes made in another tab or on another device. */
 export class Settings extends EventTarget {
   /**
    * @param {{get: (path: string) => Promise<any>, send: (method: string, path: string, body:
@@ -33,7 +33,7 @@ export class Settings extends EventTarget {
     super();
     this._api = api;
     this.values = values;
-    // Another tab or device may have changed them, also while there was no connection.
+    // Another tab or device may have changed them, even while there was no connection.
     client.addEventListener(
       "person",
       (/** @type {any} */ { detail }) => detail.subject === "settings" && this._refresh(),
@@ -42,7 +42,7 @@ export class Settings extends EventTarget {
   }
 
   /**
-   * Change some of them. Throws ApiError; then nothing is changed.
+   * Change some of them. If it throws ApiError, nothing has changed.
    * @param {Partial<Values>} part
    */
   async change(part) {
@@ -54,7 +54,7 @@ export class Settings extends EventTarget {
     try {
       this._take(await this._api.get("/me/settings"));
     } catch (/** @type {any} */ error) {
-      // The page says elsewhere that there is no connection, or that one is signed out.
+      // The page reports a lost connection or sign-out elsewhere.
       if (!isApiError(error)) throw error;
     }
   }

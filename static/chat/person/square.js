@@ -1,12 +1,12 @@
-/** The middle of a picture as a small square, made in the browser so that little is sent. */
+/** Crops the middle of a picture to a small square, in the browser so that less is sent. */
 
 const PIXELS = 512;
 const QUALITY = 0.9;
 
 /**
  * @param {File} file
- * @returns {Promise<Blob>} the square; the file itself where the browser cannot read it, so that
- *   the server says what is wrong
+ * @returns {Promise<Blob>} the square; the file itself if the browser cannot read it, so that
+ *   the server reports the problem
  */
 export async function squareOf(file) {
   let picture;

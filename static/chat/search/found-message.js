@@ -1,4 +1,4 @@
-/** A message that the search found. */
+/** A message in the search results. */
 
 import { store } from "../context.js";
 import { fullTime, shortTime } from "../text/time.js";
@@ -9,7 +9,7 @@ import { excerpt } from "./query.js";
 import { gettext } from "../words.js";
 
 /**
- * @typedef {object} FoundMessage as REST has it (`/search`)
+ * @typedef {object} FoundMessage as returned by REST (`/search`)
  * @property {string} id
  * @property {string} chat_id
  * @property {string} name

@@ -1,4 +1,4 @@
-/** A chat, a person or an agent whose name the search found. */
+/** A chat, a person or an agent in the search results. */
 
 import { face } from "../view.js";
 import { html } from "../../vendor/lit/lit.js";

@@ -1,4 +1,4 @@
-/** What a person writes into the search: words, and filters that become chips. Knows no DOM. */
+/** Parses search input: words, and filters that become chips. Knows no DOM. */
 
 import { folded, foldedWithPlaces } from "../text/folding.js";
 import { plainOf } from "../markdown/plain.js";
@@ -6,7 +6,7 @@ import { gettext } from "../words.js";
 
 const EXAMPLE_DAYS = 30;
 
-/** A day as filters take it, in the person's zone. @param {number} ms */
+/** A day in the format of filters, in the user's time zone. @param {number} ms */
 function dayOf(ms) {
   const day = new Date(ms);
   const padded = (/** @type {number} */ n) => String(n).padStart(2, "0");
@@ -14,7 +14,7 @@ function dayOf(ms) {
 }
 
 /**
- * What each filter takes, as an example.
+ * Example values of each filter.
  * @param {number} [now] Unix ms
  * @returns {Record<string, string>}
  */
@@ -33,31 +33,31 @@ export const filterExamples = (now = Date.now()) => ({
 const FINISHED = /(^|\s)(from|agent|in|has|before|after):(?:"([^"]+)"|([^\s"]+))(?=\s)/i;
 
 /**
- * Take the filters that are written to their end, which a space says, out of a text.
- * @param {string} text @param {boolean} [isAll] also one that ends the text
- * @returns {{filters: Filter[], text: string}} the last of each name
+ * Extract the filters that are complete, which a trailing space marks, from a text.
+ * @param {string} text @param {boolean} [isAll] also one at the end of the text
+ * @returns {{filters: Filter[], text: string}} the last filter of each name
  */
 export function takeFilters(text, isAll = false) {
   /** @type {Filter[]} */
   const filters = [];
   let rest = isAll ? `${text} ` : text;
-  for (let found = FINISHED.exec(rest); found; found = FINISHED.exec(rest)) {
-    filters.push({ name: found[2].toLowerCase(), value: found[3] ?? found[4] });
+  for (let match = FINISHED.exec(rest); match; match = FINISHED.exec(rest)) {
+    filters.push({ name: match[2].toLowerCase(), value: match[3] ?? match[4] });
     rest =
-      rest.slice(0, found.index) + found[1] + rest.slice(found.index + found[0].length).trimStart();
+      rest.slice(0, match.index) + match[1] + rest.slice(match.index + match[0].length).trimStart();
   }
   return { filters: withFilters([], filters), text: isAll ? rest.trimEnd() : rest };
 }
 
 /**
- * Filters with more of them: a name is there once.
+ * Merge filters; each name occurs once.
  * @param {Filter[]} filters
  * @param {Filter[]} more
  */
 export const withFilters = (filters, more) =>
   Array.from(new Map([...filters, ...more].map((filter) => [filter.name, filter])).values());
 
-/** The search in the words of the server. @param {Filter[]} filters @param {string} text */
+/** The query in the server's syntax. @param {Filter[]} filters @param {string} text */
 export function queryOf(filters, text) {
   const named = filters.map(
     ({ name, value }) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`,
@@ -66,7 +66,7 @@ export function queryOf(filters, text) {
 }
 
 /**
- * The words that a message has to have, folded: those of a filter are none.
+ * The words that a message must contain, folded; filters do not count.
  * @param {string} text
  */
 export const wordsOf = (text) =>
@@ -78,21 +78,21 @@ const BEFORE = 50;
 const SHOWN = 220;
 
 /**
- * The part of a text around the first word that was found, in pieces.
+ * The part of a text around the first match, in pieces.
  * @param {string} text @param {string[]} words folded
  * @returns {Piece[]}
  */
 export function excerpt(text, words) {
   const line = lineOf(text, words);
-  const found = placesOf(line, words);
-  const places = found.map(({ at }) => at);
+  const matches = placesOf(line, words);
+  const places = matches.map(({ at }) => at);
   const from = Math.max(0, Math.min(...places, line.length) - BEFORE);
   const start = places.length ? from : 0;
   const shown = line.slice(start, start + SHOWN);
   /** @type {Piece[]} */
   const pieces = start > 0 ? [{ text: "…", isFound: false }] : [];
   let at = 0;
-  for (const place of found) {
+  for (const place of matches) {
     const [first, last] = [place.at - start, Math.min(place.end - start, shown.length)];
     if (first < at || first >= last) continue;
     if (first > at) pieces.push({ text: shown.slice(at, first), isFound: false });
@@ -105,7 +105,7 @@ export function excerpt(text, words) {
 }
 
 /**
- * A text without marks, or with them where a word is only in them, as in the address of a link.
+ * A text without markup, or with it if a word occurs only there, as in the address of a link.
  * @param {string} text
  * @param {string[]} words
  */
@@ -116,23 +116,23 @@ function lineOf(text, words) {
 }
 
 /**
- * Where words are in a line, in its order, the longer of two at one place first.
+ * The positions of words in a line, in order; of two at one position, the longer first.
  * @param {string} line
  * @param {string[]} words
  */
 function placesOf(line, words) {
   const { text, starts } = foldedWithPlaces(line);
-  const found = words.filter(Boolean).flatMap((word) => {
+  const matches = words.filter(Boolean).flatMap((word) => {
     const places = [];
     for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length))
       places.push({ at: starts[at], end: endOf(starts, at + word.length) });
     return places;
   });
-  return found.toSorted((a, b) => a.at - b.at || b.end - a.end);
+  return matches.toSorted((a, b) => a.at - b.at || b.end - a.end);
 }
 
 /**
- * Where the letter ends before a place: one letter may be folded to several.
+ * The end of the letter before a position: one letter may fold to several.
  * @param {number[]} starts
  * @param {number} at
  */

@@ -25,8 +25,8 @@ const MAX_NAMES = 4;
  * @typedef {object} SearchState
  * @property {"empty"|"searching"|"found"|"failed"} phase
  * @property {string} [error] why it failed
- * @property {Found} [found] kept while one searches on
- * @property {string[]} [words] that are looked for
+ * @property {Found} [found] kept during further searches
+ * @property {string[]} [words] searched for
  * @property {string[]} [people] whose names begin with the one word
  * @property {string[]} [agents] likewise
  */
@@ -71,7 +71,7 @@ class SearchDialog extends View {
     await this.updateComplete;
     this._dialog.showModal();
     this._input.select();
-    // Other chats may have been written to since the last search.
+    // There may be new messages since the last search.
     this._search(0);
   }
 
@@ -155,13 +155,16 @@ class SearchDialog extends View {
     </button>`;
   }
 
-  /** A chat is named, where its filter has its id. @param {string} name @param {string} value */
+  /**
+   * A chat filter has an id, and is shown by its name.
+   * @param {string} name @param {string} value
+   */
   _valueName(name, value) {
     const chat = name === "in" ? store.get(value) : undefined;
     return chat ? store.nameOf(chat) : value;
   }
 
-  /** What could narrow the search further. */
+  /** Render suggestions that narrow the search. */
   _offers() {
     const examples = filterExamples();
     const has = new Set(this._filters.map(({ name }) => name));
@@ -229,7 +232,7 @@ class SearchDialog extends View {
     }`;
   }
 
-  /** Chats, people and agents whose names have the first word. */
+  /** Chats, people and agents whose names contain the first word. */
   _names() {
     const { people = [], agents = [], words = [] } = this._state;
     const chats = words.length
@@ -277,7 +280,7 @@ class SearchDialog extends View {
   /**
    * @param {string} name
    * @param {string} value
-   * @param {boolean} [isWhole] the filter takes the place of what is written
+   * @param {boolean} [isWhole] whether the filter replaces the input
    */
   _add(name, value, isWhole = false) {
     this._filters = withFilters(this._filters, [{ name, value }]);
@@ -339,7 +342,7 @@ class SearchDialog extends View {
   }
 
   /**
-   * Find people and agents by the one word that is written.
+   * Find people and agents by the only word of the input.
    * @param {string[]} words
    * @param {number} asked
    */
@@ -358,7 +361,7 @@ class SearchDialog extends View {
         ]);
       } catch (error) {
         this._agents = null;
-        // The messages are what is searched; they say what is wrong.
+        // The search for messages reports its own errors.
         if (!isApiError(error)) throw error;
       }
     }

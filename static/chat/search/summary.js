@@ -1,4 +1,4 @@
-/** What a screen reader reads when a search has ended. */
+/** The summary of a search that screen readers announce when it ends. */
 
 import { gettext, interpolate, ngettext } from "../words.js";
 

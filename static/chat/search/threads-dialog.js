@@ -1,4 +1,4 @@
-/** The threads that the person follows, in all chats: those with new replies first. */
+/** The threads that the user follows, in all chats: those with new replies first. */
 
 import { api, store } from "../context.js";
 import { beginningOf } from "../markdown/plain.js";
@@ -8,7 +8,7 @@ import { html, nothing, repeat } from "../../vendor/lit/lit.js";
 import { authorOf } from "./author.js";
 import { gettext, interpolate, ngettext } from "../words.js";
 
-/** How much of a message is shown. */
+/** The number of characters shown of a message. */
 const SHOWN_SIGNS = 300;
 
 /**
@@ -37,7 +37,7 @@ class ThreadsDialog extends View {
 
   constructor() {
     super();
-    /** @type {FollowedThread[]|null} null while nothing is here */
+    /** @type {FollowedThread[]|null} null until loaded */
     this._threads = null;
     /** @type {string|null} */
     this._cursor = null;
@@ -75,7 +75,7 @@ class ThreadsDialog extends View {
         `/threads?limit=20${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`,
       );
       const known = cursor ? this._threads || [] : [];
-      // A thread that was written to meanwhile may be on two pages.
+      // A thread with a new reply may be on two pages.
       this._threads = [
         ...known,
         ...page.data.filter(

@@ -1,6 +1,6 @@
 /**
- * What members do with messages, as their events say it. Applied to a message that knows of it
- * already, an event changes nothing: it may be replayed, or come after the history that has it.
+ * Applies members' acts on messages from their events. Events are idempotent: one may be replayed,
+ * or arrive after a history that includes it.
  */
 
 /**
@@ -9,11 +9,11 @@
  * @typedef {import("../../uamp/types.js").Frame} Frame
  */
 
-/** Whether all who gave an emoji are listed with it. @param {Reaction} reaction */
+/** Whether a reaction lists all who gave it. @param {Reaction} reaction */
 const isComplete = ({ count, users }) => users.length === count;
 
 /**
- * @param {Entry} entry @param {Frame} event @param {string} userId of the person at this page
+ * @param {Entry} entry @param {Frame} event @param {string} userId of this user
  * @returns {Entry}
  */
 function withReaction(entry, { type, emoji, user_id: by }, userId) {
@@ -79,7 +79,7 @@ export function withAct(entry, event, userId) {
 }
 
 /**
- * What a message answers has another text now, or none.
+ * Update the quote of a message whose quoted text was changed or deleted.
  * @param {Entry} entry
  * @param {Frame} event
  * @returns {Entry}
@@ -95,8 +95,8 @@ function withQuoteOf(entry, event) {
 }
 
 /**
- * Whether an act on a message can only be read from the server: not all who gave the emoji are
- * listed.
+ * Whether an act cannot be applied without asking the server: the reaction does not list all who
+ * gave it.
  * @param {Entry|undefined} entry
  * @param {Frame} event
  */

@@ -1,4 +1,4 @@
-/** What the agents of a chat do at the moment, as its members read it. Knows no document. */
+/** The current activity of the agents in a chat, as shown to its members. Knows no document. */
 
 import { gettext, interpolate } from "../words.js";
 
@@ -12,17 +12,20 @@ import { gettext, interpolate } from "../words.js";
  * @property {string} agent its name
  * @property {WorkKind} kind
  * @property {string} tool its name, while one runs or is asked for
- * @property {number|null} percent how far the tool is, where that is known
+ * @property {number|null} percent the tool's progress, if known
  * @property {string} step "2/5", where the tool has steps
  * @property {string} userId of the person who has to allow the tool; "" when unknown
- * @property {string} waitsFor whose payment is missing, in words of the server; "" for one's own
+ * @property {string} waitsFor whose payment is missing, as sent; "" for the user's own
  */
 
-/** What says more comes first, where an agent gives several answers. @type {WorkKind[]} */
+/**
+ * Activities by significance: of an agent with several answers, the first is shown.
+ * @type {WorkKind[]}
+ */
 const ORDER = ["approval", "payment", "tool", "writing", "thinking"];
 
 /**
- * How far a tool is, in percent, or null when that is not known.
+ * The progress of a tool in percent, or null when unknown.
  * @param {NonNullable<ToolPart["progress"]>} progress
  */
 export const shareOf = ({ percent, step, total_steps: total }) =>
@@ -31,14 +34,14 @@ export const shareOf = ({ percent, step, total_steps: total }) =>
 /**
  * @param {LiveResponse} response
  * @param {{responseId: string, name: string, userId: string, state: string}[]} approvals
- * @param {{responseId: string}[]} payments one's own that are open
+ * @param {{responseId: string}[]} payments the user's own open payments
  * @returns {Work}
  */
 function workOf({ id, agent, parts, waitsFor }, approvals, payments) {
   /** @type {Work} */
   const work = { agent, kind: "thinking", tool: "", percent: null, step: "", userId: "", waitsFor };
-  const asked = approvals.find((one) => one.responseId === id && one.state !== "closed");
-  if (asked) return { ...work, kind: "approval", tool: asked.name, userId: asked.userId };
+  const approval = approvals.find((one) => one.responseId === id && one.state !== "closed");
+  if (approval) return { ...work, kind: "approval", tool: approval.name, userId: approval.userId };
   if (waitsFor || payments.some((one) => one.responseId === id))
     return { ...work, kind: "payment" };
   const last = parts.at(-1);
@@ -57,7 +60,7 @@ function workOf({ id, agent, parts, waitsFor }, approvals, payments) {
 }
 
 /**
- * What each agent of a chat that gives an answer does, the one thing that says most.
+ * The most significant activity of each answering agent.
  * @param {{responses: Map<string, LiveResponse>, approvals: {list: any[]}, payments: {list:
  *   any[]}}} session
  * @returns {Work[]} one for each agent

@@ -1,7 +1,4 @@
-/**
- * Text that is written and not sent, by chat. It survives a reload, and goes when the person signs
- * out.
- */
+/** Unsent texts by chat. They survive a reload, and are deleted when the user signs out. */
 
 const KEPT = 40;
 const CHARS = 20_000;
@@ -14,7 +11,7 @@ export class Drafts {
   constructor(storage, owner) {
     this._storage = storage;
     this._key = `uamp.drafts.${owner}`;
-    /** Whether the person signed out, in this tab or in another one. */
+    /** Whether the user signed out, in this tab or another one. */
     this._isOver = false;
     /** @type {Map<string, string>} by chat id, the one that was written last at the end */
     this._texts = new Map(JSON.parse(storage.getItem(this._key) || "[]"));
@@ -31,22 +28,22 @@ export class Drafts {
     if (text) this._texts.set(chatId, text);
   }
 
-  /** Write them down: not with each letter, since other tabs and the disk have work with it. */
+  /** Save the texts; not with each keystroke, since that costs other tabs and the disk. */
   save() {
     if (this._isOver) return;
-    const kept = Array.from(this._texts)
+    const newest = Array.from(this._texts)
       .filter(([, text]) => text.length <= CHARS)
       .slice(-KEPT);
     try {
-      if (kept.length) this._storage.setItem(this._key, JSON.stringify(kept));
+      if (newest.length) this._storage.setItem(this._key, JSON.stringify(newest));
       else this._storage.removeItem(this._key);
     } catch (error) {
-      // The storage is full: the texts last as long as the page.
+      // The storage is full: the texts last only as long as the page.
       if (!(error instanceof DOMException)) throw error;
     }
   }
 
-  /** The person signs out. */
+  /** The user signs out. */
   forget() {
     this._isOver = true;
     this._texts.clear();

@@ -1,4 +1,4 @@
-/** A stored message in the shape in which the page keeps it. */
+/** Normalizes stored messages for the page. */
 
 /**
  * @typedef {object} Entry a stored message, from REST or from the socket
@@ -23,10 +23,10 @@
  * @property {string|null} [signature] of an answer, by its agent
  * @property {string|null} [stored_output_hash] of the stored response, which other protocols read
  * @property {string|null} [stored_usage_hash] of the same
- * @property {string|null} [copied_from] in a fork, the message that it is a copy of
- * @property {string|null} versionOf the first version of an answer that was made again
- * @property {string} [replaced_by] the version that took the place of this one
- * @property {string|null} thread the message to whose thread it belongs
+ * @property {string|null} [copied_from] in a fork, the original message
+ * @property {string|null} versionOf the first version of a regenerated answer
+ * @property {string} [replaced_by] the version that replaced this one
+ * @property {string|null} thread the first message of its thread
  * @property {boolean} alsoInChat whether a reply is shown in the chat too
  * @property {Replies|null} replies its thread
  *
@@ -36,7 +36,7 @@
  * @property {number} lastSeq
  * @property {{kind: "user"|"agent", id: string, name: string}[]} faces who replied last, the latest
  *   first
- * @property {boolean} following whether new ones concern the person at this page
+ * @property {boolean} following whether this user follows them
  * @property {number} readSeq how far they have read
  *
  * @typedef {object} Quote the beginning of a message that another one answers
@@ -47,7 +47,7 @@
  * @typedef {object} Reaction
  * @property {string} emoji
  * @property {number} count
- * @property {boolean} own whether the person at this page gave it
+ * @property {boolean} own whether this user gave it
  * @property {{id: string, name?: string}[]} users the first who gave it
  */
 
@@ -68,7 +68,7 @@ function repliesOf(replies) {
 }
 
 /**
- * One shape for both transports: REST has times in ISO 8601, the socket in ms.
+ * Convert a message from either transport: REST has times in ISO 8601, the socket in ms.
  * @param {any} message
  * @param {number} [seq]
  * @returns {Entry}

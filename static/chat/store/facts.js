@@ -1,4 +1,4 @@
-/** What changed in a chat, in words: the lines between its messages. */
+/** The lines between messages that describe changes of a chat. */
 
 import { fullTime } from "../text/time.js";
 import { gettext, interpolate, ngettext, pgettext } from "../words.js";
@@ -6,7 +6,7 @@ import { gettext, interpolate, ngettext, pgettext } from "../words.js";
 /** @typedef {import("../../uamp/types.js").Frame} Frame */
 
 /**
- * A text for others, and those for the person at the page: who acts, and with whom it is done.
+ * A text for others, and variants for this user as the actor or the object.
  * @typedef {{others: string, byMe: string, toMe?: string}} Wording
  */
 
@@ -98,7 +98,7 @@ const wordingFor = ({ others, byMe }, isMe) => (isMe ? byMe : others);
 const isPerson = ({ kind, id }, me) => kind === "user" && id === me;
 
 /**
- * What was done with a member: by the member, or by another one.
+ * The text about a change of a member, made by themselves or by another one.
  * @param {Frame} event
  * @param {string} me
  * @param {Wording} bySelf
@@ -146,7 +146,7 @@ function callText({ started_by: by, participants = [], duration_ms: duration, re
   return interpolate(text, { name, time, others });
 }
 
-/** A link that was made, or that ended before its time. @param {Frame} event @param {string} me */
+/** A link that was created, or revoked early. @param {Frame} event @param {string} me */
 function linkText({ type, link, by }, me) {
   const isInvite = link.kind === "invite";
   if (type === "link.revoked") {
@@ -162,7 +162,7 @@ function linkText({ type, link, by }, me) {
   return interpolate(wordingFor(created, by?.id === me), { name });
 }
 
-/** Where the messages above come from. @param {Frame} event @param {string} me */
+/** The source of the messages above. @param {Frame} event @param {string} me */
 function forkText({ source, by, forked_at: at }, me) {
   const names = {
     title: source.title || gettext("a chat without a name"),
@@ -177,7 +177,7 @@ function forkText({ source, by, forked_at: at }, me) {
 }
 
 /**
- * Who of the source is not in a fork; "" where all its agents are.
+ * The agents of the source that are missing in a fork; "" if all are in it.
  * @param {Frame} event
  * @returns {string}
  */
@@ -190,10 +190,10 @@ export function leftOutText({ type, agents_left_out: names = [] }) {
 }
 
 /**
- * Who came or went, and by whom; what became of a call or a link; where a chat comes from; "" for
+ * Describe who came or went, and by whom; the end of a call or a link; the source of a fork; "" for
  * any other event.
  * @param {Frame} event
- * @param {string} me the id of the person at the page
+ * @param {string} me the id of this user
  * @returns {string}
  */
 export function factText(event, me) {

@@ -1,10 +1,10 @@
-/** Brings the history of the open chat, and what its session says, into the state. */
+/** Loads the history of the open chat and the events of its session into the state. */
 
 import { worksOf } from "./agent-work.js";
 import { entryOf } from "./entry.js";
 
 const PAGE = 50;
-/** The server looks for events of some types between two places that are not farther apart. */
+/** The server searches events by type only within this distance in the log. */
 const FACTS_SPAN = 5_000;
 const FACTS_OF_THREADS = [
   "agent.stopped",
@@ -37,18 +37,18 @@ export class History {
   /**
    * @param {PageStore} store
    * @param {{get: (path: string) => Promise<any>}} api
-   * @param {Pick<import("../offline/offline-chats.js").OfflineChats, "chat">} [kept] what is shown where
-   *   the server is not reached
+   * @param {Pick<import("../offline/offline-chats.js").OfflineChats, "chat">} [kept] shown when
+   *   the server cannot be reached
    */
   constructor(store, api, kept = { chat: async () => undefined }) {
     this._store = store;
     this._api = api;
     this._kept = kept;
-    /** Whether the newest page is the one that this device kept. */
+    /** Whether the newest page is this device's copy. */
     this.isKept = false;
-    /** What was asked for before another place was shown is not for this one. */
+    /** Counts changes of place, so that answers to earlier requests are ignored. */
     this._place = 0;
-    /** @type {Map<string, Promise<void>>} messages that are read again, by id */
+    /** @type {Map<string, Promise<void>>} messages being refetched, by id */
     this._refreshing = new Map();
   }
 
@@ -63,7 +63,7 @@ export class History {
     if (!this._isAt(chatId, place)) return;
     this.isKept = isKept;
     const after = hasMore ? (entries[0]?.seq ?? 0) - 1 : 0;
-    // The newest messages come at once; what stands between them a little later.
+    // Show the newest messages at once, and the lines between them a little later.
     this._store.dispatch({ type: "page", entries, hasOlder: hasMore, hasNewer: false, failures });
     this._showFacts(chatId, place, await this._facts(after, lastSeq(entries) + PAGE));
   }
@@ -82,14 +82,14 @@ export class History {
     }
   }
 
-  /** Show the end of the chat, where the page shows another place. */
+  /** Show the end of the chat, if the page shows another place. */
   async loadNewest() {
     if (this._store.state.hasNewer)
       await this._show("order=desc", ({ hasMore }) => ({ hasOlder: hasMore, hasNewer: false }));
   }
 
   /**
-   * Show the messages around a place; rejects with an ApiError where there is none.
+   * Show the messages around a place; rejects with an ApiError if it does not exist.
    * @param {string|number} around a message's id, or a place in the log
    */
   async loadAround(around) {
@@ -97,12 +97,12 @@ export class History {
       const middle =
         typeof around === "number" ? around : (entries.find(({ id }) => id === around)?.seq ?? 0);
       const newer = entries.filter(({ seq }) => seq > middle);
-      // The server fills both halves; one that is not full ends where the chat does.
+      // The server fills both halves; an incomplete one ends where the chat does.
       return { hasOlder: hasMore, hasNewer: newer.length >= Math.floor(PAGE / 2) };
     });
   }
 
-  /** Load the page before the oldest message that is here. */
+  /** Load the page before the oldest loaded message. */
   async loadOlder() {
     const [first] = this._store.state.entries;
     await this._grow("older", `order=desc&before=${first.seq}`, ({ entries, hasMore }) =>
@@ -110,7 +110,7 @@ export class History {
     );
   }
 
-  /** Load the page after the newest message that is here. */
+  /** Load the page after the newest loaded message. */
   async loadNewer() {
     const last = lastSeq(this._store.state.entries);
     await this._grow("newer", `order=asc&after=${last}`, ({ entries, hasMore }) =>
@@ -118,7 +118,7 @@ export class History {
     );
   }
 
-  /** Read a message again. @param {string} id */
+  /** Refetch a message. @param {string} id */
   refresh(id) {
     const known =
       this._refreshing.get(id) || this._refresh(id).finally(() => this._refreshing.delete(id));
@@ -126,7 +126,7 @@ export class History {
     return known;
   }
 
-  /** Read which messages are pinned. */
+  /** Load the pinned messages. */
   async loadPins() {
     const { chatId } = this._store.state;
     const { data } = await this._api.get(`/chats/${encodeURIComponent(chatId)}/pins?limit=100`);
@@ -138,7 +138,7 @@ export class History {
   }
 
   /**
-   * A message that arrived, with the beginning of what it answers.
+   * Add the quote to an arrived message: the beginning of the message it answers.
    * @param {import("./entry.js").Entry} entry
    */
   async withQuote(entry) {
@@ -172,7 +172,7 @@ export class History {
   }
 
   /**
-   * A page of messages, oldest first, and whether there are more in the order that was asked for.
+   * Load a page of messages, oldest first, and whether there are more in the requested direction.
    * @param {string} query
    * @returns {Promise<Loaded>}
    */
@@ -183,10 +183,10 @@ export class History {
         chatId,
       )}/messages?limit=${PAGE}&expand=signature&thread=${thread || "none"}&${query}`,
     );
-    const found = page.data.map((/** @type {any} */ message) => entryOf(message));
+    const messages = page.data.map((/** @type {any} */ message) => entryOf(message));
     const isFalling = query.startsWith("order=desc");
-    const entries = isFalling ? found.reverse() : found;
-    // A thread begins with the message that its replies name.
+    const entries = isFalling ? messages.reverse() : messages;
+    // A thread begins with the message that its replies belong to.
     if (thread && isFalling && !page.has_more)
       entries.unshift(
         entryOf(await this._api.get(`/messages/${encodeURIComponent(thread)}?expand=signature`)),
@@ -214,7 +214,7 @@ export class History {
   }
 
   /**
-   * Load a page at one end of what is here. It comes with all that stands between its messages, so
+   * Load a page at one end of the loaded part, together with the lines between its messages, so
    * that nothing moves afterwards.
    * @param {"older"|"newer"} end
    * @param {string} query
@@ -243,7 +243,7 @@ export class History {
   }
 
   /**
-   * What the log says between two places. Without it the messages are still readable.
+   * Load the log's other events between two places. Without them the messages are still readable.
    * @param {number} after @param {number} before
    */
   async _facts(after, before) {
@@ -273,18 +273,18 @@ const isApiError = (error) => error instanceof Error && error.name === "ApiError
 const lastSeq = (entries) => entries.at(-1)?.seq ?? 0;
 
 /**
- * What a person has to allow, with the thread in which it is asked.
+ * The approvals of a session, each with its thread.
  * @param {ChatSession} session
  */
 const approvalsOf = ({ approvals, responses }) =>
   approvals.list.map((one) => ({ ...one, thread: responses.get(one.responseId)?.thread || "" }));
 
 /**
- * Keep the state up to date with a session, except for its messages: the page may have to make them
- * ready first.
+ * Keep the state in sync with a session, except for messages: the page may have to prepare them
+ * first.
  * @param {PageStore} store
  * @param {ChatSession} session
- * @param {AbortSignal} signal that the chat is left
+ * @param {AbortSignal} signal aborted when the chat is left
  */
 export function followSession(store, session, signal) {
   const showOwn = () =>
@@ -323,7 +323,7 @@ export function followSession(store, session, signal) {
 }
 
 /**
- * Take over what the session received before the history was here.
+ * Apply the events that the session received before the history was loaded.
  * @param {PageStore} store
  * @param {ChatSession} session
  */

@@ -1,11 +1,11 @@
-/** The chat that a person had open last on this device: the start page opens it again. */
+/** The chat that the user last opened on this device: the start page opens it again. */
 
 export class LastChat {
   /** @param {Storage} storage @param {string} owner another person on this device begins anew */
   constructor(storage, owner) {
     this._storage = storage;
     this._key = `uamp.last-chat.${owner}`;
-    /** Whether the person signed out. */
+    /** Whether the user signed out. */
     this._isOver = false;
   }
 
@@ -25,7 +25,7 @@ export class LastChat {
     }
   }
 
-  /** The person signs out. */
+  /** The user signs out. */
   forget() {
     this._isOver = true;
     this._storage.removeItem(this._key);

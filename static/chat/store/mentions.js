@@ -3,22 +3,19 @@
 import { folded } from "../text/folding.js";
 
 /**
- * Letters of scripts that are written without spaces: a mention may stand between them, and a name
- * in other letters ends before them.
+ * Letters of scripts written without spaces: mentions may stand between them, and names in other
+ * letters end before them.
  */
 export const JOINED = String.raw`\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\u{20000}-\u{3ffff}`;
 const LETTER = String.raw`\p{L}\p{N}_`;
-/** As in chat_app/mentioned.py, which decides whom a message that is sent mentions. */
+/** As in chat_app/mentioned.py, which decides whom a sent message mentions. */
 export const MENTION = new RegExp(
   String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${JOINED}][${LETTER}.\-]*|(?![${JOINED}])[${LETTER}](?:(?![${JOINED}])[${LETTER}.\-])*)`,
   "gu",
 );
 
 const JOINED_START = new RegExp(`^[${JOINED}]`, "u");
-/**
- * What ends with a mention that may still be written, up to the caret: the name so far is its
- * group.
- */
+/** Text that ends with an unfinished mention, up to the caret; its group is the name so far. */
 export const UNFINISHED = new RegExp(
   String.raw`(?<!(?![${JOINED}])[${LETTER}@/.])[@\uff20]([${LETTER}\p{M}.\-]*)$`,
   "u",
@@ -26,15 +23,15 @@ export const UNFINISHED = new RegExp(
 
 /** @param {string} text @returns {string[]} as written, each once, in their order */
 function written(text) {
-  // What is code is not said to anyone.
-  const said = text.normalize("NFC").replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, " ");
-  const names = Array.from(said.matchAll(MENTION), ([, name]) => name.replace(/[.-]+$/, ""));
+  // Code mentions no one.
+  const prose = text.normalize("NFC").replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, " ");
+  const names = Array.from(prose.matchAll(MENTION), ([, name]) => name.replace(/[.-]+$/, ""));
   return [...new Set(names.filter(Boolean))];
 }
 
 /**
- * The known name that the letters behind an @ are or, where a script has no spaces, begin with; ""
- * if none.
+ * The known name that the letters after an @ form or, in scripts without spaces, begin with; "" if
+ * none.
  * @param {string} name
  * @param {Set<string>} known
  */
@@ -49,7 +46,7 @@ function knownName(name, known) {
 }
 
 /**
- * Whether a text mentions one of these names, and which.
+ * Return the names that a text mentions.
  * @param {string} text
  * @param {string[]} names
  * @returns {Set<string>} folded
@@ -65,8 +62,7 @@ export function mentioned(text, names) {
 }
 
 /**
- * The names that a text mentions and no member has; a name that is still being written is not among
- * them.
+ * The names mentioned in a text that no member has, except one still being typed.
  * @param {string} text
  * @param {{name: string}[]} members
  */
@@ -83,7 +79,7 @@ export function unknownMentions(text, members) {
 }
 
 /**
- * The agents of a chat that a text mentions although they are switched off.
+ * The mentioned agents that are switched off.
  * @param {string} text @param {{kind: string, name: string, online?: boolean}[]} members
  * @returns {string[]} their names
  */

@@ -1,7 +1,4 @@
-/**
- * The state of the open chat, and what each event does to it. Pure: the same state and action give
- * the same state.
- */
+/** The state of the open chat, and its reducers, which are pure functions. */
 
 import { factText, leftOutText } from "./facts.js";
 import { LiveResponse, reasonOf } from "../../uamp/live-response.js";
@@ -10,7 +7,7 @@ import { isShownIn, withReply, withThreadRead } from "./threads.js";
 import { isFrom } from "./entry.js";
 import { WINDOW_REDUCERS, inWindow, withActs } from "./window.js";
 
-/** So many of the latest acts are applied to messages that are loaded later. */
+/** How many of the latest acts are kept, to apply them to messages loaded later. */
 const MAX_ACTS = 200;
 
 /**
@@ -38,7 +35,7 @@ const MAX_ACTS = 200;
  *   which a copied history ends
  *
  * @typedef {object} OpenChat
- * @property {string} userId of the person at this page
+ * @property {string} userId of this user
  * @property {string} username
  * @property {string} chatId "" when none is open
  * @property {string} thread the message whose thread this is; "" for the chat itself
@@ -49,32 +46,31 @@ const MAX_ACTS = 200;
  * @property {"no"|"yes"|"failed"} loadingOlder
  * @property {"no"|"yes"|"failed"} loadingNewer
  * @property {number} newest the last place that is known to have a message
- * @property {number[]} arrived the last places at which messages of other members arrived
- * @property {{id: string}|null} target the message that is shown and marked; another object each
- *   time
+ * @property {number[]} arrived the latest places at which messages from others arrived
+ * @property {{id: string}|null} target the message to show and mark; a new object each time
  * @property {import("../../uamp/types.js").Frame[]} acts the latest ones, oldest first
  * @property {Entry[]} pins in the order in which they were pinned
  * @property {Entry|null} replyTo the message that the next one answers
  * @property {string} editing id of the message whose text is being changed
  * @property {string} removing id of the message that is about to be deleted, and of a deleted one
- * @property {number|null} unreadAfter the last place that the person had read when it was opened
+ * @property {number|null} unreadAfter the user's read position when the chat was opened
  * @property {Answer[]} answers in the order in which they began
  * @property {Map<string, {response: LiveResponse}>} live by response id; another object after each
  *   change
- * @property {Set<string>} own ids of the running responses that this person asked for
+ * @property {Set<string>} own ids of the running responses that this user asked for
  * @property {Map<string, string>} failures why answers failed or who stopped them, by response id
  * @property {Change[]} changes of the members, by their place in the log
  * @property {Map<string, Reader>} readers by user id
  * @property {Map<string, any>} receipts by response id
- * @property {import("./agent-work.js").Work[]} works what the agents do that give answers, also in
+ * @property {import("./agent-work.js").Work[]} works the activities of answering agents, also in
  *   threads
  * @property {Approval[]} approvals
  * @property {Payment[]} payments
  * @property {Turn[]} turns not acknowledged
- * @property {import("../../uamp/types.js").Frame[]} queue messages that are sent when the answers
- *   that run have ended
- * @property {{value: Record<string, any>, by: string}} shared what the members and agents keep
- *   together, and the agent that changed it last
+ * @property {import("../../uamp/types.js").Frame[]} queue messages that are sent when the running
+ *   answers have ended
+ * @property {{value: Record<string, any>, by: string}} shared the state that members and
+ *   agents share, and the agent that changed it last
  */
 
 /**
@@ -126,7 +122,7 @@ export const hasAnswer = (state, responseId) =>
   state.entries.some((entry) => entry.response_id === responseId);
 
 /**
- * Without a live answer.
+ * Remove a live answer.
  * @param {OpenChat} state @param {string|null} id
  * @returns {OpenChat}
  */
@@ -138,7 +134,7 @@ function withoutAnswer(state, id) {
 }
 
 /**
- * With a live answer as it is now; its place changes only when it begins or ends.
+ * Add or update a live answer; its place changes only when it begins or ends.
  * @param {OpenChat} state @param {LiveResponse} response
  * @returns {OpenChat}
  */
@@ -160,8 +156,7 @@ function withAnswer(state, response) {
 }
 
 /**
- * With the answers that ended without any content: the log has their beginning and end, but no
- * message.
+ * Add the answers that ended without content: the log has their beginning and end, but no message.
  * @param {OpenChat} state
  * @param {import("../../uamp/types.js").Frame[]} events of the log, in any order
  */
@@ -218,7 +213,7 @@ export const REDUCERS = {
   "thread-read": (state, { event }) =>
     event.thread && String(event.user_id) === state.userId ? withThreadRead(state, event) : state,
 
-  /** A member did something with a message. */
+  /** A member acted on a message. */
   act: (state, { event }) => {
     const acts = [...state.acts, event].slice(-MAX_ACTS);
     const after = (/** @type {Entry[]} */ list) => {
@@ -232,7 +227,7 @@ export const REDUCERS = {
       pins: after(state.pins).filter(({ pinned }) => pinned),
     };
   },
-  /** A message was read again. */
+  /** A message was refetched. */
   refreshed: (state, { entry }) => {
     const fresh = withActs(state, [entry])[0];
     return {
@@ -272,7 +267,8 @@ export const REDUCERS = {
   },
 
   /**
-   * What the log says beside the messages: members who came and went, why answers did not end well.
+   * Events of the log other than messages: members who came or went, and why answers are
+   * incomplete.
    */
   facts: (state, { events }) => {
     const failures = new Map(state.failures);
@@ -303,10 +299,10 @@ export const REDUCERS = {
     return { ...state, receipts: known };
   },
 
-  // Most deltas change nothing of it.
+  // Most deltas do not change it.
   works: (state, { list }) =>
     JSON.stringify(list) === JSON.stringify(state.works) ? state : { ...state, works: list },
-  // What the client keeps changes in place: copies are what a view can compare.
+  // The client changes its objects in place: copies let views compare them.
   approvals: (state, { list }) => ({
     ...state,
     approvals: list.map((/** @type {Approval} */ one) => ({ ...one })),

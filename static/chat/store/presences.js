@@ -1,7 +1,4 @@
-/**
- * Who is online: the last live event of each member, which may be newer than what was read of a
- * chat.
- */
+/** Who is online: the last live event of each member, which may be newer than a fetched chat. */
 
 /** @typedef {import("./chat.js").Chat} Chat */
 
@@ -25,7 +22,10 @@ export class Presences {
     }
   }
 
-  /** Who came or went since a chat began to be read. @param {Chat} chat @param {number} began */
+  /**
+   * Apply who came or went since the read of a chat began.
+   * @param {Chat} chat @param {number} began
+   */
   apply(chat, began) {
     for (const member of chat.participants) {
       const live = this._of.get(`${member.kind}:${member.id}`);

@@ -1,7 +1,7 @@
-/** The list of chats while a message can still be kept from being deleted. */
+/** Adjusts the list of chats while a deletion can still be undone. */
 
 /**
- * The last words of a chat, without those of the message that is about to be deleted.
+ * The preview of a chat, skipping a message about to be deleted.
  * @param {Pick<import("./chat.js").Chat, "id"|"preview">} chat
  * @param {Pick<import("./open-chat.js").OpenChat, "chatId"|"entries"|"removing">} open
  * @returns {{name: string, content: string}|null}

@@ -22,15 +22,15 @@ const FOLLOWS_WITHIN_MS = 5 * 60_000;
  * @property {string} key
  * @property {Entry} entry
  * @property {boolean} isMine
- * @property {boolean} follows closely another message of its sender, so that it needs no head
- * @property {string} error why it failed, for people
- * @property {string} again the question, where the person at this page may ask it once more
+ * @property {boolean} follows whether it needs no head, soon after another message of its sender
+ * @property {string} error why it failed, for the user
+ * @property {string} again the question, if this user may ask it again
  * @property {Reader[]} readers who have read up to here
- * @property {"read"|"sent"|""} tick of one's own message: whether another person has read it
+ * @property {"read"|"sent"|""} tick for the user's own messages: whether another person has read it
  * @property {any} receipt
  * @property {boolean} isEditing
  * @property {boolean} isLatest whether no person wrote after it
- * @property {{id: string}|null} target where it is the message that is shown and marked
+ * @property {{id: string}|null} target if it is the message to show and mark
  *
  * @typedef {DayRow|UnreadRow|RepliesRow|ChangeRow|AnswerRow|MessageRow} Row
  */
@@ -43,7 +43,7 @@ const follows = (before, entry) =>
   entry.at - before.at < FOLLOWS_WITHIN_MS;
 
 /**
- * The last place that each person has read, by the message that is there.
+ * The read positions of members, by message.
  * @param {OpenChat} state
  */
 function placesOf(state) {
@@ -63,7 +63,8 @@ export function rowsOf(state) {
   const readTo = Math.max(0, ...otherReaders(state).map(({ seq }) => seq));
   /** @param {Entry|undefined} question */
   const againOf = (question) => (question && isFrom(question, userId) && question.content) || "";
-  // What is before the oldest or behind the newest message here belongs to a page that is not here.
+  // Anything before the oldest or after the newest loaded message belongs to a page that is not
+  // loaded.
   const first = state.hasOlder ? (entries[0]?.seq ?? 0) : 0;
   const last = state.hasNewer ? (entries.at(-1)?.seq ?? 0) : Infinity;
   const isHere = (/** @type {number} */ seq) => seq >= first && seq < last;

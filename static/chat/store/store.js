@@ -1,6 +1,6 @@
 /**
- * The state of a page in one place: what happens is an action, a reducer makes the next state of
- * it, and each view draws the part of the state that it selects. Knows no DOM.
+ * The state of a page in one place: events are actions, reducers compute the next state, and each
+ * view renders the part that it selects. Knows no DOM.
  */
 
 /**
@@ -18,7 +18,7 @@ export class Store {
     this._listeners = new Set();
   }
 
-  /** @returns {S} never changed in place: what is the same object did not change */
+  /** @returns {S} never changed in place: identical objects are unchanged */
   get state() {
     return this._state;
   }
@@ -33,7 +33,7 @@ export class Store {
     for (const listener of this._listeners) listener();
   }
 
-  /** @param {() => void} listener called after each change @returns {() => void} ends it */
+  /** @param {() => void} listener called after each change @returns {() => void} unsubscribes */
   subscribe(listener) {
     this._listeners.add(listener);
     return () => this._listeners.delete(listener);
@@ -41,15 +41,15 @@ export class Store {
 }
 
 /**
- * Keeps a view drawn: a reactive controller of Lit that asks for an update when the selected part
- * of the state is another object.
+ * Keeps a view up to date: a Lit controller that requests an update when the selected part of the
+ * state is a different object.
  * @template S, V
  */
 export class Selected {
   /**
    * @param {{addController: (controller: any) => void, requestUpdate: () => void}} host
-   * @param {Store<S>|((host: any) => Store<S>)} store or what finds it when the host stands in the
-   *   page
+   * @param {Store<S>|((host: any) => Store<S>)} store or a function that finds it once the host is
+   *   connected
    * @param {(state: S) => V} select
    */
   constructor(host, store, select) {

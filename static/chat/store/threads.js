@@ -1,4 +1,4 @@
-/** What replies change of the messages that they name, and where they are shown. */
+/** How replies change the messages that begin their threads, and where they are shown. */
 
 /**
  * @typedef {import("./entry.js").Entry} Entry
@@ -10,11 +10,11 @@ import { mentioned } from "./mentions.js";
 
 const FACES = 5;
 
-/** The id under which replies name a message: that of its first version. @param {Entry} entry */
+/** The id by which replies refer to a message: that of its first version. @param {Entry} entry */
 export const rootOf = ({ id, versionOf }) => versionOf || id;
 
 /**
- * Whether a message has its place in a chat, or in a thread of it.
+ * Whether a message is shown in a chat, or in one of its threads.
  * @param {{thread: string}} state @param {Entry} entry
  */
 export const isShownIn = ({ thread }, entry) =>
@@ -37,8 +37,8 @@ function withReplies(state, rootId, change) {
 }
 
 /**
- * With a message that arrived counted at the one whose thread it is in. One that was counted before
- * changes nothing: it may be replayed.
+ * Count an arrived reply at the first message of its thread. One that was counted before changes
+ * nothing: it may be replayed.
  * @param {OpenChat} state @param {Entry} entry
  */
 export function withReply(
@@ -78,11 +78,11 @@ export function withReply(
 const mentions = (content, username) => mentioned(content, [username]).size > 0;
 
 /**
- * After the person at this page has read a thread, here or elsewhere.
+ * The user has read a thread, here or elsewhere.
  * @param {OpenChat} state @param {import("../../uamp/types.js").Frame} event
  */
 export const withThreadRead = (state, { thread, seq }) =>
-  // The event of a person who reads in private has no place in the log.
+  // The event of a user with private read receipts has no place in the log.
   withReplies(state, thread, (replies) =>
     replies && (seq ?? replies.lastSeq) > replies.readSeq
       ? { ...replies, readSeq: seq ?? replies.lastSeq }
@@ -90,7 +90,7 @@ export const withThreadRead = (state, { thread, seq }) =>
   );
 
 /**
- * Whether there is something new in a thread for the person at this page.
+ * Whether a thread has unread replies for this user.
  * @param {Replies|null} replies
  */
 export const hasNews = (replies) =>

@@ -1,6 +1,6 @@
-/** How many replies in followed threads a person has not read. */
+/** Counts the unread replies in the threads that the user follows. */
 
-/** The server counts so far. */
+/** The server stops counting here. */
 const UNREAD_MAX = 100;
 
 /** @typedef {import("./chat.js").Chat} Chat */
@@ -10,12 +10,12 @@ const UNREAD_MAX = 100;
  * @param {Chat} chat
  * @param {any} message
  * @param {boolean} isOwn
- * @returns {{isNew: boolean, isUnclear: boolean}} whether it is one more, and whether only the
- *   server knows the number
+ * @returns {{isNew: boolean, isUnclear: boolean}} whether the count grew, and whether only the
+ *   server knows it
  */
 export function replied(chat, message, isOwn) {
   const unread = chat.unread_replies || 0;
-  // Who replies has read what is above.
+  // A user who replies has read everything above.
   if (isOwn) return { isNew: false, isUnclear: unread > 0 };
   if (!message.is_followed) return { isNew: false, isUnclear: false };
   if (message.version_of) return { isNew: false, isUnclear: true };
@@ -27,11 +27,11 @@ export function replied(chat, message, isOwn) {
  * Replies were read.
  * @param {Chat} chat
  * @param {number} [replies] how many
- * @returns {boolean} whether the number that is left is known
+ * @returns {boolean} whether the remaining number is known
  */
 export function readReplies(chat, replies) {
   const unread = chat.unread_replies || 0;
-  // Where counting stopped, only the server knows how many are left.
+  // If counting stopped, only the server knows how many are left.
   if (replies === undefined || unread >= UNREAD_MAX || replies > unread) return false;
   chat.unread_replies = unread - replies;
   return true;

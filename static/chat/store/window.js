@@ -1,6 +1,5 @@
 /**
- * The part of a chat that is on the page: its messages without gaps, which grows at one end and is
- * cut at the other one.
+ * The loaded part of a chat: messages without gaps, extended at one end and trimmed at the other.
  */
 
 import { withAct } from "./acts.js";
@@ -11,11 +10,11 @@ import { isFrom } from "./entry.js";
  * @typedef {import("./open-chat.js").OpenChat} OpenChat
  */
 
-/** More new messages are not counted one by one. */
+/** New messages beyond this number are not counted individually. */
 export const MAX_ARRIVED = 100;
 
 /**
- * Entries with more of them, each once, in the order of the log.
+ * Merge entries, each once, in the order of the log.
  * @param {Entry[]} entries @param {Entry[]} more
  */
 export function merged(entries, more) {
@@ -26,7 +25,7 @@ export function merged(entries, more) {
 }
 
 /**
- * Messages as they are after the acts that the page received.
+ * Apply the received acts to messages.
  * @param {OpenChat} state @param {Entry[]} entries
  */
 export const withActs = ({ acts, userId }, entries) =>
@@ -36,8 +35,8 @@ export const withActs = ({ acts, userId }, entries) =>
 const lastOf = (entries) => entries.at(-1)?.seq ?? 0;
 
 /**
- * With the last one alone of the answers that are in one place. A page may have the last one before
- * the socket sends a former one again.
+ * Keep only the last of several versions of an answer. A page may have the last one before the
+ * socket resends an earlier one.
  * @param {Entry[]} entries in the order of the log
  */
 function withoutReplaced(entries) {
@@ -49,7 +48,7 @@ function withoutReplaced(entries) {
 }
 
 /**
- * With a message that arrived. It is on the page where it stands beside what is there.
+ * Add an arrived message, if it adjoins the loaded part.
  * @param {OpenChat} state @param {Entry} entry
  * @returns {OpenChat}
  */
@@ -71,7 +70,9 @@ export function inWindow(state, entry) {
 
 /** @type {import("./store.js").Reducers<OpenChat>} */
 export const WINDOW_REDUCERS = {
-  /** A page beside what is there; `hasOlder` or `hasNewer` is given for the end at which it is. */
+  /**
+   * A page beside the loaded part; `hasOlder` or `hasNewer` is given for the end that it extends.
+   */
   page: (state, { entries, hasOlder, hasNewer, failures }) => {
     const all = withoutReplaced(merged(state.entries, withActs(state, entries)));
     const newest = Math.max(state.newest, lastOf(all));
@@ -81,7 +82,7 @@ export const WINDOW_REDUCERS = {
       entries: all,
       newest,
       hasOlder: hasOlder ?? state.hasOlder,
-      // A message may have arrived while the page was on its way.
+      // A message may have arrived while the page was loading.
       hasNewer: hasNewer === undefined ? state.hasNewer : hasNewer || newest > lastOf(all),
       loadingOlder: hasOlder === undefined ? state.loadingOlder : "no",
       loadingNewer: hasNewer === undefined ? state.loadingNewer : "no",
@@ -89,7 +90,7 @@ export const WINDOW_REDUCERS = {
     };
   },
 
-  /** A page of another place takes the place of what is there. */
+  /** A page at another place replaces the loaded part. */
   place: (state, { entries, hasOlder, hasNewer }) => {
     const all = merged([], withActs(state, entries));
     const newest = Math.max(state.newest, lastOf(all));
@@ -106,7 +107,7 @@ export const WINDOW_REDUCERS = {
     };
   },
 
-  /** What is before the place `first` or after `last` is dropped. */
+  /** Drops everything before the place `first` or after `last`. */
   cut: (state, { first, last }) => {
     const entries = state.entries.filter(({ seq }) => seq >= first && seq <= last);
     if (entries.length === 0 || entries.length === state.entries.length) return state;
@@ -127,6 +128,6 @@ export const WINDOW_REDUCERS = {
     [end === "older" ? "loadingOlder" : "loadingNewer"]: "failed",
   }),
 
-  /** A message is to be shown and marked. */
+  /** Shows and marks a message. */
   target: (state, { id }) => ({ ...state, target: { id } }),
 };

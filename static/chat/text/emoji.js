@@ -1,6 +1,6 @@
-/** Emoji with the names by which they are found and written as `:name:`. Knows no DOM. */
+/** Emoji with the names to find them by and to write them as `:name:`. Knows no DOM. */
 
-/** One emoji a line: itself, its name, and other words by which it is found. */
+/** One emoji per line: the emoji, its name, and other search words. */
 const LIST = `
 👍 thumbs_up +1 like yes agree
 👎 thumbs_down -1 dislike no
@@ -178,7 +178,7 @@ const BY_NAME = new Map(
   ).reverse(),
 );
 
-/** Those that a text finds, all for an empty one. @param {string} text */
+/** The emoji that match a text; all for an empty one. @param {string} text */
 export function emojiFor(text) {
   const words = text
     .trim()
@@ -192,7 +192,7 @@ export function emojiFor(text) {
 }
 
 /**
- * A text with the `:name:` before the caret as its emoji; null where there is none.
+ * Replace the `:name:` before the caret with its emoji; null if there is none.
  * @param {string} text @param {number} caret
  * @returns {{text: string, caret: number}|null}
  */

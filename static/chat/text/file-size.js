@@ -1,4 +1,4 @@
-/** How large a file is, as people read it. */
+/** Formats file sizes. */
 
 import { locale } from "../words.js";
 

@@ -24,7 +24,7 @@ export function folded(text) {
 }
 
 /**
- * A text folded, and for each of its letters where in the text the one starts that it is of.
+ * Fold a text, and return for each resulting letter where its source letter starts.
  * @param {string} text
  * @returns {{text: string, starts: number[]}} with the length of the text as the last start
  */

@@ -1,4 +1,4 @@
-/** Times as people read them, in their own language and zone. */
+/** Formats times in the user's language and time zone. */
 
 import { gettext, locale } from "../words.js";
 
@@ -42,5 +42,5 @@ export function agoText(ms, now = Date.now()) {
   return minutes < 12 * 60 ? ago.format(-Math.round(minutes / 60), "hour") : dayName(ms);
 }
 
-/** The time today, else the day: for lists. @param {number} ms */
+/** The time of today, else the day; for lists. @param {number} ms */
 export const shortTime = (ms) => (daysAgo(ms) === 0 ? clockTime(ms) : dayName(ms));

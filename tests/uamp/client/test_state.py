@@ -25,12 +25,17 @@ from uamp.events import (
     ErrorDetail,
     InputText,
     MessageCreated,
+    Payment,
+    PaymentRequired,
     ResponseCreate,
+    ResponseCreated,
     ResponseDone,
     SessionCreated,
     SessionError,
+    ToolApprovalRequired,
     text_delta,
 )
+from uamp.events.payments import PaymentRequirements
 from uamp.events.server import ResponseOutput
 from uamp.types.content import TextContent
 from uamp.types.session import Session, SessionConfig
@@ -130,6 +135,79 @@ def test_a_message_of_a_forgotten_session_is_never_sent_twice(*, is_stored: bool
     assert resent == set()
     assert isinstance(turn.error, OutcomeUnknownError) is not is_stored
     assert turn.is_stored is is_stored
+
+
+APPROVAL = ToolApprovalRequired(call_id="c", name="delete_file", arguments="{}", response_id="r")
+PAYMENT = PaymentRequired(
+    response_id="r", requirements=PaymentRequirements(amount="1", currency="USD", schemes=())
+)
+
+
+def answering() -> ClientSession:
+    """Return a session in which the answer ``r`` to its message runs."""
+    ids = map(str, itertools.count())
+    session = ClientSession(
+        chat="chat_1", agent=None, config=SessionConfig(), new_id=lambda: next(ids), now=lambda: 0
+    )
+    opened(session, "s1", seq=7)
+    turn = session.ask([InputText(text="hello")], ResponseCreate())
+    message = ChatMessage(id="m", role="user", created_at=0, client_event_id=turn.create.event_id)
+    session.receive(MessageCreated(chat_id="chat_1", message=message, seq=8))
+    session.receive(ResponseCreated(response_id="r", message_id="m", seq=9))
+    session.events_to_send()
+    return session
+
+
+@pytest.mark.parametrize("request_of_server", [APPROVAL, PAYMENT], ids=["approval", "payment"])
+def test_a_decision_in_progress_is_not_asked_for_again(
+    request_of_server: ToolApprovalRequired | PaymentRequired,
+) -> None:
+    session = answering()
+    session.receive(request_of_server)
+    assert session.take_requests() == [request_of_server]
+    session.connection_lost()
+    opened(session, "s1", seq=9, resumed=True)
+    session.receive(request_of_server)
+
+    assert session.take_requests() == []
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_decision_that_was_lost_is_sent_again(*, is_open: bool) -> None:
+    session = answering()
+    session.receive(APPROVAL)
+    session.take_requests()
+    if not is_open:
+        session.connection_lost()
+    session.decide(APPROVAL, approved=True)
+    sent = session.events_to_send()
+    assert len(sent) == is_open
+    session.connection_lost()
+    opened(session, "s1", seq=9, resumed=True)
+    session.receive(APPROVAL)
+    (decision,) = session.events_to_send()
+
+    assert session.take_requests() == []
+    assert sent in ([], [decision])
+    assert session.sent(str(decision.event_id))
+
+
+def test_nothing_of_a_replaced_log_is_paid_approved_or_cancelled() -> None:
+    session = answering()
+    session.receive(PAYMENT)
+    session.receive(APPROVAL)
+    session.take_requests()
+    session.pay(PAYMENT, Payment(scheme="balance", network="uamp", amount="1"))
+    session.decide(APPROVAL, approved=True)
+    session.cancel("r")
+    session.connection_lost()
+    opened(session, "s1", seq=2, resumed=False)
+    # Its turn has failed: the client no longer waits for the answer.
+    session.receive(PAYMENT)
+    session.receive(APPROVAL)
+
+    assert session.events_to_send() == []
+    assert session.take_requests() == []
 
 
 def test_every_code_of_the_protocol_is_a_typed_error_with_a_remedy() -> None:

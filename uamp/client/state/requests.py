@@ -20,6 +20,8 @@ from uamp.events import (
 ClientRequest = ToolCall | PaymentRequired | ToolApprovalRequired
 """A request of the server: run a tool, pay, or have a person approve a call."""
 
+_PaymentKey = tuple[str | None, float | None, str]
+
 
 class AnswerRequests:
     """The requests of the running answers by id, until the answers have ended."""
@@ -28,9 +30,9 @@ class AnswerRequests:
         self._new: deque[ClientRequest] = deque()
         self._results: dict[str, ToolResult | None] = {}
         self._calls_of: dict[str, list[str]] = {}
-        self._payments: dict[str, PaymentSubmit] = {}
+        self._payments: dict[_PaymentKey, PaymentSubmit | None] = {}
         self._declined: dict[str, ClientError] = {}
-        self._approvals: dict[str, str] = {}
+        self._decisions: dict[tuple[str, str], ToolApprove | None] = {}
 
     def take(self) -> list[ClientRequest]:
         """Return the requests that the client has not started."""
@@ -40,8 +42,9 @@ class AnswerRequests:
 
     def sent(self, event_id: str) -> bool:
         """Return whether a response to a request was sent under this id."""
-        return event_id in self._approvals or any(
-            payment.event_id == event_id for payment in self._payments.values()
+        return any(
+            response is not None and response.event_id == event_id
+            for response in (*self._decisions.values(), *self._payments.values())
         )
 
     def call(self, event: ToolCall) -> tuple[bool, ToolResult | None]:
@@ -61,8 +64,10 @@ class AnswerRequests:
         return True
 
     def payment(self, event: PaymentRequired) -> None:
-        """Register a payment that is due, unless it was paid or declined before."""
-        if _payment_key(event) not in self._payments and event.response_id not in self._declined:
+        """Register a payment that is due, unless it was requested or declined before."""
+        key = _payment_key(event)
+        if key not in self._payments and event.response_id not in self._declined:
+            self._payments[key] = None
             self._new.append(event)
 
     def paid(self, required: PaymentRequired, event: PaymentSubmit) -> None:
@@ -73,30 +78,32 @@ class AnswerRequests:
         """Record why an answer is not paid."""
         self._declined[response_id] = error
 
-    def approval(self, event: ToolApprovalRequired) -> None:
-        """Register a tool call that needs a person's approval."""
-        self._new.append(event)
+    def approval(self, event: ToolApprovalRequired) -> ToolApprove | None:
+        """Register a tool call that needs a person's approval; return the decision to resend."""
+        key = (event.response_id, event.call_id)
+        if key not in self._decisions:
+            self._decisions[key] = None
+            self._new.append(event)
+        return self._decisions[key]
 
     def decided(self, event: ToolApprove) -> None:
-        """Record the id of a decision."""
-        self._approvals[str(event.event_id)] = str(event.response_id)
+        """Store a decision until its answer has ended."""
+        self._decisions[str(event.response_id), event.call_id] = event
 
     @property
     def payments(self) -> list[PaymentSubmit]:
         """The payments to send again on a new connection."""
-        return list(self._payments.values())
+        return [payment for payment in self._payments.values() if payment is not None]
 
     def end(self, response_id: str) -> ClientError | None:
         """Forget an answer that has ended; return the reason if it was not paid."""
         for call_id in self._calls_of.pop(response_id, ()):
             self._results.pop(call_id, None)
         self._payments = {
-            key: payment
-            for key, payment in self._payments.items()
-            if payment.response_id != response_id
+            key: payment for key, payment in self._payments.items() if key[0] != response_id
         }
-        self._approvals = {
-            event_id: of for event_id, of in self._approvals.items() if of != response_id
+        self._decisions = {
+            key: decision for key, decision in self._decisions.items() if key[0] != response_id
         }
         return self._declined.pop(response_id, None)
 
@@ -106,6 +113,6 @@ def payment_of(required: PaymentRequired, payment: Payment) -> PaymentSubmit:
     return PaymentSubmit(response_id=required.response_id, payment=payment)
 
 
-def _payment_key(required: PaymentRequired) -> str:
+def _payment_key(required: PaymentRequired) -> _PaymentKey:
     requirements = required.requirements
-    return f"{required.response_id} {requirements.expires_at} {requirements.amount}"
+    return required.response_id, requirements.expires_at, requirements.amount

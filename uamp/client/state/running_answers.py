@@ -85,3 +85,5 @@ class RunningAnswers:
     def forget(self) -> None:
         """Drop what runs: the log in which it would end is gone."""
         self._answers.clear()
+        self._turns.clear()
+        self._cancelled.clear()

@@ -226,7 +226,8 @@ class ClientSession:
             )
         )
         self._requests.decided(event)
-        self._send(event)
+        if self.is_open:
+            self._outgoing.append(event)
 
     def turn_of_pong(self, pong: Pong) -> TurnState | None:
         """Return the turn whose message is stored, as the answer to a later ping shows."""
@@ -285,6 +286,7 @@ class ClientSession:
         if was_resume and not resumed:
             reason = "The server has a new log of the chat; the missed events cannot be sent."
             self._running.forget()
+            self._requests = AnswerRequests()
             self._turns.fail(OutcomeUnknownError(reason))
         if previous_id is not None and previous_id != self.session_id:
             self._turns.doubt(place)
@@ -332,7 +334,8 @@ class ClientSession:
             case PaymentRequired() | PaymentAccepted() | PaymentError():
                 self._payment(event)
             case ToolApprovalRequired() if self._running.is_own(event.response_id):
-                self._requests.approval(event)
+                if (decision := self._requests.approval(event)) is not None:
+                    self._outgoing.append(decision)
 
     def _tool_call(self, event: ToolCall) -> None:
         is_new, result = self._requests.call(event)

@@ -1,6 +1,6 @@
 /**
- * The agents in the call whose host this page is: it mixes what they are sent, finds speech, and
- * plays what they answer.
+ * The agents of the call that this page hosts: it mixes their input, detects speech, and plays
+ * their answers.
  */
 
 import { speak } from "../../../uamp/speech.js";
@@ -10,7 +10,7 @@ import { changesOf } from "./mixing.js";
 import { resampled, toBase64 } from "./samples.js";
 import { Frames, SpeechDetector } from "./speech-detector.js";
 
-/** After a lost connection the server sends in this time what a turn led to. */
+/** Time in which the server, after a lost connection, resends the results of a turn. */
 const REPLAYED_MS = 4_000;
 
 /**
@@ -20,14 +20,14 @@ const REPLAYED_MS = 4_000;
  * @property {AgentTurns} turns
  * @property {AgentVoice} voice
  * @property {SpeechDetector} detector
- * @property {boolean} isHandsFree whether what is said is sent without a button
+ * @property {boolean} isHandsFree whether speech is sent without a button
  *
  * @typedef {object} HostOptions
  * @property {ChatSession} session of the chat
  * @property {string} callId
  * @property {number} mostSeconds of an utterance
- * @property {() => Iterable<string>} speakers ids of those who are loud now
- * @property {(speakers: string[]) => string} beside the text beside an utterance
+ * @property {() => Iterable<string>} speakers user ids of the current speakers
+ * @property {(speakers: string[]) => string} beside returns the text for an utterance
  * @property {() => void} changed
  * @property {(agent: string, what: "offline"|"waits"|"lost") => void} said
  */
@@ -42,7 +42,7 @@ export class AgentHost {
     this._frames = new Frames();
     /** @type {Map<string, HostedAgent>} by name */
     this.agents = new Map();
-    /** @type {Map<string, MediaStream>} what is mixed, by user id */
+    /** @type {Map<string, MediaStream>} the mixed streams, by user id */
     this._streams = new Map();
     /** @type {Map<string, MediaStreamAudioSourceNode>} */
     this._sources = new Map();
@@ -50,12 +50,12 @@ export class AgentHost {
     this._listen();
   }
 
-  /** What the agents say, for the other participants. */
+  /** The voices of the agents, for the other participants. */
   get stream() {
     return this._call.stream;
   }
 
-  /** Begin to take sound. */
+  /** Start capturing sound. */
   async start() {
     await this._context.audioWorklet.addModule(new URL("./capture-worklet.js", import.meta.url));
     if (this._gone.signal.aborted) return;
@@ -64,18 +64,18 @@ export class AgentHost {
       channelCountMode: "explicit",
     });
     capture.port.onmessage = ({ data }) => this._take(data);
-    // Only what leads to the end of the graph runs; this leads silence there.
+    // Web Audio runs only nodes connected to the destination; this one outputs silence.
     this._mixed.connect(capture).connect(this._context.destination);
     await this._context.resume();
   }
 
-  /** Be the host of these agents, and of no other ones. @param {string[]} names */
+  /** Host exactly these agents. @param {string[]} names */
   update(names) {
     for (const [name, agent] of this.agents) if (!names.includes(name)) this._drop(name, agent);
     for (const name of names) if (!this.agents.has(name)) this.agents.set(name, this._made(name));
   }
 
-  /** Mix these streams. @param {Map<string, MediaStream>} streams by user id */
+  /** Mix exactly these streams. @param {Map<string, MediaStream>} streams by user id */
   mix(streams) {
     const { gone, come } = changesOf(this._streams, streams);
     for (const id of gone) this._sources.get(id)?.disconnect();
@@ -98,7 +98,7 @@ export class AgentHost {
     this._options.changed();
   }
 
-  /** Take all that is said from now on, for one agent. @param {string} name */
+  /** Record everything from now on, for one agent. @param {string} name */
   hold(name) {
     const agent = this.agents.get(name);
     if (!agent || agent.detector.isHeld) return;
@@ -107,7 +107,7 @@ export class AgentHost {
     this._options.changed();
   }
 
-  /** Send what was said since `hold`. @param {string} name */
+  /** Send everything recorded since `hold`. @param {string} name */
   release(name) {
     const agent = this.agents.get(name);
     if (!agent?.detector.isHeld) return;
@@ -118,7 +118,7 @@ export class AgentHost {
   /**
    * A turn was refused.
    * @param {string} eventId
-   * @returns {boolean} whether it was said to one of the agents
+   * @returns {boolean} whether it was addressed to one of the agents
    */
   refused(eventId) {
     return [...this.agents.values()].some(({ turns }) => turns.refused(eventId));
@@ -160,23 +160,23 @@ export class AgentHost {
     voice.close();
   }
 
-  /** @param {Float32Array} samples of the context's rate */
+  /** @param {Float32Array} samples at the context's rate */
   _take(samples) {
     for (const frame of this._frames.add(resampled(samples, this._context.sampleRate))) {
       for (const agent of this.agents.values()) {
         if (!agent.isHandsFree && !agent.detector.isHeld) continue;
         const wasHeld = agent.detector.isHeld;
-        const found = agent.detector.push(frame, this._options.speakers());
-        if (found) this._follow(agent, found);
-        if (wasHeld && found) this._options.changed();
+        const change = agent.detector.push(frame, this._options.speakers());
+        if (change) this._follow(agent, change);
+        if (wasHeld && change) this._options.changed();
       }
     }
   }
 
-  /** @param {HostedAgent} agent @param {import("./speech-detector.js").Found} found */
-  _follow({ turns }, found) {
-    if (found.type === "began") turns.began();
-    else if (found.type === "ended") turns.said(found.utterance);
+  /** @param {HostedAgent} agent @param {import("./speech-detector.js").Found} change */
+  _follow({ turns }, change) {
+    if (change.type === "began") turns.began();
+    else if (change.type === "ended") turns.said(change.utterance);
   }
 
   _listen() {

@@ -12,10 +12,10 @@
  * @property {(utterance: Utterance) => string} speak sends an utterance; returns the event id of
  *   its turn, "" where there is no connection
  * @property {(responseId: string) => void} cancel stops an answer
- * @property {(audio: string) => void} play a piece of an answer, base64
- * @property {() => void} hush stops what is played
+ * @property {(audio: string) => void} play plays a piece of an answer, base64
+ * @property {() => void} hush stops playback
  * @property {(state: State) => void} changed
- * @property {(what: "offline"|"waits"|"lost") => void} said what the host has to know
+ * @property {(what: "offline"|"waits"|"lost") => void} said notifies the host
  */
 
 export class AgentTurns {
@@ -29,18 +29,18 @@ export class AgentTurns {
     this._responseId = "";
     this._isWaiting = false;
     this._isPlaying = false;
-    /** Whether the answer under way was interrupted: what still comes of it is not played. */
+    /** Whether the current answer was interrupted: the rest of it is not played. */
     this._isHushed = false;
-    /** What was said while an answer was stopped. @type {Utterance|null} */
+    /** The utterance received while an answer was being stopped. @type {Utterance|null} */
     this._next = null;
   }
 
-  /** The answer that is under way; "" where there is none. */
+  /** The id of the current answer; "" for none. */
   get responseId() {
     return this._responseId;
   }
 
-  /** Speech began: an agent that speaks stops. */
+  /** Speech began: a speaking agent stops. */
   began() {
     if (this._isPlaying) this._interrupt();
   }
@@ -76,7 +76,7 @@ export class AgentTurns {
   }
 
   /**
-   * The answers for which a person has to pay, or to allow something.
+   * The answers that wait for a payment or an approval.
    * @param {string[]} responseIds
    */
   waiting(responseIds) {
@@ -90,16 +90,16 @@ export class AgentTurns {
     this._over();
   }
 
-  /** All that was to be played was played. */
+  /** Everything received was played. */
   played() {
     this._isPlaying = false;
     this._settle();
   }
 
   /**
-   * The server did not take a turn.
+   * The server rejected a turn.
    * @param {string} eventId
-   * @returns {boolean} whether it was the one of this agent
+   * @returns {boolean} whether it was this agent's turn
    */
   refused(eventId) {
     if (!eventId || eventId !== this._eventId) return false;
@@ -109,7 +109,7 @@ export class AgentTurns {
   }
 
   /**
-   * A budget, or a member who has the agents be quiet, kept it from answering a message.
+   * A budget, or a member who silenced the agents, kept it from answering a message.
    * @param {string} messageId
    */
   stopped(messageId) {
@@ -118,14 +118,14 @@ export class AgentTurns {
     this._over();
   }
 
-  /** The connection is back for a while: a turn of which nothing is known has not arrived. */
+  /** The connection has been back for a while: an unconfirmed turn did not arrive. */
   reconnected() {
     if (!this._eventId || this._messageId) return;
     this._means.said("lost");
     this._over();
   }
 
-  /** The agent is not in the call any more, or not with this host. */
+  /** The agent left the call, or has another host. */
   close() {
     this._next = null;
     this._interrupt();

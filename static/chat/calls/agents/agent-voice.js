@@ -1,8 +1,8 @@
-/** Plays the pieces of an agent's answers one after the other, here and into the call. */
+/** Plays the pieces of an agent's answers in order, here and into the call. */
 
 import { RATE, fromBase64 } from "./samples.js";
 
-/** A first piece is played a little later, so that the next one is there when it ends. */
+/** Seconds by which the first piece is delayed, so that the next arrives before it ends. */
 const AHEAD = 0.12;
 
 export class AgentVoice {

@@ -1,6 +1,6 @@
 /**
- * The agents of the call, below its people: what each does, how one speaks to it, and which one
- * could be added at which price.
+ * The agents of the call, below its people: what each is doing, the controls for talking to it, and
+ * the agents that could be added, with their prices.
  */
 
 import { calls, me, store } from "../../context.js";
@@ -12,7 +12,7 @@ import { View, face, glyph } from "../../view.js";
 import { html, nothing, repeat } from "../../../vendor/lit/lit.js";
 import { gettext, interpolate } from "../../words.js";
 
-/** A button that is pressed for less is not held: what is said ends with the next press. */
+/** A shorter press is a click: recording then ends with the next press. */
 const HELD_MS = 350;
 
 /** @type {Record<import("./agent-turns.js").State, string>} */
@@ -118,7 +118,7 @@ class AgentsRow extends View {
   }
 
   /**
-   * How the host speaks to an agent.
+   * The controls with which the host talks to an agent.
    * @param {string} name
    * @param {import("./agent-host.js").HostedAgent} hosted
    */
@@ -172,7 +172,7 @@ class AgentsRow extends View {
     </button>`;
   }
 
-  /** What an agent costs, and who pays it, before one adds it. @param {string} name */
+  /** The price of an agent and its payer, shown before adding it. @param {string} name */
   _terms(name) {
     const chat = this._chat;
     const agent = chat?.participants.find((one) => one.kind === "agent" && one.name === name);
@@ -219,14 +219,16 @@ class AgentsRow extends View {
   }
 
   /**
-   * What the agents of this page ask to be paid; the chat, which may not be open, does not show it.
+   * The payments that agents hosted by this page ask for; their chat may not be open to show them.
    * @param {import("../types.js").Active} active
    */
   _payments(active) {
-    const asked = (this._session?.payments.list ?? []).filter(({ responseId }) =>
+    const payments = (this._session?.payments.list ?? []).filter(({ responseId }) =>
       active.agents.isAnswer(responseId),
     );
-    return asked.map((payment) => html`<payment-card .payment=${{ ...payment }}></payment-card>`);
+    return payments.map(
+      (payment) => html`<payment-card .payment=${{ ...payment }}></payment-card>`,
+    );
   }
 
   /** @param {string} name */
@@ -267,7 +269,7 @@ class AgentsRow extends View {
     if (!event.repeat) act();
   }
 
-  /** Say what agents begin to do, but for those who see it. */
+  /** Announce what agents start doing, for users who do not see it. */
   updated() {
     for (const { agent } of calls.active?.agents.joined ?? []) {
       const state = calls.active?.agents.stateOf(agent) ?? "listens";

@@ -1,6 +1,5 @@
 /**
- * The agents of the call in which this page takes part: who hosts them, what they do, and the ones
- * that this page hosts.
+ * The agents of the call that this page is in: their hosts, their states, and those hosted here.
  */
 
 import { AgentHost } from "./agent-host.js";
@@ -40,7 +39,7 @@ export class CallAgents {
     this._all = [];
     /** @type {Call["members"]} */
     this._members = [];
-    /** What agents do, by name. @type {Map<string, State>} */
+    /** The states of agents, by name. @type {Map<string, State>} */
     this._states = new Map();
     /** @type {Set<string>} ids of events whose refusal is shown */
     this._asked = new Set();
@@ -50,17 +49,17 @@ export class CallAgents {
     active.mesh.addEventListener("stream", () => this.remix());
   }
 
-  /** The agents that take part now. */
+  /** The agents currently in the call. */
   get joined() {
     return this._all.filter(({ state }) => state === "joined");
   }
 
-  /** What an agent does now. @param {string} name @returns {State} */
+  /** The current state of an agent. @param {string} name @returns {State} */
   stateOf(name) {
     return this.host?.agents.get(name)?.turns.state ?? this._states.get(name) ?? "listens";
   }
 
-  /** Whether an answer is one of the agents that this page hosts. @param {string} responseId */
+  /** Whether an answer belongs to an agent that this page hosts. @param {string} responseId */
   isAnswer(responseId) {
     return (
       Boolean(responseId) &&
@@ -73,7 +72,7 @@ export class CallAgents {
     this._ask("call.agent_add", name);
   }
 
-  /** Let an agent leave. @param {string} name */
+  /** Remove an agent from the call. @param {string} name */
   remove(name) {
     this._ask("call.agent_remove", name);
   }
@@ -111,7 +110,7 @@ export class CallAgents {
       this._say(error.message || error.code || "");
   }
 
-  /** The streams that are mixed may be other ones. */
+  /** Mix again: the streams may have changed. */
   remix() {
     const { stream, mesh } = this._active;
     const peers = [...mesh.peers.values()].filter((peer) => peer.stream.getAudioTracks().length);
@@ -149,7 +148,7 @@ export class CallAgents {
     });
   }
 
-  /** The text beside an utterance; none where one spoke alone. @param {string[]} speakers */
+  /** The text beside an utterance; none for a single speaker. @param {string[]} speakers */
   _beside(speakers) {
     const names = namesBeside(speakers, this._members, this._meId).join(", ");
     return names && interpolate(gettext("Said in the call by %(names)s"), { names });

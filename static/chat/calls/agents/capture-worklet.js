@@ -1,4 +1,4 @@
-/** Runs on the thread of Web Audio: hands the mixed samples on to the page, some at a time. */
+/** Runs on the audio thread: passes the mixed samples on to the page in batches. */
 
 const TOGETHER = 1024;
 
@@ -11,7 +11,7 @@ class Capture extends AudioWorkletProcessor {
 
   /** @param {Float32Array[][]} inputs */
   process([channels]) {
-    // Without a source there is silence, which ends what was said.
+    // Without a source there is silence, which ends the utterance.
     const samples = channels?.[0] ?? new Float32Array(128);
     for (const sample of samples) {
       this._samples[this._count] = sample;

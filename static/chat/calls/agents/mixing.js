@@ -1,23 +1,25 @@
-/** Whose sound goes to the agents of a call, and whose names stand beside it. Knows no document. */
+/**
+ * Selects whose sound the agents of a call receive, and whose names accompany it. Knows no
+ * document.
+ */
 
 /**
- * The streams that are mixed for the agents: the own microphone and what comes from other people,
- * and no agent, so that none answers another.
+ * The streams mixed for the agents: this page's microphone and the other people's, but no agents,
+ * so that agents do not answer each other.
  * @template Stream
  * @param {{id: string, stream: Stream}} own
  * @param {Iterable<{userId: string, state: string, stream: Stream}>} peers
  * @returns {Map<string, Stream>} by user id
  */
 export function streamsForAgents(own, peers) {
-  const found = new Map([[own.id, own.stream]]);
+  const streams = new Map([[own.id, own.stream]]);
   for (const { userId, state, stream } of peers)
-    if (state === "connected") found.set(userId, stream);
-  return found;
+    if (state === "connected") streams.set(userId, stream);
+  return streams;
 }
 
 /**
- * The people whose speech is in an utterance, as they are named beside it; none where the person
- * who sends it spoke alone.
+ * The names of the speakers in an utterance; none if the sending user spoke alone.
  * @param {string[]} speakers user ids
  * @param {{user_id: string, username: string}[]} members of the call
  * @param {string} meId
@@ -31,10 +33,10 @@ export function namesBeside(speakers, members, meId) {
 }
 
 /**
- * What changes between the streams that are mixed and those that should be.
+ * Compares the mixed streams with the wanted ones.
  * @template Stream
  * @param {Map<string, Stream>} now @param {Map<string, Stream>} wanted
- * @returns {{gone: string[], come: string[]}} ids; one whose stream is another one is in both
+ * @returns {{gone: string[], come: string[]}} ids; one with a replaced stream is in both
  */
 export function changesOf(now, wanted) {
   return {

@@ -1,14 +1,13 @@
 /**
- * Samples of sound: floats of Web Audio from -1 to 1, and the 16 bits at 24 kHz that agents take
- * and speak. Knows no document.
+ * Sound samples: Web Audio's floats from -1 to 1, and the 16 bits at 24 kHz that agents receive and
+ * send. Knows no document.
  */
 
-/** Samples of a second that agents take and speak. */
+/** Samples per second of the sound that agents receive and send. */
 export const RATE = 24_000;
 
 /**
- * Samples at another rate: the mean of those that fall together, or between two the nearer share of
- * each.
+ * Resample: average the samples that fall together, or interpolate between two.
  * @param {Float32Array} samples
  * @param {number} from
  * @param {number} [to] samples of a second
@@ -17,26 +16,26 @@ export const RATE = 24_000;
 export function resampled(samples, from, to = RATE) {
   if (from === to) return samples;
   const step = from / to;
-  const found = new Float32Array(Math.floor(samples.length / step));
-  for (let n = 0; n < found.length; n += 1) {
+  const output = new Float32Array(Math.floor(samples.length / step));
+  for (let n = 0; n < output.length; n += 1) {
     const begin = n * step;
     const end = Math.min(samples.length, begin + step);
     if (step < 1) {
       const at = Math.floor(begin);
       const next = Math.min(at + 1, samples.length - 1);
-      found[n] = samples[at] + (samples[next] - samples[at]) * (begin - at);
+      output[n] = samples[at] + (samples[next] - samples[at]) * (begin - at);
       continue;
     }
     let sum = 0;
     let count = 0;
     for (let at = Math.floor(begin); at < end; at += 1, count += 1) sum += samples[at];
-    found[n] = sum / count;
+    output[n] = sum / count;
   }
-  return found;
+  return output;
 }
 
 /**
- * How loud samples are: the root of their mean square, from 0 to 1.
+ * The loudness of samples: the root of their mean square, from 0 to 1.
  * @param {Float32Array} samples
  */
 export function loudness(samples) {
@@ -45,7 +44,7 @@ export function loudness(samples) {
   return samples.length ? Math.sqrt(sum / samples.length) : 0;
 }
 
-/** Frames one after the other. @param {Float32Array[]} frames @returns {Float32Array} */
+/** Concatenate frames. @param {Float32Array[]} frames @returns {Float32Array} */
 export function joined(frames) {
   const all = new Float32Array(frames.reduce((length, frame) => length + frame.length, 0));
   let at = 0;

@@ -1,6 +1,7 @@
 /**
- * Where speech begins and ends in frames of sound, by loudness alone: a cough is speech, and a long
- * pause ends a sentence. Who does not want that holds a button while they speak. Knows no document.
+ * Detects where speech begins and ends in frames of sound, by loudness alone: a cough counts as
+ * speech, and a long pause ends a sentence. To avoid that, users hold a button while they speak.
+ * Knows no document.
  */
 
 import { joined, loudness, RATE } from "./samples.js";
@@ -10,41 +11,41 @@ export const FRAME_MS = 20;
 /** Loudness is the root of the mean square, from 0 to 1; times are in frames. */
 export const THRESHOLDS = Object.freeze({
   /**
-   * Speech is at least so loud to begin with, for so long: what the server's own detector of the
-   * Realtime API takes.
+   * Loudness at which speech begins, and for how long: as in the server's own detector for the
+   * Realtime API.
    */
   begin: 0.023,
   beginFrames: 3,
   /**
-   * While the agent speaks: louder than what a microphone takes up of a loudspeaker, and for
+   * The same while the agent speaks: louder than the loudspeaker's echo in a microphone, and for
    * longer.
    */
   interrupt: 0.06,
   interruptFrames: 10,
-  /** So quiet it is for so long after the end. */
+  /** Loudness below which speech ends, and for how long. */
   silence: 0.015,
   silenceFrames: 35,
-  /** What came before the begin and belongs to it. */
+  /** Frames before the beginning that belong to the utterance. */
   prefixFrames: 15,
-  /** Loud frames of an utterance: fewer are a click. */
+  /** Minimum of loud frames in an utterance: fewer are a click. */
   leastFrames: 10,
 });
-/** A button that was held for less was pressed by mistake. */
+/** A shorter press is a mistake. */
 const HELD_FRAMES = 10;
 
 /**
- * @typedef {{samples: Float32Array, speakers: string[]}} Utterance what was said, at 24 kHz, and
- *   the ids of those who were loud meanwhile
+ * @typedef {{samples: Float32Array, speakers: string[]}} Utterance recorded speech, at 24 kHz, and
+ *   the ids of its speakers
  * @typedef {{type: "began"|"dropped"}|{type: "ended", utterance: Utterance}} Found
  */
 
 export class SpeechDetector {
-  /** @param {{mostSeconds: number}} options of an utterance, which ends then */
+  /** @param {{mostSeconds: number}} options the maximum length of an utterance */
   constructor({ mostSeconds }) {
     this._most = Math.floor((1000 * mostSeconds) / FRAME_MS);
-    /** Whether the agent speaks now, so that only loud speech interrupts it. */
+    /** Whether the agent is speaking, so that only loud speech interrupts it. */
     this.interrupts = false;
-    /** Whether a button is held: all is taken, however loud it is. */
+    /** Whether a button is held: everything is recorded, however quiet. */
     this.isHeld = false;
     /** @type {Float32Array[]} */
     this._frames = [];
@@ -55,7 +56,7 @@ export class SpeechDetector {
     this._quiet = 0;
   }
 
-  /** Whether speech goes on. */
+  /** Whether an utterance is being recorded. */
   get isSpeech() {
     return this._isSpeech;
   }
@@ -63,8 +64,8 @@ export class SpeechDetector {
   /**
    * Take the next frame.
    * @param {Float32Array} frame of FRAME_MS at 24 kHz
-   * @param {Iterable<string>} speakers ids of those who are loud now
-   * @returns {Found|null} what it began or ended
+   * @param {Iterable<string>} speakers user ids of the current speakers
+   * @returns {Found|null} what began or ended with it
    */
   push(frame, speakers) {
     const level = loudness(frame);
@@ -76,19 +77,19 @@ export class SpeechDetector {
     return this._isSpeech ? this._goOn(level, speakers) : this._wait(level, speakers);
   }
 
-  /** The button is pressed: from here on all is taken. */
+  /** The button is pressed: record everything from here on. */
   hold() {
     this._reset();
     this.isHeld = true;
   }
 
-  /** The button is let go. @returns {Found} */
+  /** The button is released. @returns {Found} */
   release() {
     this.isHeld = false;
     return this._end(this._frames.length >= HELD_FRAMES);
   }
 
-  /** Forget what was taken so far. */
+  /** Discard the recording so far. */
   reset() {
     this.isHeld = false;
     this._reset();
