@@ -46,10 +46,7 @@ def cached_json(request: HttpRequest, value: object, *, seconds: int) -> HttpRes
     response = HttpResponse(body, content_type="application/json")
     response["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     response["Cache-Control"] = f"private, max-age={seconds}"
-    current: HttpResponse = get_conditional_response(
-        request, etag=response["ETag"], response=response
-    )
-    return current
+    return get_conditional_response(request, etag=response["ETag"], response=response) or response
 
 
 def read_body(request: HttpRequest, body_type: type[_Body]) -> _Body:

@@ -154,7 +154,4 @@ async def catalogue(request: HttpRequest, language: str) -> HttpResponse:
     response.headers["Cache-Control"] = (
         f"public, max-age={YEAR_SECONDS}, immutable" if is_current else "no-cache"
     )
-    current: HttpResponse = get_conditional_response(
-        request, etag=response.headers["ETag"], response=response
-    )
-    return current
+    return get_conditional_response(request, etag=response["ETag"], response=response) or response

@@ -233,11 +233,6 @@ class ClientSession:
         """Return the turn whose message is stored, as the answer to a later ping shows."""
         return self._pings.pop(str(pong.reply_to), None)
 
-    def _settle_by(self, pong: Pong) -> None:
-        """Settle the turn of a pong that arrived after everything sent before it."""
-        if (turn := self.turn_of_pong(pong)) is not None:
-            self.settle(turn, len(turn.answers))
-
     def settle(self, turn: TurnState, answers: int) -> None:
         """Record how many answers a turn has, including those not yet begun here."""
         if turn.expected is None:
@@ -263,7 +258,9 @@ class ClientSession:
             case QueueUpdated():
                 self._turns.queued(event)
             case Pong():
-                self._settle_by(event)
+                # Everything that was sent before it has arrived.
+                if (turn := self.turn_of_pong(event)) is not None:
+                    self.settle(turn, len(turn.answers))
             case SessionError():
                 self._refused(event.error)
             case _ if isinstance(event, _ASKS):
