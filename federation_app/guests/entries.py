@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from chat_app.log.homes import is_from_home
 from federation_app import own_names
 from federation_app.guests import accounts
-from federation_app.guests.notes import missing_note, with_note
 from federation_app.guests.shared_files import files_in, turn_of
+from federation_app.message_notes import missing_note, with_note
 
 if TYPE_CHECKING:
     from chat_app.log.history import LoggedEvent

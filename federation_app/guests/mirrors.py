@@ -24,8 +24,8 @@ from federation_app.envelope.errors import EnvelopeCode, EnvelopeError, malforme
 from federation_app.guests import accounts, invitations
 from federation_app.guests.contents import FileQuery
 from federation_app.guests.names import NAME_CHARS, own_host, read_name
-from federation_app.guests.notes import is_same_text, missing_note, shorten, with_note
 from federation_app.guests.shared_files import message_items, turn_of
+from federation_app.message_notes import is_same_text, missing_note, shorten, with_note
 from federation_app.models import ChatMirror, Peer
 from sessions_app.access import rates
 from sessions_app.queue.files import QueuedFile, files_of

@@ -13,7 +13,7 @@ from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.members.writing import new_envelope
 from federation_app.guests import accounts
 from federation_app.guests.contents import GUESTS_TYPE
-from federation_app.guests.notes import shorten
+from federation_app.message_notes import shorten
 from federation_app.peers.quotas import KIB
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.rpc import agent_pb2
 from federation_app.rpc.agent_pb2_grpc import AgentServicer
 from sessions_app.access import rates
-from sessions_app.access.proxies import forwarded_address, is_trusted_proxy
 from sessions_app.process import registry as processes
+from sessions_app.proxies import forwarded_address, is_trusted_proxy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -3,7 +3,7 @@
  * `tool.approval_done`.
  */
 
-import { RepeatedRequests } from "./repeated-requests.js";
+import { RepeatedRequests } from "./timers.js";
 
 /**
  * @typedef {object} Approval

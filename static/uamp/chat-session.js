@@ -7,7 +7,7 @@
 
 import { HANDLERS } from "./chat-events.js";
 import { newId } from "./ids.js";
-import { Later } from "./later.js";
+import { Later } from "./timers.js";
 import { SessionActs } from "./session-acts.js";
 import { SharedState } from "./shared-state.js";
 

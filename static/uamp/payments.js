@@ -5,7 +5,7 @@
  */
 
 import { newId } from "./ids.js";
-import { RepeatedRequests } from "./repeated-requests.js";
+import { RepeatedRequests } from "./timers.js";
 
 /**
  * @typedef {object} Payment

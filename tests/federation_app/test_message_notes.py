@@ -9,8 +9,8 @@ import pytest
 
 from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.members.reading import Intent
-from federation_app.guests.notes import is_same_text, missing_note, shorten, with_note
 from federation_app.guests.posts import sign
+from federation_app.message_notes import is_same_text, missing_note, shorten, with_note
 
 if TYPE_CHECKING:
     from tests.federation_app.peer import ForeignPeer

@@ -1,6 +1,6 @@
 """The address under which a connection is counted.
 
-It is that of `sessions_app.access.proxies`, and overrides the server's own interpretation of
+It is that of `sessions_app.proxies`, and overrides the server's own interpretation of
 X-Forwarded-For (uvicorn trusts it from 127.0.0.1). The same proxies may name the client's
 certificate, in UAMP_CLIENT_CERTIFICATE_HEADER.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from sessions_app.access.auth import CERTIFICATE_KEY
-from sessions_app.access.proxies import forwarded_address, is_trusted_proxy
+from sessions_app.proxies import forwarded_address, is_trusted_proxy
 
 if TYPE_CHECKING:
     from uamp_project.edge.transports import Scope, Transport

@@ -233,6 +233,11 @@ class ClientSession:
         """Return the turn whose message is stored, as the answer to a later ping shows."""
         return self._pings.pop(str(pong.reply_to), None)
 
+    def _settle_by(self, pong: Pong) -> None:
+        """Settle the turn of a pong that arrived after everything sent before it."""
+        if (turn := self.turn_of_pong(pong)) is not None:
+            self.settle(turn, len(turn.answers))
+
     def settle(self, turn: TurnState, answers: int) -> None:
         """Record how many answers a turn has, including those not yet begun here."""
         if turn.expected is None:
@@ -258,9 +263,7 @@ class ClientSession:
             case QueueUpdated():
                 self._turns.queued(event)
             case Pong():
-                # Everything that was sent before it has arrived.
-                if (turn := self.turn_of_pong(event)) is not None:
-                    self.settle(turn, len(turn.answers))
+                self._settle_by(event)
             case SessionError():
                 self._refused(event.error)
             case _ if isinstance(event, _ASKS):
@@ -358,11 +361,10 @@ class ClientSession:
         if cause is None:
             if detail.code in {"unauthorized", "token_expired"}:
                 self.fail(error)
-            return
-        if cause == self.create_id:
+        elif cause == self.create_id:
             self._not_created(detail, error)
-            return
-        self._turns.refused(str(cause), detail)
+        else:
+            self._turns.refused(str(cause), detail)
 
     def _not_created(self, detail: ErrorDetail, error: ClientError) -> None:
         self.refusal = self.last_refusal = error
@@ -374,11 +376,10 @@ class ClientSession:
             self.session_id, self.refusal = "", None
             self.create_id = self._new_id()
             resume = Resume(epoch=self.epoch, after=self.seq)
-            self._outgoing.append(
-                SessionCreate(
-                    event_id=self.create_id, session=self._config, chat=self.chat, resume=resume
-                )
+            create = SessionCreate(
+                event_id=self.create_id, session=self._config, chat=self.chat, resume=resume
             )
+            self._outgoing.append(create)
         elif detail.code not in _CREATE_AGAIN:
             self.fail(error)
 
