@@ -110,8 +110,8 @@ def test_who_does_not_pay_the_rest_has_paid_what_was_held(
         ("openai_compat", {}, {}, 512),
         ("openai_compat", {}, {"max_tokens": 100}, 100),
         ("openai_compat", {"max_completion_tokens": 9_000}, {}, 9_000),
-        # The vendor is asked for the larger one.
-        ("openai_compat", {"max_completion_tokens": 9_000}, {"max_tokens": 1}, 9_000),
+        # The request's limit replaces that of the parameters, whatever its name.
+        ("openai_compat", {"max_completion_tokens": 9_000}, {"max_tokens": 1}, 1),
         ("openai_compat", {"reasoning_effort": "high"}, {}, 512 + 32_768),
         ("openai_compat", {"reasoning_effort": "high"}, {"reasoning_effort": "low"}, 512 + 4_096),
         ("openai_compat", {}, {"reasoning_effort": "xhigh"}, 512 + 65_536),
