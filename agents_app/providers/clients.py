@@ -174,17 +174,19 @@ def _merged_config(configured: Mapping[str, Any], requested: Mapping[str, Any]) 
 def _limit_tokens(spec: AgentSpec, params: dict[str, Any], limits: dict[str, Any]) -> None:
     """Limit the tokens of a request to those of the agent, under the name that the vendor uses.
 
-    Models that use `max_completion_tokens` reject `max_tokens`.
+    Models that use `max_completion_tokens` reject `max_tokens`. Of parameters with both, the
+    smaller one counts.
     """
     name = "max_tokens"
     if spec.provider == "google":
-        configured = params.get("generationConfig", {}).get("maxOutputTokens")
+        configured = [params.get("generationConfig", {}).get("maxOutputTokens")]
     else:
         if "max_completion_tokens" in params:
             name = "max_completion_tokens"
-        configured = params.get(name)
-    requested = limits.pop("max_tokens", configured)
-    tokens = [limit for limit in (requested, spec.max_output_tokens) if limit is not None]
+        configured = [params.pop("max_tokens", None), params.pop("max_completion_tokens", None)]
+    if "max_tokens" in limits:
+        configured = [limits.pop("max_tokens")]
+    tokens = [limit for limit in (*configured, spec.max_output_tokens) if limit is not None]
     if tokens:
         limits[name] = min(tokens)
 

@@ -250,9 +250,15 @@ def test_no_request_asks_for_more_tokens_than_the_agent_may_write(
 
 
 def test_a_request_is_limited_under_the_name_of_the_agents_parameters() -> None:
-    agent = spec(provider="openai", options={"params": {"max_completion_tokens": 100}})
+    agent = spec(provider="openai_compat", options={"params": {"max_completion_tokens": 100}})
     assert vendor_params(agent, {}) == {"max_completion_tokens": 100}
     assert vendor_params(agent, {"max_tokens": 50}) == {"max_completion_tokens": 50}
+    extension = {"extensions": {"openai": {"max_tokens": 40}}}
+    assert vendor_params(agent, extension) == {"max_completion_tokens": 40}
+    both = {"params": {"max_completion_tokens": 100, "max_tokens": 200}}
+    assert vendor_params(spec(provider="openai_compat", options=both), {}) == {
+        "max_completion_tokens": 100
+    }
 
 
 @pytest.mark.parametrize(
