@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from functools import wraps
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -46,7 +47,10 @@ def cached_json(request: HttpRequest, value: object, *, seconds: int) -> HttpRes
     response = HttpResponse(body, content_type="application/json")
     response["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     response["Cache-Control"] = f"private, max-age={seconds}"
-    return get_conditional_response(request, etag=response["ETag"], response=response) or response
+    answer = get_conditional_response(request, etag=response["ETag"], response=response)
+    # Other conditions, by date, are ignored.
+    is_known = answer is not None and answer.status_code == HTTPStatus.NOT_MODIFIED
+    return answer if answer is not None and is_known else response
 
 
 def read_body(request: HttpRequest, body_type: type[_Body]) -> _Body:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
@@ -154,4 +155,7 @@ async def catalogue(request: HttpRequest, language: str) -> HttpResponse:
     response.headers["Cache-Control"] = (
         f"public, max-age={YEAR_SECONDS}, immutable" if is_current else "no-cache"
     )
-    return get_conditional_response(request, etag=response["ETag"], response=response) or response
+    answer = get_conditional_response(request, etag=response["ETag"], response=response)
+    # Other conditions, by date, are ignored.
+    is_known = answer is not None and answer.status_code == HTTPStatus.NOT_MODIFIED
+    return answer if answer is not None and is_known else response

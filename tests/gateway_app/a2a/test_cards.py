@@ -40,6 +40,8 @@ def test_a_card_has_both_versions_unless_one_is_wanted(
     pure = web.get(CARD, headers={"A2A-Version": "1.0"}).json()
     # A proxy that compresses makes the tag a weak one.
     again = web.get(CARD, headers={"If-None-Match": f"W/{merged.headers['ETag']}"})
+    other = web.get(CARD, headers={"If-Unmodified-Since": "Thu, 01 Jan 2026 00:00:00 GMT"})
+    assert other.status_code == 200, "conditions by date are ignored"
     settings.A2A_CARD_PROFILE = "v1"
 
     assert set(pure) == V1_MEMBERS
