@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agents_app.models import Agent
 from payments_app.tokens import issuance
 from sessions_app.models import Response, Session
 from tests.gateway_app.acp.socket_client import HELLO
 from tests.gateway_app.acp.stored_answers import stored_signatures
+from tests.sessions_app.access.scoped_keys import key_of
 from tests.sessions_app.billing.paid_agents import priced, rich, usd
 from uamp.digital_source import AI_MADE
 
@@ -149,6 +151,16 @@ def test_tools_are_listed_and_called_by_the_agent_alone(web: httpx.Client) -> No
     refused = call(web, "careful", "tools/call", name="edit_picture", arguments={})["error"]
     assert refused["code"] == -32601
     assert call(web, "no-such-agent", "tools/list")["error"]["code"] == -32002
+
+
+def test_a_key_lists_the_tools_of_its_agents_alone(web: httpx.Client, alice: Person) -> None:
+    echo = Agent.objects.get(name="echo")
+    codes = [
+        call(web, name, "tools/list", who).get("error", {}).get("code")
+        for who in (key_of(alice, agents=[echo.pk]), key_of(alice, "chats:write"))
+        for name in ("echo", "careful")
+    ]
+    assert codes == [None, -32002, -32000, -32000]
 
 
 def test_errors_are_those_of_json_rpc(web: httpx.Client) -> None:
