@@ -210,6 +210,28 @@ def test_nothing_of_a_replaced_log_is_paid_approved_or_cancelled() -> None:
     assert session.take_requests() == []
 
 
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_consent_that_comes_after_the_end_of_its_answer_is_not_sent(*, is_replaced: bool) -> None:
+    session = answering()
+    session.receive(PAYMENT)
+    session.receive(APPROVAL)
+    # A person is asked meanwhile.
+    session.take_requests()
+    if is_replaced:
+        session.connection_lost()
+        opened(session, "s1", seq=2, resumed=False)
+    else:
+        session.receive(done(""))
+    session.events_to_send()
+    session.pay(PAYMENT, Payment(scheme="balance", network="uamp", amount="1"))
+    session.decide(APPROVAL, approved=True)
+
+    assert session.events_to_send() == []
+    session.connection_lost()
+    opened(session, "s2", seq=2, resumed=True)
+    assert session.events_to_send() == []
+
+
 def test_every_code_of_the_protocol_is_a_typed_error_with_a_remedy() -> None:
     for code in ErrorCode:
         error = error_of(ErrorDetail(code=code, message="said", details={"retry_after": 2}))

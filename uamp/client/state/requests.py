@@ -70,9 +70,13 @@ class AnswerRequests:
             self._payments[key] = None
             self._new.append(event)
 
-    def paid(self, required: PaymentRequired, event: PaymentSubmit) -> None:
-        """Store a payment until its answer has ended."""
-        self._payments[_payment_key(required)] = event
+    def paid(self, required: PaymentRequired, event: PaymentSubmit) -> bool:
+        """Store a payment until its answer has ended; return False if it has ended."""
+        key = _payment_key(required)
+        if key not in self._payments:
+            return False
+        self._payments[key] = event
+        return True
 
     def declined(self, response_id: str, error: ClientError) -> None:
         """Record why an answer is not paid."""
@@ -86,9 +90,13 @@ class AnswerRequests:
             self._new.append(event)
         return self._decisions[key]
 
-    def decided(self, event: ToolApprove) -> None:
-        """Store a decision until its answer has ended."""
-        self._decisions[str(event.response_id), event.call_id] = event
+    def decided(self, event: ToolApprove) -> bool:
+        """Store a decision until its answer has ended; return False if it has ended."""
+        key = (str(event.response_id), event.call_id)
+        if key not in self._decisions:
+            return False
+        self._decisions[key] = event
+        return True
 
     @property
     def payments(self) -> list[PaymentSubmit]:

@@ -205,8 +205,7 @@ class ClientSession:
     def pay(self, required: PaymentRequired, payment: Payment) -> None:
         """Pay for an answer that waits for it; a repeat is the same payment (UAMP §5.15)."""
         event = self._identified(payment_of(required, payment))
-        self._requests.paid(required, event)
-        if self.is_open:
+        if self._requests.paid(required, event) and self.is_open:
             self._outgoing.append(event)
 
     def decline(self, required: PaymentRequired, error: ClientError) -> None:
@@ -225,8 +224,7 @@ class ClientSession:
                 reason=reason or None,
             )
         )
-        self._requests.decided(event)
-        if self.is_open:
+        if self._requests.decided(event) and self.is_open:
             self._outgoing.append(event)
 
     def turn_of_pong(self, pong: Pong) -> TurnState | None:
