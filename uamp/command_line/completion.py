@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 # A person waits at the keyboard for a completion.
 _SECONDS = 1.5
 _MAX_SUGGESTIONS = 100
+# bash inserts a suggestion as it is, and would run what another member put into a title.
+_SAFE = re.compile(r"(?!-)[\w ,.:@+-]+")
 
 
 def complete_chats(
@@ -53,7 +56,11 @@ def _complete(context: click.Context, read: object, incomplete: str) -> list[Com
     except (ClientError, TimeoutError):
         return []  # a shell cannot show an error here; the command itself reports it
     begin = incomplete.casefold()
-    return [CompletionItem(name) for name in names if name.casefold().startswith(begin)]
+    return [
+        CompletionItem(name)
+        for name in names
+        if name.casefold().startswith(begin) and _SAFE.fullmatch(name)
+    ]
 
 
 @click.command

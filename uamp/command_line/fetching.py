@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -82,7 +83,7 @@ async def _download(rest: Rest, path: str, out: IO[bytes]) -> set[str]:
                 if size > BYTES_MAX:
                     raise ClientError("The file is too large.", code="file_too_large")
                 out.write(chunk)
-                kids.update(_kids(tail + chunk))
+                kids.update(islice(_kids(tail + chunk), _KIDS_MAX - len(kids)))
                 tail = chunk[-1000:]
     except httpx2.TransportError as error:
         raise ConnectionLostError(f"No answer from {rest.http.base_url}: {error}") from None

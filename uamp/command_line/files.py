@@ -17,6 +17,11 @@ from uamp.command_line.output import print_json
 _NOT_IN_NAMES: Final = re.compile(r"[^\w. -]+")
 
 
+def file_name(title: str) -> str:
+    """Return the name of a file for a chat, in the current folder whatever the server says."""
+    return f"{_NOT_IN_NAMES.sub('_', title).strip(' .') or 'chat'}.ndjson"
+
+
 @click.command
 @click.argument("chat", shell_complete=complete_chats)
 @click.option(
@@ -46,8 +51,7 @@ async def export(
                 out.flush()
                 check.finish()
             return
-        name = _NOT_IN_NAMES.sub("_", target.title).strip(" .") or target.id
-        path = Path(output or f"{name}.ndjson")
+        path = Path(output or file_name(target.title or target.id))
         summary = await client.export(target.id, path)
     if as_json:
         print_json({"file": str(path), "count": summary.count, "sha256": summary.sha256})

@@ -100,7 +100,7 @@ async def approve(call: ToolApprovalRequired) -> bool:
 def payment_question(required: PaymentRequired) -> str:
     """Return the question whether to pay."""
     requirements = required.requirements
-    return f"The answer costs {requirements.amount} {requirements.currency}. Pay?"
+    return printable(f"The answer costs {requirements.amount} {requirements.currency}. Pay?")
 
 
 def approval_question(call: ToolApprovalRequired) -> str:
