@@ -35,12 +35,13 @@ def test_links_of_a_text(text: str, found: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["`", "```", "https://", "https://a(", "(", "https://a.b/)))))", "'*_~"]
+    "piece", ["`", "```", "https://", "https://a(", "(", "https://a.b/)))))", "'*_~", ")"]
 )
 def test_no_text_takes_long(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     started = time.process_time()
     addresses_of(text)
+    addresses_of(f"https://a{text}")
     assert time.process_time() - started < 1
 
 
