@@ -19,6 +19,7 @@ from django.conf import settings
 
 from federation_app.edges.websocket import EnvelopeSocket
 from federation_app.envelope.errors import MEANINGS, EnvelopeCode, EnvelopeError
+from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.streams.framing import framed, read_records
 from federation_app.exchange.receiver import EnvelopeReceiver
 from federation_app.rpc import agent_pb2
@@ -128,7 +129,8 @@ class _RecordCall:
             self.status = _status_of(message["code"])
             await self._records.put(None)
             return
-        for record in read_records(message["bytes"]):
+        # JSON escapes characters, so the signed answer in a `done` may exceed an envelope.
+        for record in read_records(message["bytes"], record=2 * ENVELOPE_BYTES):
             await self._records.put(record)
 
 

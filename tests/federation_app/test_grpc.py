@@ -61,6 +61,12 @@ def refused(call: Any) -> tuple[grpc.StatusCode, dict[str, Any]]:
     return error.code(), json.loads(sent.get("uamp-error-bin", b"{}"))
 
 
+async def nothing() -> AsyncIterator[Any]:
+    """Be a call that sends no record."""
+    for never in list[bytes]():
+        yield never
+
+
 def forwarded(*addresses: str) -> list[tuple[str, str]]:
     """Return the metadata that a proxy sends for a client."""
     return [("x-forwarded-for", address) for address in addresses]
@@ -229,12 +235,8 @@ def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:
     assert stub is not None  # the process of the server has begun
     (loop,) = registry._processes
 
-    async def requests() -> AsyncIterator[Any]:
-        for never in list[bytes]():
-            yield never
-
     async def records() -> list[bytes]:
-        call = _RecordCall(requests(), "127.0.0.1")
+        call = _RecordCall(nothing(), "127.0.0.1")
         for number in range(_RECORDS_WAITING):
             await call._send({"type": "websocket.send", "bytes": framed(b"%d" % number)})
         reading = asyncio.create_task(call.read())
@@ -246,6 +248,20 @@ def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:
     ended = asyncio.wait_for(records(), SECONDS / 6)
     found = asyncio.run_coroutine_threadsafe(ended, loop).result(SECONDS)
     assert len(found) == _RECORDS_WAITING
+
+
+def test_a_signed_answer_may_be_larger_than_an_envelope(stub: Any) -> None:
+    assert stub is not None  # the process of the server has begun
+    (loop,) = registry._processes
+    # U+0001 256 Ki times, as JSON escapes it.
+    large = b"\\u0001" * (256 * 1024)
+
+    async def sent() -> bytes | None:
+        call = _RecordCall(nothing(), "127.0.0.1")
+        await call._send({"type": "websocket.send", "bytes": framed(large)})
+        return await anext(call.records())
+
+    assert asyncio.run_coroutine_threadsafe(sent(), loop).result(SECONDS) == large
 
 
 def test_the_generated_code_is_that_of_the_proto(tmp_path: Path) -> None:
