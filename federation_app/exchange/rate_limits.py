@@ -8,7 +8,7 @@ names.
 A refused envelope that no peer signed counts against the address that it came from. If a trusted
 peer passed it on (`UAMP-Relayed-By`), it counts against that address for its claimed sender alone,
 so that one member of a hub cannot block the others. The header can be false, but an address gains
-no more by it than another limit for each peer. Senders that are not trusted peers count together:
+no more by it than a limit for each peer. Senders that are not trusted peers count together:
 none of their envelopes would be accepted.
 """
 
@@ -34,6 +34,10 @@ _UNKNOWN: Final = 0
 """Stands for the senders that are not trusted peers."""
 
 
+class _PeerBusy(EnvelopeError):
+    """The peer that an envelope names has no quota left."""
+
+
 async def admit(raw: bytes, *, address: str, relays: tuple[str, ...]) -> Admitted:
     """Admit an envelope within the limits; raises EnvelopeError.
 
@@ -54,7 +58,7 @@ async def admit(raw: bytes, *, address: str, relays: tuple[str, ...]) -> Admitte
         raise refused.error from None
     except EnvelopeError as error:
         # A busy peer does not use up the refusals of others at its address.
-        if refusals and error.code is not EnvelopeCode.RATE_LIMITED:
+        if refusals and not isinstance(error, _PeerBusy):
             await rates.limiter().take(_KIND, refusals)
         raise
     await _count(admitted.peer, max(1, len(admitted.routes)))
@@ -68,20 +72,21 @@ def _relayed(visitors: str, relay: str, raw: bytes) -> str:
     by_name = dict(peers.values_list("did", "pk"))
     if relay not in by_name:
         return visitors
-    return f"{visitors} {by_name[relay]} {by_name.get(sender, _UNKNOWN)}"
+    return f"{visitors} {by_name.get(sender, _UNKNOWN)}"
 
 
 def _count_claim(visitors: str, peer: Peer, cost: int) -> None:
     """Count an unverified envelope for the peer's name at its address. Synchronous.
 
-    Raises EnvelopeError rate_limited if the pair has no quota left, or the peer has none.
+    Raises EnvelopeError rate_limited if the pair has no quota left, and _PeerBusy if the peer has
+    none.
     """
     principal = admission.principal_of(peer)
     costs = {principal.counted_as: 0}
     if visitors:
         costs[f"{visitors},{principal.key}"] = cost
     own, *pairs = rates.limiter().hit_each(_KIND, costs)
-    _check(own, least=cost)
+    _check(own, least=cost, error=_PeerBusy)
     for pair in pairs:
         _check(pair)
 
@@ -92,10 +97,10 @@ async def _count(peer: Peer, cost: int) -> None:
     _check(await rates.limiter().take(_KIND, name, cost=cost))
 
 
-def _check(quota: Quota, *, least: int = 0) -> None:
+def _check(quota: Quota, *, least: int = 0, error: type[EnvelopeError] = EnvelopeError) -> None:
     """Raise EnvelopeError if a quota is spent, or has less than `least` left."""
     if not quota.allowed or quota.remaining < least:
-        raise EnvelopeError(
+        raise error(
             EnvelopeCode.RATE_LIMITED,
             "You send too many envelopes.",
             retry_after=quota.retry_after,

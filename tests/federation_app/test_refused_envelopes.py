@@ -86,3 +86,26 @@ def test_a_server_that_is_no_peer_is_no_hub(status: Callable[..., int], peer: Fo
     assert [status(bad, relay=HUB) for _ in range(2)] == [401, 401]
     assert status(peer.envelope(), relay=HUB) == 429
     assert not ReceivedEnvelope.objects.exists()
+
+
+def test_naming_another_hub_gives_no_further_limit(
+    status: Callable[..., int], peer: ForeignPeer
+) -> None:
+    add_peer("hub.example")
+    add_peer("other.example")
+    bad = forged(peer, **{"from": UNKNOWN})
+    assert [status(bad, relay=HUB) for _ in range(2)] == [401, 401]
+    assert status(bad, relay="did:web:other.example") == 429
+
+
+def test_envelopes_beyond_the_limit_of_a_name_count_for_their_address(
+    status: Callable[..., int], peer: ForeignPeer
+) -> None:
+    add_peer("hub.example")
+    bad = forged(peer)
+    assert [status(bad, relay=HUB) for _ in range(2)] == [401, 401]
+    # The peer's name is spent at this address; what still comes in it is refused unverified.
+    assert [status(bad) for _ in range(2)] == [429, 429]
+    stranger = forged(peer, **{"from": UNKNOWN})
+    assert status(stranger) == 429
+    assert status(stranger, address="203.0.113.2") == 401
