@@ -34,7 +34,7 @@ def shorten(text: str, host: str, *, room: int, size: Callable[[str], int]) -> s
     if _SHORTENED not in notes:
         notes = f"\n\n[{_SHORTENED} {host}]{notes}"
     chars = bisect_right(range(1, len(body) + 1), room, key=lambda end: size(body[:end] + notes))
-    return (body[:chars] + notes).lstrip("\n")
+    return body[:chars] + notes if chars else notes.lstrip("\n")
 
 
 def is_same_text(text: str, full: str) -> bool:

@@ -171,7 +171,7 @@ def _note(peer: Peer, message: GuestMessage, files: Sequence[ContentRecord]) -> 
 def do(peer: Peer, act: ActInOrder) -> None:
     """Carry out what a guest did; a repeat changes nothing.
 
-    Raises EnvelopeError, and RemoteProtocolError for an edit beyond a limit of text.
+    Raises EnvelopeError, and RemoteProtocolError for an edit that is too large.
     """
     if isinstance(act, PersonErasure):
         _erase(peer, act)
@@ -206,7 +206,7 @@ def _act(act: ActOnMessage, user_id: int) -> None:
     on: dict[str, Any] = {"chat_id": act.chat, "message_id": act.message, "user_id": user_id}
     match act:
         case GuestEdit():
-            count_text(rates.person(user_id), size_of_edit(act.text))
+            _count(user_id, act.text)
             edit_message(**on, content=act.text)
         case GuestDeletion():
             delete_message(**on)
@@ -220,6 +220,19 @@ def _act(act: ActOnMessage, user_id: int) -> None:
             pin_message(**on)
         case GuestUnpin():
             unpin_message(**on)
+
+
+def _count(user_id: int, text: str) -> None:
+    """Count the text of an edit; raises an error that the guest's server takes as final.
+
+    It would repeat an edit beyond a limit of the day, and deliver nothing else meanwhile.
+    """
+    try:
+        count_text(rates.person(user_id), size_of_edit(text))
+    except RemoteProtocolError as error:
+        if error.code != ErrorCode.RATE_LIMITED:
+            raise
+        raise EnvelopeError(EnvelopeCode.CONFLICT, error.message, detail="text") from None
 
 
 def _erase(peer: Peer, act: PersonErasure) -> None:

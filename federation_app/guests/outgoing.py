@@ -28,7 +28,7 @@ from chat_app.members.membership import last_leaving, people_of
 from federation_app.envelope.members.reading import Intent
 from federation_app.guests import accounts, entries
 from federation_app.guests.contents import MAX_MEMBERS
-from federation_app.guests.posts import SignedPost, sign
+from federation_app.guests.posts import SignedPost, note_too_large, sign
 from federation_app.guests.shared_files import TURN, describe
 from federation_app.models import (
     ChatFollower,
@@ -66,7 +66,6 @@ _DONE: Final = range(200, 300)
 _FINAL: Final = frozenset({400, 402, 403, 404, 409, 413, 415})
 # Refusals that end a chat for a peer: it, or its people, are not in the chat any more.
 _GONE: Final = frozenset({403, 404})
-_REFUSED: Final = "An entry of a shared chat was refused with "
 _CODES: Final = {402: "payment_required", 404: "chat_not_found"}
 
 
@@ -146,7 +145,7 @@ def finish(item: OutgoingEnvelope, status: int | None, *, retry_after: int | Non
     if status in _DONE or status in _FINAL - item.passing:
         if status in _DONE:
             item.done()
-        else:
+        elif status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE or not note_too_large(item.post):
             item.refused(int(status or 0))
         mine.update(deliver_at=now, failures=0)
         return True
@@ -368,7 +367,6 @@ def _entry(
     if author is not None:
         (members["author"],) = accounts.named_to(peer, [author])
 
-    peers = Peer.objects.filter(pk=peer.pk)
     # Another place means that a guest has joined again meanwhile.
     unchanged = rows.filter(sent_seq=after)
 
@@ -378,15 +376,16 @@ def _entry(
         else:
             unchanged.update(sent_seq=entry.seq, held_until=None)
         if follower.held_until is not None:
-            peers.filter(problem__startswith=_REFUSED).update(problem="")
+            registry.clear_refused_entry(peer.pk)
 
     def refused(status: int) -> None:
         logger.warning("%s refused an entry of a chat with %s", peer.did, status)
         if status in _GONE:
             rows.delete()
+            registry.clear_refused_entry(peer.pk)
         else:
             rows.update(held_until=timezone.now() + timedelta(seconds=MAX_RETRY_AFTER))
-            peers.update(problem=f"{_REFUSED}{status}.")
+            registry.note_refused_entry(peer.pk, status)
 
     return _UnknownContent(
         intent=Intent.NOTIFY,

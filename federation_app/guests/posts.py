@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from django.utils import timezone
@@ -20,14 +21,21 @@ if TYPE_CHECKING:
     from federation_app.envelope.members.reading import Intent
     from federation_app.models import Peer
 
+SMALLEST: Final = 4 * KIB
+"""No envelope is shortened to less."""
+
+_accepted: Final[dict[int, int]] = {}
+"""The bytes of envelopes for peers that refused larger ones, until a restart."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SignedPost:
-    """A signed envelope, and where to post it."""
+    """A signed envelope, and where to post it; a text in it could be shortened."""
 
     peer_id: int
     url: str
     raw: bytes
+    has_text: bool
 
 
 def sign(peer: Peer, intent: Intent, members: dict[str, Any]) -> SignedPost:
@@ -37,13 +45,28 @@ def sign(peer: Peer, intent: Intent, members: dict[str, Any]) -> SignedPost:
     """
     raw = _signed(peer, intent, members)
     surplus = len(raw) - _largest(peer)
-    if surplus > 0 and (place := _text_in(members)) is not None:
+    place = _text_in(members)
+    if surplus > 0 and place is not None:
         text, host = place[0][place[1]], own_names.own_identity().authority
         shorter = shorten(text, host, room=_size(text) - surplus, size=_size)
         place[0][place[1]] = shorter
         raw = _signed(peer, intent, members)
     base = peer.address or f"https://{accounts.host_of(peer)}"
-    return SignedPost(peer_id=peer.pk, url=f"{base.rstrip('/')}/v1/messages", raw=raw)
+    url = f"{base.rstrip('/')}/v1/messages"
+    return SignedPost(peer_id=peer.pk, url=url, raw=raw, has_text=place is not None)
+
+
+def note_too_large(post: SignedPost) -> bool:
+    """Note that a peer has refused an envelope for its size; return whether to sign it again.
+
+    It is then shortened to half of that size, and so are later ones to this peer: the limit that an
+    operator sets for a peer is in no document.
+    """
+    smaller = len(post.raw) // 2
+    if not post.has_text or smaller < SMALLEST or len(post.raw) > _accepted.get(post.peer_id, inf):
+        return False
+    _accepted[post.peer_id] = smaller
+    return True
 
 
 def _signed(peer: Peer, intent: Intent, members: dict[str, Any]) -> bytes:
@@ -59,12 +82,13 @@ def _signed(peer: Peer, intent: Intent, members: dict[str, Any]) -> bytes:
 
 
 def _largest(peer: Peer) -> int:
-    """Return the bytes of the largest envelope that a peer accepts, by its manifest.
+    """Return the bytes of the largest envelope that a peer accepts, by its manifest or refusals.
 
     The manifest limits the body, which is smaller than its envelope.
     """
     kib = peer.manifest.get("limits", {}).get("max_body_kb")
-    return ENVELOPE_BYTES if kib is None else min(ENVELOPE_BYTES, kib * KIB)
+    stated = ENVELOPE_BYTES if kib is None else min(ENVELOPE_BYTES, kib * KIB)
+    return min(stated, _accepted.get(peer.pk, stated))
 
 
 def _text_in(members: dict[str, Any]) -> tuple[dict[str, Any], str] | None:

@@ -45,6 +45,13 @@ def count_file(peer: Peer, size: int) -> None:
     """
     if peer.kb_per_hour is None:
         return
+    if size > peer.kb_per_hour * KIB:
+        # It would never be accepted, however long its sender waits.
+        raise EnvelopeError(
+            EnvelopeCode.TOO_LARGE,
+            f"You may send {peer.kb_per_hour} KiB an hour.",
+            detail="kb_per_hour",
+        )
     with transaction.atomic():
         row = Peer.objects.select_for_update(no_key=True).get(pk=peer.pk)
         _check_bytes(row, size)

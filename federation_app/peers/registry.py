@@ -22,7 +22,7 @@ from federation_app.envelope.errors import EnvelopeError, malformed, unauthentic
 from federation_app.envelope.limits import MAX_KEYS
 from federation_app.envelope.names.identity import identity_at, read_identity
 from federation_app.envelope.signatures.keys import VerificationKey, key_of_jwk
-from federation_app.models import Peer, PeerKey, PeerTrust
+from federation_app.models import ChatFollower, Peer, PeerKey, PeerTrust
 from federation_app.peers import documents
 from sessions_app.access.principal import PrincipalKind
 
@@ -41,6 +41,7 @@ FRESH: Final = timedelta(minutes=10)
 STALE: Final = timedelta(hours=1)
 """How long keys stay valid while a peer's document cannot be fetched."""
 AGAIN: Final = timedelta(minutes=1)
+_REFUSED: Final = "An entry of a shared chat was refused with "
 _BY_DOCUMENT: Final = frozenset({PeerTrust.MANIFEST, PeerTrust.SIGNED})
 
 
@@ -321,6 +322,19 @@ def _keep_keys(peer: Peer, keys: Iterable[VerificationKey], now: datetime) -> No
         gone.update(retired_at=now)
         peer.checked_at, peer.problem, peer.failing_since = now, "", None
         peer.save(update_fields=["checked_at", "problem", "failing_since"])
+
+
+def note_refused_entry(peer_id: int, status: int) -> None:
+    """Show an operator that a peer refused an entry of a chat, unless it has another problem."""
+    peers = Peer.objects.filter(Q(problem="") | Q(problem__startswith=_REFUSED), pk=peer_id)
+    peers.update(problem=f"{_REFUSED}{status}.")
+
+
+def clear_refused_entry(peer_id: int) -> None:
+    """Show the refusal of an entry no longer, if no chat is held for the peer."""
+    held = ChatFollower.objects.filter(peer=peer_id, held_until__gt=timezone.now())
+    if not held.exists():
+        Peer.objects.filter(pk=peer_id, problem__startswith=_REFUSED).update(problem="")
 
 
 def _note_failure(peer: Peer, error: EnvelopeError, now: datetime) -> None:

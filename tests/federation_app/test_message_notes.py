@@ -52,6 +52,12 @@ def test_a_text_that_is_shortened_twice_keeps_its_notes() -> None:
         assert text == "x" * (room - len(notes)) + notes
 
 
+def test_a_shortened_text_keeps_its_first_line_breaks() -> None:
+    text = "\n\n" + "x" * 500
+    assert is_same_text(shorten(text, "chat.example", room=100, size=len), text)
+    assert shorten("\n\nx", "chat.example", room=len(NOTE), size=len) == NOTE.strip()
+
+
 def test_only_a_beginning_with_the_note_counts_as_the_same_text() -> None:
     assert is_same_text("whole", "whole")
     assert is_same_text(f"wh{NOTE}", "whole")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.utils import timezone
 
+from chat_app.models import Chat
 from federation_app.models import ChatFollower, Peer
+from federation_app.peers import registry
+from tests import factories
 from tests.client import wait_until
 from tests.federation_app.foreign_guests import accept, invited
 from tests.http_server import LocalServer, QuietHandler, serving
@@ -26,11 +31,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class StatusServer(LocalServer):
-    """Answers every envelope with `status`."""
+    """Answers envelopes with `status`, and with 413 those of more than `limit` bytes."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, limit: int) -> None:
         super().__init__(StatusHandler)
-        self.status = status
+        self.status, self.limit = status, limit
+        self.accepted: list[bytes] = []
 
 
 class StatusHandler(QuietHandler):
@@ -40,8 +46,11 @@ class StatusHandler(QuietHandler):
 
     def do_POST(self) -> None:  # noqa: N802 the name is the interface of http.server
         """Read the envelope."""
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(self.server.status)
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        is_small = len(content) <= self.server.limit
+        if is_small:
+            self.server.accepted.append(content)
+        self.send_response(self.server.status if is_small else 413)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -56,9 +65,9 @@ def _followed(
 
 
 @contextmanager
-def answering(peer: ForeignPeer, status: int) -> Iterator[StatusServer]:
+def answering(peer: ForeignPeer, status: int, *, limit: int = 2**20) -> Iterator[StatusServer]:
     """Run the peer's server, which answers envelopes with a status."""
-    with serving(StatusServer(status)) as server:
+    with serving(StatusServer(status, limit)) as server:
         Peer.objects.filter(pk=peer.row.pk).update(address=server.origin, deliver_at=timezone.now())
         yield server
 
@@ -88,3 +97,38 @@ def test_a_peer_that_no_longer_takes_a_chat_is_not_sent_it_any_more(
     with answering(peer, status):
         wait_until(lambda: not ChatFollower.objects.exists())
     assert Peer.objects.get(pk=peer.row.pk).problem == ""
+
+
+def test_a_text_is_shortened_until_a_peer_accepts_it(peer: ForeignPeer, alice: Person) -> None:
+    # The peer's operator allows less than its manifest says.
+    chat = Chat.objects.get(pk=ChatFollower.objects.get().chat_id)
+    factories.message(chat, alice.user, "long " * 4000)
+    factories.message(chat, alice.user, "after")
+    chat.refresh_from_db()
+    with answering(peer, 202, limit=9000) as server:
+        wait_until(lambda: ChatFollower.objects.get().sent_seq >= chat.last_seq)
+    assert ChatFollower.objects.get().held_until is None
+    contents = [json.loads(raw)["body"]["content"] for raw in server.accepted]
+    long, after = [content for content in contents if "message.created" in content]
+    assert "long long" in long
+    assert "[Shortened; the full text is on" in long
+    assert '"after"' in after
+
+
+def test_a_problem_is_shown_while_a_chat_is_held_and_hides_no_other(peer: ForeignPeer) -> None:
+    (follower,) = ChatFollower.objects.all()
+
+    def problem() -> str:
+        return Peer.objects.get(pk=peer.row.pk).problem
+
+    registry.note_refused_entry(peer.row.pk, 400)
+    ChatFollower.objects.update(held_until=timezone.now() + timedelta(minutes=1))
+    registry.clear_refused_entry(peer.row.pk)
+    assert problem() == "An entry of a shared chat was refused with 400."
+    follower.delete()
+    registry.clear_refused_entry(peer.row.pk)
+    assert problem() == ""
+    Peer.objects.update(problem="Its keys cannot be fetched.")
+    registry.note_refused_entry(peer.row.pk, 400)
+    registry.clear_refused_entry(peer.row.pk)
+    assert problem() == "Its keys cannot be fetched."
