@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+NormalizationForm: TypeAlias = Literal["NFC", "NFKC"]
 
 # The characters with the property Default_Ignorable_Code_Point: soft hyphens, joiners, direction
 # marks, fillers, variation selectors and tags.
@@ -14,6 +16,13 @@ IGNORABLE: Final = (
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _IGNORED: Final = re.compile(f"[{IGNORABLE}]+")
+_MARKS: Final = "".join(
+    letter
+    for letter in map(chr, range(0x80, 0x20000))
+    if unicodedata.combining(unicodedata.normalize("NFKD", letter)[0])
+)
+"""The characters that normalization sorts. None of later planes is one."""
+_MARKS_RUN: Final = re.compile(f"([{_MARKS}]{{30}})[{_MARKS}]+")
 _DOTTED_I: Final = "i\u0307"
 _DOTLESS_I: Final = "\u0131"
 
@@ -26,12 +35,20 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     letters = composed(text).casefold().replace(_DOTTED_I, "i").replace(_DOTLESS_I, "i")
-    return unicodedata.normalize("NFKC", letters)
+    return normalized("NFKC", letters)
 
 
 def composed(text: str) -> str:
     """Return a text in one width and composition, without ignorable characters."""
-    return unicodedata.normalize("NFKC", _IGNORED.sub("", text))
+    return normalized("NFKC", _IGNORED.sub("", text))
+
+
+def normalized(form: NormalizationForm, text: str) -> str:
+    """Return a text in a normal form, with at most 30 marks on a letter.
+
+    No writing needs more, and sorting the marks of a letter takes quadratic time.
+    """
+    return unicodedata.normalize(form, _MARKS_RUN.sub(r"\1", text))
 
 
 def folded_sql(text: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from chat_app.folding import folded
+from chat_app.folding import folded, normalized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +41,7 @@ def mentioned_names(text: str, names: Iterable[str]) -> set[str]:
     if "`" in text:
         text = _CODE.sub(" ", text)
     folded_names = {folded(name) for name in names}
-    written = {name.rstrip(".-") for name in MENTION.findall(unicodedata.normalize("NFC", text))}
+    written = {name.rstrip(".-") for name in MENTION.findall(normalized("NFC", text))}
     return {name for word in written if (name := _matching_name(word, folded_names))}
 
 

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from chat_app.log.entries import NewMessage
     from chat_app.models import Chat
 
-# Quotes and code: mentions in them address no one.
-_QUOTED: Final = re.compile(r"^ {0,3}>.*$|^(`{3,}|~{3,}).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_QUOTE: Final = re.compile(r" {0,3}>")
+_FENCE: Final = re.compile(r" {0,3}(?:(`{3,})[^`]*\Z|(~{3,}))")
+_CODE: Final = re.compile(r"`[^`]*`")
 
 
 DISABLED: Final = "disabled"
@@ -56,6 +57,21 @@ class MentionStop(msgspec.Struct, frozen=True, kw_only=True):
 def may_mention(message: NewMessage) -> bool:
     """Return whether an answer may mention an agent: it must be complete."""
     return message.status == "completed" and has_sign(message.content)
+
+
+def without_quotes(text: str) -> str:
+    """Return a text without quotes and code: mentions in them address no one."""
+    lines = []
+    fence = ""
+    for line in text.split("\n"):
+        if fence:
+            if line.lstrip(" ").startswith(fence):
+                fence = ""
+        elif (opening := _FENCE.match(line)) is not None:
+            fence = opening[1] or opening[2]
+        elif _QUOTE.match(line) is None:
+            lines.append(_CODE.sub("", line))
+    return "\n".join(lines)
 
 
 def append_stops(
@@ -107,7 +123,7 @@ def agents_asked(
     well, `thread` is the thread of the answer, if any.
     Mentions stopped by a guard are logged.
     """
-    own_text = _QUOTED.sub("", text)
+    own_text = without_quotes(text)
     with transaction.atomic():
         chat = lock_chats([chat_id]).get(chat_id)
         if chat is None or chat.kind != ChatKind.GROUP:
