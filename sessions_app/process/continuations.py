@@ -28,7 +28,12 @@ from sessions_app.billing import payers
 from sessions_app.billing.usage import added
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.response.context import AnsweredMessage, RunContext
-from sessions_app.response.request import ResponseRequest, run_request, with_agreed_prices
+from sessions_app.response.request import (
+    ResponseRequest,
+    history_of,
+    run_request,
+    with_agreed_prices,
+)
 from sessions_app.selectors import parent_of, session_on_behalf
 from sessions_app.tools import calls
 from uamp import ResponseState
@@ -209,24 +214,29 @@ def _continued(
             usage = None if checkpoint is None else checkpoint.usage or usage
     config = msgspec.convert(session.config, uamp.SessionConfig)
     overrides = msgspec.convert(row.request, ResponseRequest)
-    messages = chat_history.history_until(
-        row.chat_id, message_id=row.message_id, limit=settings.UAMP_HISTORY_MESSAGES
-    )
+    # As at its beginning: the messages before the turn's own, and that one.
+    limit = settings.UAMP_HISTORY_MESSAGES + overrides.has_message
+    messages = chat_history.history_until(row.chat_id, message_id=row.message_id, limit=limit)
     in_thread = (
         ()
         if overrides.thread is None
         else chat_history.history_until(
-            row.chat_id,
-            message_id=row.message_id,
-            limit=settings.UAMP_HISTORY_MESSAGES,
-            thread=overrides.thread,
+            row.chat_id, message_id=row.message_id, limit=limit, thread=overrides.thread
         )
     )
-    shared = session.chat.kind == "group"
-    member = next((m for m in agent_members(row.chat_id) if m.agent_id == row.agent_id), None)
-    history = overrides.context or tuple(
-        message.view_for(row.agent_id, shared=shared)
-        for message in visible_messages(member, messages, in_thread)
+    if overrides.context is None:
+        member = next((m for m in agent_members(row.chat_id) if m.agent_id == row.agent_id), None)
+        visible, shared = (
+            visible_messages(member, messages, in_thread),
+            session.chat.kind == "group",
+        )
+    else:
+        own = row.message_id if overrides.has_message else None
+        visible, shared = [m for m in (*messages, *in_thread) if m.message_id == own][:1], False
+    history = history_of(
+        overrides,
+        [message.view_for(row.agent_id, shared=shared) for message in visible],
+        has_message=overrides.has_message,
     )
     request = run_request(
         row.pk,

@@ -38,6 +38,8 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     model: str | None = None
     context: tuple[uamp.Message, ...] | None = None
     before: tuple[uamp.Message, ...] = ()
+    # Whether the conversation ends with the message of the turn, which a row of its own has.
+    has_message: bool = False
     # Whether a call to a client tool ends the response instead of waiting for `tool.result`.
     ends_at_tools: bool = False
     # The digest of the conversation that a request sent whose answer may end at its tools, with
@@ -68,6 +70,19 @@ class ResponseRequest(uamp.GenerationOptions, frozen=True, kw_only=True, omit_de
     servers: int = 0
     # What its asker agreed to: later prices of the agent do not apply. None if it is free.
     pricing: Pricing | None = None
+
+
+def history_of(
+    overrides: ResponseRequest, visible: Sequence[uamp.Message], *, has_message: bool
+) -> list[uamp.Message]:
+    """Return the conversation that an agent answers; with `has_message` it ends with the turn's.
+
+    `visible` is what the agent sees of the chat, or only that message in a stateless turn.
+    """
+    history = [*(overrides.context or ()), *visible]
+    at = len(history) - has_message
+    history[at:at] = overrides.before
+    return history
 
 
 def with_agreed_prices(spec: AgentSpec, pricing: object) -> AgentSpec:

@@ -102,6 +102,7 @@ async def assemble(request: TurnRequest, cached_history: History) -> AssembledTu
         replaces=None if replaced is None else replaced.first_id,
         thread=None if thread is None else thread.root_id,
         conversation="" if conversation is None else conversation[0],
+        has_message=message is not None,
     )
     try:
         new = await _new_message(request, message, new_ids, reuse=stateless) if message else None

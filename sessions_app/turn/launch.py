@@ -10,7 +10,7 @@ from chat_app.log.entries import Append, layer_messages
 from chat_app.members.agents.triggers import visible_messages
 from sessions_app import database
 from sessions_app.response.context import AnsweredMessage, RunContext
-from sessions_app.response.request import run_request, with_agreed_prices
+from sessions_app.response.request import history_of, run_request, with_agreed_prices
 from sessions_app.store.orm import start_events
 from sessions_app.turn.request import StartedTurn
 from sessions_app.turn.targets import agent_spec
@@ -105,16 +105,11 @@ def _history_of(
     in_thread: Sequence[HistoryMessage],
 ) -> list[uamp.Message]:
     """Return the conversation that an agent answers, ending with the turn's message."""
-    context = turn.overrides.context
-    if context is None:
-        shared = request.session.is_shared
-        visible = visible_messages(target, spoken, in_thread)
-        history = [message.view_for(target.agent_id, shared=shared) for message in visible]
-    else:
-        history = [*context, *(m.view_for(target.agent_id, shared=False) for m in spoken)]
-    at = len(history) - (turn.message is not None)
-    history[at:at] = turn.overrides.before
-    return history
+    visible, shared = spoken, False
+    if turn.overrides.context is None:
+        visible, shared = visible_messages(target, spoken, in_thread), request.session.is_shared
+    views = [message.view_for(target.agent_id, shared=shared) for message in visible]
+    return history_of(turn.overrides, views, has_message=turn.message is not None)
 
 
 async def _context_of(

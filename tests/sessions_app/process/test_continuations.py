@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import pytest
 from django.utils import timezone
 
@@ -15,7 +16,9 @@ from agents_app.remote import tasks
 from agents_app.remote.tasks import TaskHandle
 from sessions_app.models import Response
 from sessions_app.process import continuations
+from sessions_app.response.request import ResponseRequest
 from sessions_app.store import responses
+from tests import factories
 from tests.sessions_app.response.running import left_behind
 from uap import AgentState
 from upp import AssistantMessage, TextBlock
@@ -132,3 +135,31 @@ def test_a_response_that_ends_has_used_what_was_counted_and_delivered() -> None:
     usage = continuations.ending_of(row).usage_before
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens) == (405, 26)
+
+
+@pytest.mark.parametrize("is_stateless", [True, False])
+def test_the_conversation_ends_with_the_question_as_it_did_at_the_beginning(
+    *, is_stateless: bool
+) -> None:
+    row = left_behind()
+    assert row.session is not None
+    person, chat = row.session.user, row.chat
+    assert person is not None
+    factories.message(chat, person, "earlier")
+    question = factories.message(chat, person, "and now?")
+    factories.message(chat, person, "later")
+    rules = uamp.Message(role="system", content="be brief")
+    first = uamp.Message(role="user", content="first")
+    overrides = ResponseRequest(
+        context=(rules, first) if is_stateless else None,
+        before=() if is_stateless else (rules,),
+        has_message=True,
+    )
+    request = msgspec.to_builtins(overrides)
+    Response.objects.filter(pk=row.pk).update(message_id=question.pk, request=request)
+    row = Response.objects.select_related("session", "chat").get(pk=row.pk)
+    history = continued(row).request.history
+    texts = [message.content for message in history]
+    assert texts == (
+        ["be brief", "first", "and now?"] if is_stateless else ["earlier", "be brief", "and now?"]
+    )
