@@ -87,7 +87,9 @@ async def test_a_dependent_tool_begins_when_the_other_has_ended() -> None:
     )
     result = await bot.generate("go", START)
 
-    assert log == ["+a", "+c", "-a", "-c", "+b", "-b"]
+    assert log[:2] == ["+a", "+c"]
+    assert log.index("-a") < log.index("+b")
+    assert sorted(log) == ["+a", "+b", "+c", "-a", "-b", "-c"]
     answer = result.state.messages[2]
     assert [one.result for one in getattr(answer, "results", ())] == ["b", "a", "c"]
 
