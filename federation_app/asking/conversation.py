@@ -167,12 +167,13 @@ async def _ended(question: PeerQuestion, asked: SignedQuestion, answer: PeerAnsw
     envelope = answer.done.get("envelope")
     if envelope is not None:
         return answer.ended(await database.run(questions.verified_answer, asked, envelope))
-    if answer.window.length <= SIGNED_CHARS:
-        raise unauthenticated("It is not signed.", detail="sig")
     digest = answer.done.get("digest")
     if digest is not None:
         await database.run(questions.check_digest, asked, digest, answer.window.text)
-    elif not questions.is_direct(asked, question.target):
+        return answer.ended(None)
+    if answer.window.length <= SIGNED_CHARS:
+        raise unauthenticated("It is not signed.", detail="sig")
+    if not questions.is_direct(asked, question.target):
         raise unauthenticated("It came through a hub, and its digest is not signed.", detail="sig")
     return answer.ended(None)
 

@@ -9,6 +9,7 @@ import msgspec
 from django.utils import timezone
 
 from federation_app import own_names
+from federation_app.envelope.limits import ENVELOPE_BYTES
 from federation_app.envelope.members.reading import Intent
 from federation_app.envelope.members.writing import new_envelope
 from federation_app.envelope.streams.deltas import DIGEST_TYPE, PAYMENT_STAGE
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from uamp import events as ev
 
 SIGNED_CHARS: Final = 256 * 1024
-"""Of longer answers, which would not fit into an envelope, the digest is signed."""
+SIGNED_BYTES: Final = ENVELOPE_BYTES - 64 * 1024
+"""Of longer answers, which would not fit into an envelope, the digest is signed.
+
+Escaped characters count as they are written: a control character takes six bytes.
+"""
 EVENT_TYPE: Final = "application/vnd.uamp.event+json"
 PAYMENT_TYPE: Final = "application/vnd.uamp.payment+json"
 
@@ -35,7 +40,7 @@ async def done_members(
     """
     found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
     inform = partial(_signed, peer, stream, Intent.INFORM, request=request)
-    if len(text) <= SIGNED_CHARS:
+    if len(text) <= SIGNED_CHARS and len(msgspec.json.encode(text)) <= SIGNED_BYTES:
         found["envelope"] = await database.run(partial(inform, text, type_="text/markdown"))
     else:
         found["digest"] = await database.run(partial(inform, _digest_of(text), type_=DIGEST_TYPE))

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from federation_app.guests.contents import ActInOrder, ActOnMessage, Continuation
 
 TRANSPORT: Final = "envelope"
+MAX_WAIT_SECONDS: Final = 60
 UNPAID: Final = "The agent has a price, and no one pays for guests in this chat."
 
 
@@ -98,9 +99,9 @@ async def say(peer: Peer, message: GuestMessage) -> None:
             followed.check()
         await followed.take(ev.ResponseCreate(session_id=session_id, event_id=message.ref))
         followed.check()
-    except RemoteProtocolError:
+    except RemoteProtocolError as error:
         await database.run(_discard, files)
-        raise
+        raise _final_or_passing(error) from None
     finally:
         await http.close()
     await database.run(_note, peer, message, files)
@@ -223,16 +224,22 @@ def _act(act: ActOnMessage, user_id: int) -> None:
 
 
 def _count(user_id: int, text: str) -> None:
-    """Count the text of an edit; raises an error that the guest's server takes as final.
-
-    It would repeat an edit beyond a limit of the day, and deliver nothing else meanwhile.
-    """
+    """Count the text of an edit; raises RemoteProtocolError and EnvelopeError."""
     try:
         count_text(rates.person(user_id), size_of_edit(text))
     except RemoteProtocolError as error:
-        if error.code != ErrorCode.RATE_LIMITED:
-            raise
-        raise EnvelopeError(EnvelopeCode.CONFLICT, error.message, detail="text") from None
+        raise _final_or_passing(error) from None
+
+
+def _final_or_passing(error: RemoteProtocolError) -> Exception:
+    """Return the error that a guest's server takes as final, if a retry would have to wait long.
+
+    It repeats what is beyond a limit, and delivers nothing of anyone else meanwhile.
+    """
+    wait = (error.details or {}).get("retry_after", 0)
+    if error.code != ErrorCode.RATE_LIMITED or wait <= MAX_WAIT_SECONDS:
+        return error
+    return EnvelopeError(EnvelopeCode.CONFLICT, error.message, detail="text")
 
 
 def _erase(peer: Peer, act: PersonErasure) -> None:

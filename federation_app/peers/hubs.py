@@ -169,8 +169,9 @@ def _refresh_manifest(peer: Peer, child: ChildManifest | None = None) -> None:
     manifest, sha256 = documents.read_manifest_of(identity, keys, base=peer.documents_address)
     if child is not None:
         check_child(child, identity, sha256)
-    values = {"manifest": msgspec.to_builtins(manifest), "manifest_sha256": sha256, "problem": ""}
+    values = {"manifest": msgspec.to_builtins(manifest), "manifest_sha256": sha256}
     Peer.objects.filter(pk=peer.pk).update(**values)
+    registry.clear_document_problem(peer.pk)
 
 
 def _keep(hub: Peer, found: AgentHub, now: datetime) -> None:

@@ -320,14 +320,20 @@ def _keep_keys(peer: Peer, keys: Iterable[VerificationKey], now: datetime) -> No
                 PeerKey.objects.filter(pk=row.pk).update(retired_at=None)
         gone = PeerKey.objects.filter(peer=peer, retired_at__isnull=True).exclude(kid__in=current)
         gone.update(retired_at=now)
-        peer.checked_at, peer.problem, peer.failing_since = now, "", None
-        peer.save(update_fields=["checked_at", "problem", "failing_since"])
+        peer.checked_at, peer.failing_since = now, None
+        peer.save(update_fields=["checked_at", "failing_since"])
+        clear_document_problem(peer.pk)
 
 
 def note_refused_entry(peer_id: int, status: int) -> None:
     """Show an operator that a peer refused an entry of a chat, unless it has another problem."""
     peers = Peer.objects.filter(Q(problem="") | Q(problem__startswith=_REFUSED), pk=peer_id)
     peers.update(problem=f"{_REFUSED}{status}.")
+
+
+def clear_document_problem(peer_id: int) -> None:
+    """Show a problem with a peer's documents no longer."""
+    Peer.objects.filter(pk=peer_id).exclude(problem__startswith=_REFUSED).update(problem="")
 
 
 def clear_refused_entry(peer_id: int) -> None:

@@ -26,6 +26,7 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from agents_app.workers.connections import ReleasingThreads
 from sessions_app.access.rate_counters import CounterStorage, ReadWindow, SharedCounters
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ MAX_BATCH: Final = 64
 # How long this process counts alone after Redis has failed.
 LOCAL_COUNT_SECONDS: Final = 5.0
 IPV6_PREFIX: Final = 64
+# Every request waits for them, so they are not the loop's, which also resolve names of hosts.
+_threads: Final = ReleasingThreads(2, thread_name_prefix="rates")
 # Name prefixes of those without an identity: an address, or a visitor as stored in rows.
 _VISITORS: Final = ("address:", "anonymous:")
 # The key in an ASGI scope for the quota to put in response headers (`note`).
@@ -259,7 +262,7 @@ class RateLimiter:
                 batch = waiting.requests[:MAX_BATCH]
                 del waiting.requests[:MAX_BATCH]
                 try:
-                    quotas = await asyncio.to_thread(self._count, [request for request, _ in batch])
+                    quotas = await _threads.run(self._count, [request for request, _ in batch])
                 except Exception as error:  # noqa: BLE001 it is raised for the callers
                     for _, counted in batch:
                         if not counted.done():
@@ -321,7 +324,8 @@ def _quota(
     allowed: bool,
 ) -> Quota:
     reset_at, remaining = limiter.get_window_stats(item, request.kind, request.name)
-    if item.amount == 0:
+    if item.amount < max(request.cost, 1):
+        # It can never be allowed, and the window may be empty.
         reset_at = time.time() + item.get_expiry()
     return Quota(
         kind=request.kind,

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from agents_app import connections
 from agents_app.remote.probes import probe_due
+from agents_app.workers.connections import ReleasingThreads
 from chat_app.calls.changes import renew_participants, running_calls, sweep_calls
 from chat_app.digests.tasks import look_for_unread
 from chat_app.log.checkpoints import BATCH, sign_heads
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_witness_threads: Final = ReleasingThreads(1, thread_name_prefix="witnesses")
 READ_ROWS_SECONDS: Final = 1.0
 # With a lease of 3.8 s (agents_app.connections), a death is noticed within five seconds.
 LOOK_SECONDS: Final = 0.7
@@ -300,7 +302,7 @@ async def grow_tree() -> None:
     for due in await database.run(submissions_due):
         submission: Submission | None = due
         while submission is not None:
-            answer = await asyncio.to_thread(submit, submission)
+            answer = await _witness_threads.run(submit, submission)
             submission = await database.run(take_answer, submission, answer, timezone.now())
 
 

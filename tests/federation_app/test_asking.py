@@ -246,6 +246,28 @@ def test_the_digest_of_an_answer_that_fits_no_envelope_is_signed(
     assert signed.context[0].hash == f"sha256:{envelope_of(ask).sha256}"
 
 
+def test_the_digest_of_a_short_answer_of_many_bytes_is_signed(
+    federated: ServerAddress,
+    peer: ForeignPeer,
+    far: Callable[..., Agent],
+    dial: Dial,
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Each control character takes six bytes in JSON.
+    monkeypatch.setattr(replies, "SIGNED_BYTES", 60)
+    for content, member in (("hello", "envelope"), ("\x01" * 20, "digest")):
+        with Records(federated.ws) as records:
+            records.send(peer.envelope(content=content))
+            deltas = records.until("done", "error")
+        assert [name for name in deltas[-1]["payload"] if name in ("envelope", "digest")] == [
+            member
+        ]
+    far("envelope_http", "echo")
+    monkeypatch.setattr(replies, "SIGNED_BYTES", 4)
+    assert said(asked(dial, alice, "far")).endswith("hello there")
+
+
 @pytest.mark.usefixtures("long_answers")
 def test_a_long_answer_of_a_peer_with_its_digest_is_accepted(
     far: Callable[..., Agent], sage: ForeignServer, dial: Dial, alice: Person

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_app.models import Chat, ChatEvent, Message
-from federation_app.guests import invitations
+from federation_app.guests import acts, invitations
 from federation_app.models import ChatMirror
 from tests.federation_app.foreign_guests import GUEST, accept, invited, message
 from tests.live_server import shared_chat
@@ -65,6 +65,25 @@ def test_edits_of_a_guest_count_as_text_that_they_store(
     assert Message.objects.get(chat=chat).content == "a" * 60
     # The limit is the guest's: others write on.
     assert tell(peer, "inform", own_edit(chat, "c" * 40)) == (202, "")
+
+
+def test_a_message_beyond_the_text_of_a_day_is_refused_for_good(
+    chat: Chat, peer: ForeignPeer, tell: Tell, settings: Any
+) -> None:
+    settings.UAMP_TEXT_BYTES_PER_DAY = 60
+    # Its server would repeat it for hours, and deliver no other guest's message meanwhile.
+    assert tell(peer, "inform", message(chat, "a" * 100)) == (409, "4.09")
+    assert tell(peer, "inform", message(chat, "b" * 40)) == (202, "")
+    texts = Message.objects.filter(chat=chat).order_by("seq").values_list("content", flat=True)
+    assert list(texts) == ["hi", "b" * 40]
+
+
+def test_a_message_beyond_a_limit_that_passes_soon_is_repeated(
+    chat: Chat, peer: ForeignPeer, tell: Tell, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UAMP_TEXT_BYTES_PER_DAY = 60
+    monkeypatch.setattr(acts, "MAX_WAIT_SECONDS", 24 * 3600)
+    assert tell(peer, "inform", message(chat, "a" * 100)) == (429, "4.29")
 
 
 class HomeLog:
