@@ -45,6 +45,6 @@ def is_same_text(text: str, full: str) -> bool:
 
 def _split(text: str) -> tuple[str, str]:
     """Return a text without its notes, and the notes."""
-    found = _NOTES.search(text, max(0, len(text) - _NOTES_CHARS))
-    at = len(text) if found is None else found.start()
+    match = _NOTES.search(text, max(0, len(text) - _NOTES_CHARS))
+    at = len(text) if match is None else match.start()
     return text[:at], text[at:]

@@ -82,11 +82,11 @@ def own_keys(did: str) -> list[VerificationKey]:
     """Return the keys in the DID document of one of our names, the newest first."""
     own_signer(did)
     oldest = (timezone.now() - RETIRED_FOR).timestamp()
-    found: list[VerificationKey] = []
+    keys: list[VerificationKey] = []
     for jwk in published.keys_of(KEY_OWNER)["keys"]:
         if jwk.get("kty") == "RSA" or jwk.get("exp", oldest + 1) < oldest:
             continue
         if "iat" in jwk:
             # Keys without `iat` belong to the server itself, and sign tokens rather than envelopes.
-            found.append(key_of_jwk(jwk, kid=f"{did}#{jwk['kid']}"))
-    return found
+            keys.append(key_of_jwk(jwk, kid=f"{did}#{jwk['kid']}"))
+    return keys

@@ -31,11 +31,11 @@ class NewPeerForm(_PeerForm):
     It is added once the operator has seen what its documents say: the first time, and whenever they
     have changed since, the form shows that and `seen` remembers which documents those were.
 
-    `found` holds the documents at that address, or the error in them. They are fetched before the
-    form's transaction, which would block all other writers on SQLite.
+    `documents` are those at that address, or the error in them. They are fetched before the form's
+    transaction, which would block all other writers on SQLite.
     """
 
-    found: ClassVar[PeerDocuments | EnvelopeError | None] = None
+    documents: ClassVar[PeerDocuments | EnvelopeError | None] = None
     manifest_url = forms.CharField(
         required=False,
         max_length=600,
@@ -74,44 +74,44 @@ class NewPeerForm(_PeerForm):
         try:
             if values["trust"] == PeerTrust.OPERATOR:
                 peer = registry.enter_peer(values["did"], values["jwks"], **chosen)
-            elif isinstance(self.found, EnvelopeError) or self.found is None:
-                raise self.found or malformed("Enter the address of the manifest.")
-            elif values["seen"] != self.found.sha256:
-                self._show(self.found)
+            elif isinstance(self.documents, EnvelopeError) or self.documents is None:
+                raise self.documents or malformed("Enter the address of the manifest.")
+            elif values["seen"] != self.documents.sha256:
+                self._show(self.documents)
             else:
-                add = registry.add_peer if self.found.hub is None else hubs.add_hub
-                peer = add(self.found, trust=PeerTrust(values["trust"]), **chosen)
+                add = registry.add_peer if self.documents.hub is None else hubs.add_hub
+                peer = add(self.documents, trust=PeerTrust(values["trust"]), **chosen)
         except EnvelopeError as error:
             raise forms.ValidationError(f"{error.code.value}: {error.message}") from None
         self.instance = peer
         return values
 
-    def _show(self, found: PeerDocuments) -> NoReturn:
+    def _show(self, documents: PeerDocuments) -> NoReturn:
         """Show what an address leads to, and ask for trust in it."""
-        self.data = {**self.data.dict(), "seen": found.sha256}  # type: ignore[attr-defined]  # a QueryDict
-        raise forms.ValidationError([*_lines(found), "Save again to trust it."])
+        self.data = {**self.data.dict(), "seen": documents.sha256}  # type: ignore[attr-defined]  # a QueryDict
+        raise forms.ValidationError([*_lines(documents), "Save again to trust it."])
 
     def _post_clean(self) -> None:
         """Leave the row as it was added, since the form has no other values for it."""
 
 
-def _lines(found: PeerDocuments) -> Iterator[str]:
+def _lines(documents: PeerDocuments) -> Iterator[str]:
     """Yield what the documents of a peer say."""
-    manifest = found.manifest
-    yield f"Found {found.identity.did}: {manifest.description[:500] or 'no description'}"
+    manifest = documents.manifest
+    yield f"Found {documents.identity.did}: {manifest.description[:500] or 'no description'}"
     yield f"It speaks {manifest.agent}, with the intents {', '.join(manifest.intents)}."
     yield f"It reads {', '.join(manifest.body_types) or 'any content'}."
-    limits = [f"{name} {value}" for name, value in found.manifest_limits.items()]
+    limits = [f"{name} {value}" for name, value in documents.manifest_limits.items()]
     yield f"Its limits: {', '.join(limits) or 'none'}."
-    host = found.base.rstrip("/") or f"https://{found.identity.authority}"
+    host = documents.base.rstrip("/") or f"https://{documents.identity.authority}"
     socket = host.replace("http", "ws", 1)
     yield f"Its endpoints: {host}/v1/messages, {host}/v1/stream/…, {socket}/uamp/1/ws."
-    for key in found.keys:
+    for key in documents.keys:
         yield f"It signs with {key.algorithm}, key {key.kid}."
-    if found.hub is not None:
-        children = [f"{child.did} ({child.url})" for child in found.hub.manifests]
+    if documents.hub is not None:
+        children = [f"{child.did} ({child.url})" for child in documents.hub.manifests]
         yield f"As a hub it lists {_shown(children)}"
-        yield f"Its trust anchors: {_shown(found.hub.trust_anchors)}"
+        yield f"Its trust anchors: {_shown(documents.hub.trust_anchors)}"
 
 
 def _shown(names: list[str]) -> str:

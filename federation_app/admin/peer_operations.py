@@ -24,8 +24,8 @@ MAX_COUNT: Final = 10**9
 RIGHT: Final = "federation_app.change_peer_trust"
 
 
-def _refresh(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _refresh(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     try:
         return f"it has {registry.refresh(peer)} keys"
     except EnvelopeError as error:
@@ -61,14 +61,16 @@ class LimitsForm(ReasonForm):
     )
 
 
-def _limit(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+def _limit(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del request
-    limits = {name: wanted[name] for name in LIMITS}
+    limits = {name: values[name] for name in LIMITS}
     if limits == {name: getattr(peer, name) for name in LIMITS}:
         return ""
     Peer.objects.filter(pk=peer.pk).update(**limits)
-    shown = ", ".join(f"{name} {value}" for name, value in limits.items() if value is not None)
-    return shown or "only the limits for all peers apply"
+    limits_text = ", ".join(
+        f"{name} {value}" for name, value in limits.items() if value is not None
+    )
+    return limits_text or "only the limits for all peers apply"
 
 
 class PeerAddressForm(ReasonForm):
@@ -83,16 +85,16 @@ class PeerAddressForm(ReasonForm):
     )
 
 
-def _address(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
+def _address(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
     del request
-    if wanted["address"] == peer.address:
+    if values["address"] == peer.address:
         return ""
-    Peer.objects.filter(pk=peer.pk).update(address=wanted["address"])
-    return wanted["address"] or "it is at the host of its name"
+    Peer.objects.filter(pk=peer.pk).update(address=values["address"])
+    return values["address"] or "it is at the host of its name"
 
 
-def _trust_children(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _trust_children(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     try:
         added, problems = hubs.trust_children(peer)
     except EnvelopeError as error:
@@ -102,35 +104,35 @@ def _trust_children(peer: Peer, wanted: dict[str, Any], request: HttpRequest) ->
     return " ".join([f"Peers added: {len(added)}.", *problems[:PROBLEMS_SHOWN]])
 
 
-def _relay(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _relay(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     changed = Peer.objects.filter(pk=peer.pk, is_relayed=False).update(is_relayed=True)
     return "envelopes between it and other such peers are passed on" if changed else ""
 
 
-def _stop_relaying(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _stop_relaying(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     changed = Peer.objects.filter(pk=peer.pk, is_relayed=True).update(is_relayed=False)
     return "its envelopes for others are refused" if changed else ""
 
 
-def _suspend(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _suspend(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     return "nothing that it signs is accepted until it is resumed" if registry.suspend(peer) else ""
 
 
-def _resume(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _resume(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     return "what it signs is accepted again" if registry.resume(peer) else ""
 
 
-def _revoke(peer: Peer, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _revoke(peer: Peer, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     return "nothing that it signs is accepted" if registry.revoke(peer) else ""
 
 
-def _revoke_key(key: PeerKey, wanted: dict[str, Any], request: HttpRequest) -> str:
-    del wanted, request
+def _revoke_key(key: PeerKey, values: dict[str, Any], request: HttpRequest) -> str:
+    del values, request
     return "nothing that it signs is accepted" if registry.revoke_key(key) else ""
 
 

@@ -75,8 +75,8 @@ class PeerAdmin(RecordAdmin, OperationsAdmin):
     def get_form(self, request: Any, obj: Any = None, change: Any = False, **kwargs: Any) -> Any:  # noqa: FBT002 Django's signature
         """Return the form for a new peer; existing peers are read-only."""
         if obj is None:
-            found = getattr(request, "peer_documents", None)
-            return type("NewPeerForm", (NewPeerForm,), {"found": found})
+            documents = getattr(request, "peer_documents", None)
+            return type("NewPeerForm", (NewPeerForm,), {"documents": documents})
         return super().get_form(request, obj, change, **kwargs)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:

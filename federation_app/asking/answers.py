@@ -101,14 +101,14 @@ class PeerAnswer:
 
         Raises EnvelopeError if that text differs from the text that was streamed.
         """
-        text, found = self.window.text, list[ev.Event]()
+        text, events = self.window.text, list[ev.Event]()
         if signed is not None and text and signed != text:
             raise malformed("The signed text differs from the text that was sent.", detail="sig")
         if signed and not text:
-            found.append(self._delta(signed, 0))
+            events.append(self._delta(signed, 0))
         usage = _usage((self.done or {}).get("usage"))
         output = ev.ResponseOutput(id=self._id, status="completed", usage=usage)
-        return [*found, ev.ResponseDone(response_id=self._id, response=output)]
+        return [*events, ev.ResponseDone(response_id=self._id, response=output)]
 
     def _text(self, delta: StreamDelta) -> list[Event]:
         text = delta.payload.get("text")
@@ -118,8 +118,8 @@ class PeerAnswer:
         return [self._delta(text, offset)]
 
     def _delta(self, text: str, offset: int) -> Event:
-        said = ev.Delta(type="text", text=text)
-        return ev.ResponseDelta(response_id=self._id, delta=said, offset=offset)
+        delta = ev.Delta(type="text", text=text)
+        return ev.ResponseDelta(response_id=self._id, delta=delta, offset=offset)
 
     def _progress(self, payload: dict[str, Any]) -> Event:
         return ev.Progress(
@@ -145,8 +145,10 @@ def _percent(value: object) -> float | None:
 def _usage(value: object) -> UsageStats | None:
     if not isinstance(value, dict):
         return None
-    read, written = (_count(value.get(name)) for name in ("input_tokens", "output_tokens"))
-    return UsageStats(input_tokens=read, output_tokens=written)
+    input_tokens, output_tokens = (
+        _count(value.get(name)) for name in ("input_tokens", "output_tokens")
+    )
+    return UsageStats(input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def _count(value: object) -> int:

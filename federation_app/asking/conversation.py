@@ -61,16 +61,16 @@ _cancelling: Final[set[asyncio.Task[None]]] = set()
 async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
     """Ask an agent of a peer (`agents_app.remote.protocols.peers.AskPeer`)."""
     try:
-        asked = await database.run(
+        signed = await database.run(
             questions.signed_question, question.receiver, question.text, hops=question.hops
         )
     except EnvelopeError as error:
         raise uamp_error(error) from None
-    answer = PeerAnswer(asked.id, asked.window)
+    answer = PeerAnswer(signed.id, signed.window)
     is_over = False
     try:
-        yield ev.ResponseCreated(response_id=asked.id)
-        async with aclosing(_over_lines(question, asked, answer)) as events:
+        yield ev.ResponseCreated(response_id=signed.id)
+        async with aclosing(_over_lines(question, signed, answer)) as events:
             async for event in events:
                 yield event
         is_over = True
@@ -78,27 +78,27 @@ async def ask(question: PeerQuestion) -> AsyncGenerator[Event]:
         is_over = not isinstance(refusal, PeerDemand)
         raise uamp_error(refusal.error) from None
     except EnvelopeError as error:
-        message = f"The answer of {asked.receiver} is not good: {error.message}"
+        message = f"The answer of {signed.receiver} is not good: {error.message}"
         raise RemoteProtocolError(ErrorCode.PROVIDER_ERROR, message) from None
     except TimeoutError:
-        message = f"{asked.receiver} was silent for too long."
+        message = f"{signed.receiver} was silent for too long."
         raise RemoteProtocolError(ErrorCode.TIMEOUT, message) from None
     finally:
         if not is_over and not answer.window.has_ended:
-            task = asyncio.create_task(_cancel(question, asked))
+            task = asyncio.create_task(_cancel(question, signed))
             _cancelling.add(task)
             task.add_done_callback(_cancelling.discard)
 
 
 async def _over_lines(
-    question: PeerQuestion, asked: SignedQuestion, answer: PeerAnswer
+    question: PeerQuestion, signed: SignedQuestion, answer: PeerAnswer
 ) -> AsyncGenerator[Event]:
     lost = 0
     for _ in range(MAX_CONNECTIONS):
         before, pause = answer.window.last, 0.0
         try:
             async with (
-                LINES[question.protocol](question, asked) as line,
+                LINES[question.protocol](question, signed) as line,
                 aclosing(_on_line(line, answer)) as events,
             ):
                 async for event in events:
@@ -116,16 +116,16 @@ async def _over_lines(
         if lost > MAX_LOST_CONNECTIONS:
             break
         await asyncio.sleep(min(pause, MAX_PAUSE_SECONDS))
-    message = f"The server of {asked.receiver} cannot be reached."
+    message = f"The server of {signed.receiver} cannot be reached."
     raise RemoteProtocolError(ErrorCode.AGENT_OFFLINE, message)
 
 
 async def _on_line(line: PeerLine, answer: PeerAnswer) -> AsyncGenerator[Event]:
     """Yield the events that arrive on one connection, up to the end of the answer."""
-    asked = line.asked
+    signed = line.signed_question
     await line.begin(answer.window.last)
     for _ in range(settings.UAMP_REMOTE_EVENTS):
-        delta = await _delta(line, asked)
+        delta = await _delta(line, signed)
         try:
             events = [] if delta is None else answer.take(delta)
         except EnvelopeError as error:
@@ -136,7 +136,7 @@ async def _on_line(line: PeerLine, answer: PeerAnswer) -> AsyncGenerator[Event]:
         for event in events:
             yield event
         if answer.window.has_ended:
-            for event in await _ended(line.question, asked, answer):
+            for event in await _ended(line.question, signed, answer):
                 yield event
             return
         if answer.window.length > settings.UAMP_REMOTE_ANSWER_BYTES:
@@ -146,17 +146,17 @@ async def _on_line(line: PeerLine, answer: PeerAnswer) -> AsyncGenerator[Event]:
     raise EnvelopeError(EnvelopeCode.TOO_LARGE, "It is too long.", detail="bytes")
 
 
-async def _delta(line: PeerLine, asked: SignedQuestion) -> StreamDelta | None:
+async def _delta(line: PeerLine, signed: SignedQuestion) -> StreamDelta | None:
     """Return the next record if it is a delta of the question; raises as `line.receive`."""
     value = load(await line.receive(), limit=RECORD_BYTES)
     if not is_delta(value):
-        await _refuse(asked, value)
+        await _refuse(signed, value)
         return None
     delta = delta_of(value)
-    return delta if delta.stream_id == asked.stream_id else None
+    return delta if delta.stream_id == signed.stream_id else None
 
 
-async def _ended(question: PeerQuestion, asked: SignedQuestion, answer: PeerAnswer) -> list[Event]:
+async def _ended(question: PeerQuestion, signed: SignedQuestion, answer: PeerAnswer) -> list[Event]:
     """Verify the agent's signature at the end of an answer, and return the final events.
 
     Of an answer too long for an envelope, the digest is signed. Servers that do not sign it yet
@@ -166,39 +166,39 @@ async def _ended(question: PeerQuestion, asked: SignedQuestion, answer: PeerAnsw
         return []
     envelope = answer.done.get("envelope")
     if envelope is not None:
-        return answer.ended(await database.run(questions.verified_answer, asked, envelope))
+        return answer.ended(await database.run(questions.verified_answer, signed, envelope))
     digest = answer.done.get("digest")
     if digest is not None:
-        await database.run(questions.check_digest, asked, digest, answer.window.text)
+        await database.run(questions.check_digest, signed, digest, answer.window.text)
         return answer.ended(None)
     if answer.window.length <= SIGNED_CHARS:
         raise unauthenticated("It is not signed.", detail="sig")
-    if not questions.is_direct(asked, question.target):
+    if not questions.is_direct(signed, question.target):
         raise unauthenticated("It came through a hub, and its digest is not signed.", detail="sig")
     return answer.ended(None)
 
 
-async def _refuse(asked: SignedQuestion, value: object) -> None:
+async def _refuse(signed: SignedQuestion, value: object) -> None:
     """Raise PeerRefusal for an error about the question; ignore any other envelope."""
     if isinstance(value, dict) and "code" in value and "intent" not in value:
         # The end of a stream over HTTP, but not of its answer.
         raise refusal_of(value)
-    error = await database.run(questions.verified_error, asked, value)
+    error = await database.run(questions.verified_error, signed, value)
     if error is not None:
         raise refusal_of(load(error.body.content))
 
 
-async def _cancel(question: PeerQuestion, asked: SignedQuestion) -> None:
+async def _cancel(question: PeerQuestion, signed: SignedQuestion) -> None:
     """Cancel an answer at the peer; an unreachable peer gives up on its own."""
     for attempt in range(MAX_LOST_CONNECTIONS):
         try:
-            raw = await database.run(questions.signed_about, asked, Intent.CANCEL, {})
-            async with LINES[question.protocol](question, asked) as line:
+            raw = await database.run(questions.signed_about, signed, Intent.CANCEL, {})
+            async with LINES[question.protocol](question, signed) as line:
                 await line.tell(raw)
         except LineLost:
             await asyncio.sleep(PAUSE_SECONDS * 2**attempt)
         except (PeerRefusal, EnvelopeError, TimeoutError) as error:
-            logger.info("an answer of %s was not cancelled: %s", asked.receiver, error)
+            logger.info("an answer of %s was not cancelled: %s", signed.receiver, error)
             return
         else:
             return

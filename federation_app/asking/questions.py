@@ -57,7 +57,7 @@ def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
     Raises EnvelopeError unauthenticated if no trusted peer vouches for the receiver, and too_large
     if the text does not fit into an envelope.
     """
-    own, identity = own_names.own_identity(), read_identity(receiver)
+    own_identity, identity = own_names.own_identity(), read_identity(receiver)
     registry.keys_of_name(receiver, "")
     members = {
         "stream_id": f"ask-{uuid.uuid4()}",
@@ -65,7 +65,7 @@ def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
         "ext": {HOPS: hops},
     }
     value = new_envelope(
-        own_names.own_signer(own.did),
+        own_names.own_signer(own_identity.did),
         to=[receiver],
         intent=Intent.ASK,
         content=text,
@@ -78,7 +78,7 @@ def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
         raise EnvelopeError(EnvelopeCode.TOO_LARGE, "The conversation does not fit.", detail="body")
     envelope = envelope_of(value)
     return SignedQuestion(
-        sender=own.did,
+        sender=own_identity.did,
         receiver=receiver,
         server=identity_at(identity.authority).did,
         id=envelope.id,
@@ -89,53 +89,53 @@ def signed_question(receiver: str, text: str, *, hops: int) -> SignedQuestion:
     )
 
 
-def signed_about(asked: SignedQuestion, intent: Intent, content: dict[str, Any]) -> bytes:
+def signed_about(question: SignedQuestion, intent: Intent, content: dict[str, Any]) -> bytes:
     """Return a signed envelope about a question's stream: subscribe, progress or cancel."""
     value = new_envelope(
-        own_names.own_signer(asked.sender),
-        to=[asked.receiver],
+        own_names.own_signer(question.sender),
+        to=[question.receiver],
         intent=intent,
         content=msgspec.json.encode(content).decode() if content else "",
         now=timezone.now(),
         type_=ACK_TYPE if intent is Intent.PROGRESS else JSON_TYPE,
-        members={"stream_id": asked.stream_id, "reply_to": f"urn:uuid:{asked.id}"},
+        members={"stream_id": question.stream_id, "reply_to": f"urn:uuid:{question.id}"},
     )
     return msgspec.json.encode(value)
 
 
-def bearer(asked: SignedQuestion) -> str:
+def bearer(question: SignedQuestion) -> str:
     """Return the bearer token for reading a question's stream."""
     return signed_token(
-        own_names.own_signer(asked.sender),
-        issuer=asked.sender,
-        subject=asked.sender,
-        audience=asked.server,
+        own_names.own_signer(question.sender),
+        issuer=question.sender,
+        subject=question.sender,
+        audience=question.server,
         scope=f"uamp:{Intent.SUBSCRIBE.value}",
         now=timezone.now(),
     )
 
 
-def verified_answer(asked: SignedQuestion, value: object) -> str:
+def verified_answer(question: SignedQuestion, value: object) -> str:
     """Return the text of the `inform` that answers a question; raises EnvelopeError."""
-    return text_of(_verified_inform(asked, value).body)
+    return text_of(_verified_inform(question, value).body)
 
 
-def check_digest(asked: SignedQuestion, value: object, text: str) -> None:
+def check_digest(question: SignedQuestion, value: object, text: str) -> None:
     """Verify the signed digest of an answer; raises EnvelopeError if it is that of another text."""
-    body = _verified_inform(asked, value).body
+    body = _verified_inform(question, value).body
     digest = load(decoded(body)) if body.type == DIGEST_TYPE else None
     if digest != {"sha256": text_sha256(text), "length": len(text)}:
         raise unauthenticated("The digest is that of another text.", detail="digest")
 
 
-def is_direct(asked: SignedQuestion, target: Target) -> bool:
+def is_direct(question: SignedQuestion, target: Target) -> bool:
     """Return whether TLS proves an address to be the server of the receiver, and not a hub."""
-    authority = read_identity(asked.server).authority
+    authority = read_identity(question.server).authority
     host, _, port = authority.partition(":")
     return target.place == f"https://{host}:{port or HTTPS_PORT}"
 
 
-def verified_error(asked: SignedQuestion, value: object) -> Envelope | None:
+def verified_error(question: SignedQuestion, value: object) -> Envelope | None:
     """Return a signed `error` about a question; None for an envelope about anything else.
 
     Raises EnvelopeError unless the receiver or its server signed it.
@@ -143,22 +143,24 @@ def verified_error(asked: SignedQuestion, value: object) -> Envelope | None:
     envelope = envelope_of(value)
     if envelope.intent is not Intent.ERROR:
         return None
-    if envelope.reply_to != asked.id and envelope.stream_id != asked.stream_id:
+    if envelope.reply_to != question.id and envelope.stream_id != question.stream_id:
         return None
-    return _verified(asked, value, senders=(asked.receiver, asked.server))
+    return _verified(question, value, senders=(question.receiver, question.server))
 
 
-def _verified_inform(asked: SignedQuestion, value: object) -> Envelope:
-    envelope = _verified(asked, value, senders=(asked.receiver,))
-    if envelope.intent is not Intent.INFORM or envelope.reply_to != asked.id:
+def _verified_inform(question: SignedQuestion, value: object) -> Envelope:
+    envelope = _verified(question, value, senders=(question.receiver,))
+    if envelope.intent is not Intent.INFORM or envelope.reply_to != question.id:
         raise unauthenticated("It answers another question.", detail="reply_to")
-    hashes = {one.hash for one in envelope.context if one.id.endswith(asked.id)}
-    if hashes - {f"sha256:{asked.sha256}"}:
+    hashes = {
+        reference.hash for reference in envelope.context if reference.id.endswith(question.id)
+    }
+    if hashes - {f"sha256:{question.sha256}"}:
         raise unauthenticated("It answers another question.", detail="context")
     return envelope
 
 
-def _verified(asked: SignedQuestion, value: object, *, senders: tuple[str, ...]) -> Envelope:
+def _verified(question: SignedQuestion, value: object, *, senders: tuple[str, ...]) -> Envelope:
     envelope = envelope_of(value)
     if envelope.sender not in senders:
         raise unauthenticated("It is of another sender.", detail="from")
@@ -166,7 +168,7 @@ def _verified(asked: SignedQuestion, value: object, *, senders: tuple[str, ...])
     verify_envelope(
         envelope,
         keys=registry.keys_of_name(envelope.sender, kid),
-        receivers={asked.sender},
+        receivers={question.sender},
         now=timezone.now(),
         seconds=settings.UAMP_ENVELOPE_SKEW_SECONDS,
         accepts_naive=settings.UAMP_ENVELOPE_SORTED_JSON,

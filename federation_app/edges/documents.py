@@ -68,8 +68,8 @@ async def hub(request: HttpRequest) -> HttpResponseBase:
     """Return the hub: its child manifests, the keys and the trusted peers."""
     # Refuse before anything is cached if the server has no name.
     own_names.own_identity()
-    kept = kept_hub.fresh()
-    document, jws = await database.run(kept_hub.read) if kept is None else kept
+    stored = kept_hub.fresh()
+    document, jws = await database.run(kept_hub.read) if stored is None else stored
     return _signed(request, document, jws, HUB_MEDIA_TYPE)
 
 

@@ -159,8 +159,8 @@ class RelayedRecords:
     async def _line(self, member: Peer) -> _MemberLine:
         """Return the line to a member; raises EnvelopeError busy if it does not answer."""
         async with self._dialling:
-            if (known := self._lines.get(member.pk)) is not None:
-                return known
+            if (open_line := self._lines.get(member.pk)) is not None:
+                return open_line
             if len(self._lines) >= MAX_LINES:
                 raise EnvelopeError(
                     EnvelopeCode.BUSY, "This socket has streams to too many members.", retry_after=1
@@ -225,9 +225,9 @@ class RelayedRecords:
 
     async def _refused(self, line: _MemberLine, value: dict[str, object]) -> None:
         """End the stream that an `error` of a member is about; a refused envelope leaves no row."""
-        stream_id, asked = str(value.get("stream_id", "")), str(value.get("reply_to", ""))
+        stream_id, request_id = str(value.get("stream_id", "")), str(value.get("reply_to", ""))
         for name, stream in list(line.streams.items()):
-            is_refused = asked.lower().endswith(stream.received.envelope_id)
+            is_refused = request_id.lower().endswith(stream.received.envelope_id)
             if is_refused:
                 await database.run(relay.forget_stream, stream.received)
             if is_refused or name == stream_id:

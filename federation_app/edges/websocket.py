@@ -198,14 +198,14 @@ class EnvelopeSocket:
     async def _delta(self, value: object, record: bytes) -> None:
         """Process a delta from the reader: an acknowledgement, or a request for a missing delta."""
         delta = delta_of(value)
-        known = self._streams.get(delta.stream_id)
-        if known is None:
+        stream = self._streams.get(delta.stream_id)
+        if stream is None:
             if await self._relayed.send(delta.stream_id, record):
                 return
             raise EnvelopeError(
                 EnvelopeCode.NOT_FOUND, "This socket has no such stream.", detail="stream_id"
             )
-        receipt, opened, _ = known
+        receipt, opened, _ = stream
         if (ack := delta.acknowledged) is not None:
             opened.acknowledge(ack)
         elif delta.type is DeltaType.ERROR:
@@ -217,20 +217,22 @@ class EnvelopeSocket:
     async def _open(self, receipt: EnvelopeReceipt) -> None:
         """Send the deltas of a stream from its reader's position, replacing any earlier sender."""
         stream_id = receipt.stream_id
-        known = self._streams.get(stream_id)
-        if known is not None:
-            if known[0].peer.pk != receipt.peer.pk:
+        current = self._streams.get(stream_id)
+        if current is not None:
+            if current[0].peer.pk != receipt.peer.pk:
                 raise EnvelopeError(
                     EnvelopeCode.CONFLICT,
                     "Another peer has a stream of this id on this socket.",
                     detail="stream_id",
                 )
-            known[2].cancel()
-            await asyncio.wait([known[2]])
-            await known[1].close()
+            current[2].cancel()
+            await asyncio.wait([current[2]])
+            await current[1].close()
             del self._streams[stream_id]
         if len(self._streams) >= STREAMS_KEPT:
-            for ended in [one for one, (_, _, task) in self._streams.items() if task.done()]:
+            for ended in [
+                open_id for open_id, (_, _, task) in self._streams.items() if task.done()
+            ]:
                 del self._streams[ended]
         opened = await self._receiver.open(receipt)
         task = self._process.spawn(self._pump(receipt, opened), name="deltas")

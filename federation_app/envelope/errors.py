@@ -91,13 +91,13 @@ class EnvelopeError(Exception):
 
     def payload(self) -> dict[str, Any]:
         """Return the payload of an `error` delta, or the body of an `error` envelope."""
-        given = {
+        members = {
             "detail": self.detail,
             "retry_after": self.retry_after,
             "expected": self.expected,
         }
-        shown = {name: value for name, value in given.items() if value not in {None, ""}}
-        return {"code": self.code.value, "message": self.message, **shown}
+        present = {name: value for name, value in members.items() if value not in {None, ""}}
+        return {"code": self.code.value, "message": self.message, **present}
 
 
 def malformed(message: str, *, detail: str = "") -> EnvelopeError:

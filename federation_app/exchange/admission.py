@@ -71,7 +71,7 @@ class Admitted:
     @property
     def is_ours_alone(self) -> bool:
         """Whether every receiver of the envelope is one of our names."""
-        return all(own_names.receiver_among((one,)) is not None for one in self.envelope.to)
+        return all(own_names.receiver_among((name,)) is not None for name in self.envelope.to)
 
     @property
     def stream_id(self) -> str:
@@ -113,23 +113,23 @@ def admit(raw: bytes, *, on_claim: Callable[[Peer, int], None] | None = None) ->
     own_names.own_identity()
     envelope = read_envelope(raw)
     peer = registry.find_peer(envelope.sender)
-    found = own_names.receiver_among(envelope.to)
-    member = registry.route_of(peer, envelope.to) if found is None else None
-    routes = registry.routes_of(peer, envelope.to) if found is None else []
+    named_receiver = own_names.receiver_among(envelope.to)
+    member = registry.route_of(peer, envelope.to) if named_receiver is None else None
+    routes = registry.routes_of(peer, envelope.to) if named_receiver is None else []
     if on_claim is not None:
         on_claim(peer, max(1, len(routes)))
     kid = read_compact(envelope.sig, types={SIGNATURE_TYPE}).kid
     if member is not None or routes:
-        found = envelope.to[0], ""
+        named_receiver = envelope.to[0], ""
     verify_envelope(
         envelope,
         keys=registry.keys_of(peer, kid),
-        receivers=() if found is None else {found[0]},
+        receivers=() if named_receiver is None else {named_receiver[0]},
         now=timezone.now(),
         seconds=settings.UAMP_ENVELOPE_SKEW_SECONDS,
         accepts_naive=settings.UAMP_ENVELOPE_SORTED_JSON,
     )
-    receiver, agent = found or ("", "")
+    receiver, agent = named_receiver or ("", "")
     admitted = Admitted(
         envelope=envelope,
         peer=peer,
@@ -223,17 +223,17 @@ def remember(
             )
             return received, False
     except IntegrityError:
-        known = (
+        existing = (
             ReceivedEnvelope.objects.select_related("stream")
             .filter(peer=peer, envelope_id=envelope.id)
             .first()
         )
-    if known is None or known.sha256 != envelope.sha256:
-        detail = "stream_id" if known is None else "id_conflict"
+    if existing is None or existing.sha256 != envelope.sha256:
+        detail = "stream_id" if existing is None else "id_conflict"
         raise EnvelopeError(
             EnvelopeCode.CONFLICT, "You used this id before for something else.", detail=detail
         )
-    return known, True
+    return existing, True
 
 
 def forget(received: ReceivedEnvelope) -> None:
@@ -265,27 +265,27 @@ def find_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> Envel
     """
     rows = EnvelopeStream.objects.filter(peer=peer)
     if stream_id:
-        found = rows.filter(stream_id=stream_id).first()
+        stream = rows.filter(stream_id=stream_id).first()
     else:
-        asked = (
+        request = (
             ReceivedEnvelope.objects.select_related("stream")
             .filter(peer=peer, envelope_id=reply_to)
             .first()
         )
-        found = None if asked is None else asked.stream
-    if found is None:
+        stream = None if request is None else request.stream
+    if stream is None:
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such stream.", detail="stream_id")
-    return found
+    return stream
 
 
 def find_own_stream(peer: Peer, *, stream_id: str = "", reply_to: str = "") -> EnvelopeStream:
     """Return a stream of a peer that this server answers; raises EnvelopeError not_found."""
-    found = find_stream(peer, stream_id=stream_id, reply_to=reply_to)
-    if found.relayed_to_id is not None:
+    stream = find_stream(peer, stream_id=stream_id, reply_to=reply_to)
+    if stream.relayed_to_id is not None:
         raise EnvelopeError(
             EnvelopeCode.NOT_FOUND, "The stream has another receiver.", detail="stream_id"
         )
-    return found
+    return stream
 
 
 def acknowledge(stream: EnvelopeStream, delta_seq: int) -> None:
@@ -298,8 +298,8 @@ def acknowledge(stream: EnvelopeStream, delta_seq: int) -> None:
 def acknowledged(stream_pk: int) -> int:
     """Return the last delta that the peer of a stream acknowledged; -1 for none."""
     rows = EnvelopeStream.objects.filter(pk=stream_pk).values_list("acknowledged", flat=True)
-    found = rows.first()
-    return -1 if found is None else found
+    stream = rows.first()
+    return -1 if stream is None else stream
 
 
 def forget_old(limit: int) -> int:
@@ -360,10 +360,13 @@ def _check_capability(envelope: Envelope, receiver: str) -> None:
 
 def _check_context(envelope: Envelope, peer: Peer) -> None:
     """Raise EnvelopeError conflict if a reference differs from the envelope that was received."""
-    named = {plain_id(one.id): one.hash.removeprefix("sha256:") for one in envelope.context}
-    known = ReceivedEnvelope.objects.filter(peer=peer, envelope_id__in=named)
-    for envelope_id, sha256 in known.values_list("envelope_id", "sha256"):
-        if named[envelope_id] != sha256:
+    hashes = {
+        plain_id(reference.id): reference.hash.removeprefix("sha256:")
+        for reference in envelope.context
+    }
+    received = ReceivedEnvelope.objects.filter(peer=peer, envelope_id__in=hashes)
+    for envelope_id, sha256 in received.values_list("envelope_id", "sha256"):
+        if hashes[envelope_id] != sha256:
             raise EnvelopeError(
                 EnvelopeCode.CONFLICT,
                 "The hash of a context reference does not match the envelope with its id.",

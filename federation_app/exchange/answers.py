@@ -74,7 +74,7 @@ class AnswerDeltas:
             return False
         unsent = self._sent < self._length or (self._replaces and self._length > 0)
         waiting = (self._demand, self._progress, self._end)
-        return unsent or any(one is not None for one in waiting)
+        return unsent or any(pending is not None for pending in waiting)
 
     def feed(self, event: Event) -> None:
         """Process an event of the response."""
@@ -82,11 +82,15 @@ class AnswerDeltas:
             case ev.ResponseDelta(delta=ev.Delta(type="text")):
                 self._add(event.delta.text or "", event.offset)
             case ev.ResponseDelta(delta=ev.Delta(tool_progress=ev.ToolProgress() as tool)):
-                shown = {"pct": tool.progress_percent, "stage": tool.status, "message": tool.text}
-                self._report(shown)
+                progress = {
+                    "pct": tool.progress_percent,
+                    "stage": tool.status,
+                    "message": tool.text,
+                }
+                self._report(progress)
             case ev.Progress():
-                shown = {"pct": event.percent, "stage": event.stage, "message": event.message}
-                self._report(shown)
+                progress = {"pct": event.percent, "stage": event.stage, "message": event.message}
+                self._report(progress)
             case ev.ResponseDone():
                 self.end(DeltaType.DONE, {"response_id": event.response_id})
             case ev.ResponseCancelled():
@@ -129,12 +133,14 @@ class AnswerDeltas:
         if self._end is not None:
             self.has_ended = self._end[0] in TERMINAL
             return self._end
-        shown, self._progress = self._progress or {}, None
-        return DeltaType.PROGRESS, shown
+        progress, self._progress = self._progress or {}, None
+        return DeltaType.PROGRESS, progress
 
-    def _report(self, shown: dict[str, Any]) -> None:
+    def _report(self, progress: dict[str, Any]) -> None:
         # Only the latest progress is sent.
-        self._progress = {name: value for name, value in shown.items() if value not in {None, ""}}
+        self._progress = {
+            name: value for name, value in progress.items() if value not in {None, ""}
+        }
 
     def _add(self, text: str, offset: int | None) -> None:
         at = self._length if offset is None else offset
@@ -143,10 +149,10 @@ class AnswerDeltas:
             self._length += len(text)
             return
         before = self.text
-        whole = before[:at] + text
-        if before.startswith(whole):
+        replaced = before[:at] + text
+        if before.startswith(replaced):
             # Text that is already known, sent again.
             return
-        if before[: self._sent] != whole[: self._sent]:
+        if before[: self._sent] != replaced[: self._sent]:
             self._replaces, self._sent = True, 0
-        self._pieces, self._length = [whole], len(whole)
+        self._pieces, self._length = [replaced], len(replaced)

@@ -70,12 +70,12 @@ class ChatStream(WindowedStream):
         if self._after > head:
             raise EnvelopeError(EnvelopeCode.CONFLICT, f"The last event is {head}.", detail="after")
         session_id = self.stream.session_id
-        known = await find_session(session_id, self._principal)
-        resume = uamp.Resume(after=self._after, session_id=session_id if known else None)
+        session = await find_session(session_id, self._principal)
+        resume = uamp.Resume(after=self._after, session_id=session_id if session else None)
         create = ev.SessionCreate(
             uamp_version="1.0",
             session=uamp.SessionConfig(id=session_id),
-            chat=None if known else self.stream.chat_id,
+            chat=None if session else self.stream.chat_id,
             resume=resume,
         )
         self._http.end_with_process()
@@ -95,10 +95,10 @@ class ChatStream(WindowedStream):
             while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
                 if not batch:
                     yield None
-                for sent in batch:
-                    received(sent)
-                    if sent.seq is not None and sent.seq >= self.window.next:
-                        yield await self._delta(sent.seq, msgspec.json.decode(sent.text))
+                for frame in batch:
+                    received(frame)
+                    if frame.seq is not None and frame.seq >= self.window.next:
+                        yield await self._delta(frame.seq, msgspec.json.decode(frame.text))
                 self._followed.check()
                 await self.check_trust()
         except RemoteProtocolError as error:

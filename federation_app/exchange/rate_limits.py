@@ -85,8 +85,8 @@ def _count_claim(visitors: str, peer: Peer, cost: int) -> None:
     costs = {principal.counted_as: 0}
     if visitors:
         costs[f"{visitors},{principal.key}"] = cost
-    own, *pairs = rates.limiter().hit_each(_KIND, costs)
-    _check(own, least=cost, error=_PeerBusy)
+    own_quota, *pairs = rates.limiter().hit_each(_KIND, costs)
+    _check(own_quota, least=cost, error=_PeerBusy)
     for pair in pairs:
         _check(pair)
 

@@ -58,7 +58,7 @@ class EnvelopeReceipt:
     # The outcomes at each member, if several are its receivers.
     deliveries: tuple[relay.Delivery, ...] = ()
     # The row of an `ask`, and the turn that began its answer here, if the caller follows it.
-    asked: ReceivedEnvelope | None = None
+    request: ReceivedEnvelope | None = None
     turn: PeerTurn | None = None
 
     @property
@@ -137,7 +137,7 @@ class EnvelopeReceiver:
             receipt.peer,
             receipt.stream,
             after=receipt.after,
-            asked=receipt.asked,
+            request=receipt.request,
             turn=receipt.turn,
         )
 
@@ -147,7 +147,7 @@ class EnvelopeReceiver:
         stream: EnvelopeStream,
         *,
         after: int,
-        asked: ReceivedEnvelope | None = None,
+        request: ReceivedEnvelope | None = None,
         turn: PeerTurn | None = None,
     ) -> WindowedStream:
         """Open a stream's deltas after `after`; raises EnvelopeError. The caller closes them."""
@@ -172,7 +172,7 @@ class EnvelopeReceiver:
                 limit=limit,
                 after=after,
                 turn=turn,
-                on_done=partial(done_members, peer, stream, asked),
+                on_done=partial(done_members, peer, stream, request),
                 on_demand=partial(demand_members, peer, stream),
             )
         await opened.open()
@@ -217,7 +217,8 @@ class EnvelopeReceiver:
             stream=None,
             opens=False,
             is_repeated=all(
-                one.passed is not None and one.passed.is_repeated for one in deliveries
+                delivery.passed is not None and delivery.passed.is_repeated
+                for delivery in deliveries
             ),
             deliveries=deliveries,
         )
@@ -245,7 +246,7 @@ class EnvelopeReceiver:
             stream=stream,
             opens=admitted.is_ours_alone,
             is_repeated=is_repeated,
-            asked=received,
+            request=received,
             turn=turn,
         )
 
@@ -347,7 +348,7 @@ def _stream_of(received: ReceivedEnvelope) -> EnvelopeStream:
 def receipt_members(receipt: EnvelopeReceipt) -> dict[str, Any]:
     """Return the JSON members of a receipt, for transports that answer with a body."""
     if receipt.deliveries:
-        receivers = [_delivery_members(one) for one in receipt.deliveries]
+        receivers = [_delivery_members(delivery) for delivery in receipt.deliveries]
         return {"repeated": receipt.is_repeated, "receivers": receivers}
     if receipt.stream is None:
         return {"repeated": receipt.is_repeated}

@@ -130,9 +130,9 @@ async def pass_on_to_all(
     busy if another try may succeed, or else that of the first.
     """
     await database.run(_check_id, admitted)
-    made = [_deliver(admitted, member, to, raw, relays) for member, to in admitted.routes]
-    deliveries = tuple(await asyncio.gather(*made))
-    errors = [one.error for one in deliveries if one.error is not None]
+    attempts = [_deliver(admitted, member, to, raw, relays) for member, to in admitted.routes]
+    deliveries = tuple(await asyncio.gather(*attempts))
+    errors = [delivery.error for delivery in deliveries if delivery.error is not None]
     if len(errors) == len(deliveries):
         busy = (error for error in errors if error.code is EnvelopeCode.BUSY)
         raise next(busy, errors[0])
@@ -151,9 +151,9 @@ async def _deliver(
             EnvelopeCode.UNAUTHORIZED, "The receiver is not a member of this hub.", detail="to"
         )
         return Delivery(to=to, error=error)
-    one = replace(admitted, relayed_to=member, receiver=to[0])
+    relayed = replace(admitted, relayed_to=member, receiver=to[0])
     try:
-        return Delivery(to=to, passed=await pass_on(one, raw, relays=relays))
+        return Delivery(to=to, passed=await pass_on(relayed, raw, relays=relays))
     except EnvelopeError as error:
         return Delivery(to=to, error=error)
 
@@ -169,10 +169,10 @@ def begin_stream(admitted: Admitted, member: Peer) -> tuple[EnvelopeStream, Rece
     with transaction.atomic():
         stream_id = admitted.stream_id
         if envelope.intent is Intent.SUBSCRIBE and not envelope.stream_id:
-            asked = EnvelopeStream.objects.filter(
+            request = EnvelopeStream.objects.filter(
                 envelopes__peer=peer, envelopes__envelope_id=envelope.reply_to
             )
-            if (earlier := asked.first()) is not None:
+            if (earlier := request.first()) is not None:
                 stream_id = earlier.stream_id
         stream, _ = EnvelopeStream.objects.get_or_create(
             peer=peer,
@@ -214,8 +214,8 @@ def forget_stream(received: ReceivedEnvelope) -> None:
 
 def headers_of(relays: tuple[str, ...]) -> dict[str, str]:
     """Return the headers of a request that is passed on."""
-    own = own_names.own_identity().did
-    return {RELAYED_BY: ", ".join((*relays, own)), "Accept-Encoding": "identity"}
+    own_did = own_names.own_identity().did
+    return {RELAYED_BY: ", ".join((*relays, own_did)), "Accept-Encoding": "identity"}
 
 
 def base_of(member: Peer) -> str:
@@ -277,22 +277,25 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
             )
     except IntegrityError:
         rows = ReceivedEnvelope.objects.select_related("stream")
-        known = rows.filter(peer=peer, envelope_id=row_id).first()
+        existing = rows.filter(peer=peer, envelope_id=row_id).first()
     else:
         return row, True
-    if known is not None and (known.sha256, known.relayed_to_id) != (envelope.sha256, member.pk):
+    if existing is not None and (existing.sha256, existing.relayed_to_id) != (
+        envelope.sha256,
+        member.pk,
+    ):
         raise _conflict("id_conflict")
-    if known is not None and known.relayed_at is not None:
-        return known, False
+    if existing is not None and existing.relayed_at is not None:
+        return existing, False
     now = timezone.now()
     abandoned = ReceivedEnvelope.objects.filter(
         peer=peer, envelope_id=row_id, relayed_at=None, created_at__lt=now - ABANDONED
     )
-    if known is None or not abandoned.update(created_at=now):
+    if existing is None or not abandoned.update(created_at=now):
         raise EnvelopeError(
             EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay", retry_after=1
         )
-    return known, True
+    return existing, True
 
 
 def _end(

@@ -82,7 +82,7 @@ class RelayedStream:
                 data += chunk
                 if len(data) > FRAME_BYTES:
                     raise unanswered()
-                if ends := [found.end() for found in _ENDS.finditer(data, start)]:
+                if ends := [match.end() for match in _ENDS.finditer(data, start)]:
                     yield single_lines(bytes(data[: ends[-1]]))
                     del data[: ends[-1]]
                 if time.monotonic() - checked_at > TRUST_SECONDS:

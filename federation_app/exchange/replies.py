@@ -38,13 +38,13 @@ async def done_members(
 
     `request` is the envelope that opened the stream; it is read if not given.
     """
-    found: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
+    members: dict[str, object] = {"mime": "text/markdown", "length": len(text)}
     inform = partial(_signed, peer, stream, Intent.INFORM, request=request)
     if len(text) <= SIGNED_CHARS and len(msgspec.json.encode(text)) <= SIGNED_BYTES:
-        found["envelope"] = await database.run(partial(inform, text, type_="text/markdown"))
+        members["envelope"] = await database.run(partial(inform, text, type_="text/markdown"))
     else:
-        found["digest"] = await database.run(partial(inform, _digest_of(text), type_=DIGEST_TYPE))
-    return found
+        members["digest"] = await database.run(partial(inform, _digest_of(text), type_=DIGEST_TYPE))
+    return members
 
 
 async def demand_members(

@@ -143,8 +143,8 @@ class DeltaStream(WindowedStream):
 
     async def _demand(self, event: ev.PaymentRequired) -> None:
         """Demand a payment once: a turn that joins a waiting answer may report it twice."""
-        known, self._demanded = self._demanded, event
-        if known is None or known.requirements != event.requirements:
+        previous, self._demanded = self._demanded, event
+        if previous is None or previous.requirements != event.requirements:
             self._answer.demand(await self._on_demand(event))
 
     async def _refuse_call(self) -> None:

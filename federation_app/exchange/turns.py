@@ -42,15 +42,15 @@ class PeerTurn:
         self.response_id = ""
 
     async def begin(
-        self, session_id: str, known: OpenSession | None, text: str, *, event_id: str
+        self, session_id: str, open_session: OpenSession | None, text: str, *, event_id: str
     ) -> str:
         """Start a response to a text, and return its id; repeating the event starts nothing.
 
-        `known` is the session of this id as it was just read; without one, it is opened. Raises
-        RemoteProtocolError.
+        `open_session` is the session of this id as it was just read; without one, it is opened.
+        Raises RemoteProtocolError.
         """
-        if known is not None:
-            await self._http.join_found(known)
+        if open_session is not None:
+            await self._http.join_found(open_session)
         else:
             session = uamp.SessionConfig(id=session_id)
             await self._take(ev.SessionCreate(session=session))
@@ -106,14 +106,14 @@ class PeerTurn:
         self._http.end_when_idle()
         queue, has_ended = self._connection.outgoing, False
         while (batch := await queue.batch(HEARTBEAT_SECONDS)) is not None:
-            found: list[Event] = []
-            for sent in batch:
-                event = received(sent)
+            events: list[Event] = []
+            for frame in batch:
+                event = received(frame)
                 if getattr(event, "response_id", None) == self.response_id:
-                    found.append(event)
+                    events.append(event)
                     has_ended = has_ended or isinstance(event, _ENDS)
-            if found or not batch:
-                yield found
+            if events or not batch:
+                yield events
             self._followed.check()
         if self._session is None or has_ended:
             return
@@ -147,8 +147,8 @@ class PeerTurn:
             unpaid = waiting[0].response_id if waiting else unpaid
         submit = ev.PaymentSubmit(session_id=self.session_id, response_id=unpaid, payment=payment)
         await self._take(submit)
-        for sent in self._connection.outgoing.take_replies():
-            event = SERVER_EVENTS.decode(sent.text)
+        for frame in self._connection.outgoing.take_replies():
+            event = SERVER_EVENTS.decode(frame.text)
             if isinstance(event, ev.PaymentError):
                 raise RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, event.message)
 

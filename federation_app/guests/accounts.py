@@ -154,21 +154,21 @@ def is_guest(user: User) -> bool:
 
 def named_to(peer: Peer, users: Iterable[User]) -> list[RemotePerson]:
     """Return people as a peer knows them: its own ones by their id there."""
-    found = list(users)
+    members = list(users)
     guests = {
-        row.user_id: row for row in Guest.objects.filter(user__in=found).select_related("peer")
+        row.user_id: row for row in Guest.objects.filter(user__in=members).select_related("peer")
     }
     here = own_host()
-    named = []
-    for user in found:
+    names = []
+    for user in members:
         guest = guests.get(user.pk)
         if guest is not None and guest.peer_id == peer.pk:
             # An account that was erased here has a name without a host.
             name = user.username if "@" in user.username else f"{user.username}@{host_of(peer)}"
-            named.append(RemotePerson(id=guest.remote_id, name=name))
+            names.append(RemotePerson(id=guest.remote_id, name=name))
         else:
-            named.append(RemotePerson(id=str(user.pk), name=_whole_name(user, here)))
-    return named
+            names.append(RemotePerson(id=str(user.pk), name=_whole_name(user, here)))
+    return names
 
 
 def _whole_name(user: User, host: str) -> str:

@@ -88,8 +88,8 @@ async def say(peer: Peer, message: GuestMessage) -> None:
     followed = FollowedResponse(http)
     session_id = f"guest-{message.chat}"
     try:
-        if (known := await find_session(session_id, principal)) is not None:
-            await http.join_found(known)
+        if (open_session := await find_session(session_id, principal)) is not None:
+            await http.join_found(open_session)
         else:
             session = uamp.SessionConfig(id=session_id)
             await followed.take(ev.SessionCreate(session=session, chat=message.chat))
@@ -112,11 +112,11 @@ async def _files_of(peer: Peer, user: User, message: GuestMessage) -> list[Conte
     if not message.files:
         return []
     query = FileQuery(chat=message.chat, ref=message.ref)
-    found = await fetching.fetch_files(
+    results = await fetching.fetch_files(
         peer, message.files, query, chat_id=message.chat, user_id=user.pk
     )
-    files = [one for one in found if not isinstance(one, str)]
-    problems = [one for one in found if isinstance(one, str)]
+    files = [result for result in results if not isinstance(result, str)]
+    problems = [result for result in results if isinstance(result, str)]
     if not problems:
         return files
     await database.run(_discard, files)
@@ -128,8 +128,8 @@ async def _files_of(peer: Peer, user: User, message: GuestMessage) -> list[Conte
 
 def _discard(files: Sequence[ContentRecord]) -> None:
     """Delete the files of a message that was refused."""
-    since = min((one.created_at for one in files), default=timezone.now())
-    storage.discard([str(one.pk) for one in files], since=since)
+    since = min((content.created_at for content in files), default=timezone.now())
+    storage.discard([str(content.pk) for content in files], since=since)
 
 
 def _inputs(message: GuestMessage, files: Sequence[ContentRecord]) -> list[dict[str, Any]]:
@@ -151,10 +151,10 @@ async def _refuse_to_pay(*_answer: object) -> NoReturn:
 
 def _sender(peer: Peer, message: GuestMessage) -> tuple[User, bool]:
     user = _member(peer, message)
-    known = ChatFollower.objects.filter(
+    is_known = ChatFollower.objects.filter(
         peer=peer, chat_id=message.chat, last_message=message.ref
     ).exists()
-    return user, known
+    return user, is_known
 
 
 def _member(peer: Peer, act: GuestMessage | ActOnMessage) -> User:
@@ -165,7 +165,7 @@ def _member(peer: Peer, act: GuestMessage | ActOnMessage) -> User:
 
 
 def _note(peer: Peer, message: GuestMessage, files: Sequence[ContentRecord]) -> None:
-    storage.keep_for_chat([str(one.pk) for one in files], message.chat)
+    storage.keep_for_chat([str(content.pk) for content in files], message.chat)
     ChatFollower.objects.filter(peer=peer, chat_id=message.chat).update(last_message=message.ref)
 
 

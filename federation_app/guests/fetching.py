@@ -203,9 +203,9 @@ async def _outcome(
     for order in orders:
         fetches.attempts.pop(order.key, None)
         fetches.away.pop(order.key, None)
-    known = await database.run(_stored, orders, owner)
+    stored = await database.run(_stored, orders, owner)
     return [
-        known.get(order.handle) or problems.get(order.handle, FileProblem.ABSENT)
+        stored.get(order.handle) or problems.get(order.handle, FileProblem.ABSENT)
         for order in orders
     ]
 
@@ -217,26 +217,28 @@ def _orders(
     owner: quota.ContentOwner,
     sender: quota.ContentOwner,
 ) -> list[_Order]:
-    own = own_names.own_identity().did
+    own_did = own_names.own_identity().did
     token = signed_token(
-        own_names.own_signer(own),
-        issuer=own,
-        subject=own,
+        own_names.own_signer(own_did),
+        issuer=own_did,
+        subject=own_did,
         audience=peer.did,
         scope=f"uamp:{Intent.SUBSCRIBE}",
         now=timezone.now(),
     )
     base = (peer.address or f"https://{accounts.host_of(peer)}").rstrip("/")
-    asked = urlencode({name: value for name, value in msgspec.to_builtins(query).items() if value})
-    found = []
+    query_string = urlencode(
+        {name: value for name, value in msgspec.to_builtins(query).items() if value}
+    )
+    orders = []
     for file in files:
         name = f"{peer.did} {query.chat} {query.message} {query.ref} {file.file} {file.sha256}"
         handle = str(uuid.uuid5(_NAMES, name))
-        found.append(
+        orders.append(
             _Order(
                 file=file,
                 peer_id=peer.pk,
-                url=f"{base}/{FILE_PATH}/{file.file}?{asked}",
+                url=f"{base}/{FILE_PATH}/{file.file}?{query_string}",
                 token=token,
                 owner=sender,
                 handle=handle,
@@ -244,16 +246,16 @@ def _orders(
                 or reading_rights.owned(handle, owner=owner),
             )
         )
-    return found
+    return orders
 
 
 def _stored(orders: Sequence[_Order], owner: quota.ContentOwner) -> dict[str, ContentRecord]:
-    found = {}
+    stored = {}
     for order in orders:
         content = order.content or reading_rights.owned(order.handle, owner=owner)
         if content is not None:
-            found[order.handle] = content
-    return found
+            stored[order.handle] = content
+    return stored
 
 
 async def _fetch(fetches: _Fetches, order: _Order, chat: quota.ContentOwner) -> FileProblem | None:

@@ -54,17 +54,17 @@ def invite(*, chat_id: str, invited_by: User, name: str) -> GuestInvitation:
 
     Raises EnvelopeError for a name that cannot be invited, NotAMember and NotAllowed.
     """
-    whole = read_name(name)
-    peer = accounts.peer_at(whole.host)
+    full_name = read_name(name)
+    peer = accounts.peer_at(full_name.host)
     accounts.host_of(peer)
     with transaction.atomic():
         title = check_may_invite(chat_id=chat_id, user_id=invited_by.pk)
         mine = GuestInvitation.objects.filter(
             is_received=False, user=invited_by, state=InvitationState.OPEN
         )
-        known = mine.filter(peer=peer, chat_id=chat_id, name=str(whole)).first()
-        if known is not None:
-            return known
+        existing = mine.filter(peer=peer, chat_id=chat_id, name=str(full_name)).first()
+        if existing is not None:
+            return existing
         if mine.count() >= MAX_OPEN_INVITATIONS:
             raise TooManyInvitations
         notify_person(invited_by.pk, SUBJECT)
@@ -73,7 +73,7 @@ def invite(*, chat_id: str, invited_by: User, name: str) -> GuestInvitation:
             invitation_id=str(uuid.uuid4()),
             is_received=False,
             user=invited_by,
-            name=str(whole),
+            name=str(full_name),
             chat_id=chat_id,
             title=title,
         )
@@ -103,7 +103,7 @@ def answer(*, user: User, invitation_id: str, answer: str) -> GuestInvitation:
     Raises EnvelopeError not_found, and conflict if it has been answered or withdrawn.
     """
     is_received = answer != "withdraw"
-    wanted = _ANSWERS.get(answer, InvitationState.WITHDRAWN)
+    state = _ANSWERS.get(answer, InvitationState.WITHDRAWN)
     with transaction.atomic():
         row = (
             GuestInvitation.objects.select_for_update(no_key=True)
@@ -112,13 +112,13 @@ def answer(*, user: User, invitation_id: str, answer: str) -> GuestInvitation:
         )
         if row is None:
             raise _no_invitation()
-        if row.state == wanted:
+        if row.state == state:
             return row
         if row.state != InvitationState.OPEN:
             raise EnvelopeError(
                 EnvelopeCode.CONFLICT, f"The invitation is {row.state}.", detail="invitation"
             )
-        _change(row, wanted, is_sent=False)
+        _change(row, state, is_sent=False)
     return row
 
 
@@ -133,10 +133,10 @@ def receive(peer: Peer, new: ChatInvitation) -> None:
     if user is None or theirs.filter(name=inviter, state=InvitationState.BLOCKED).exists():
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such person.", detail="to")
     with transaction.atomic():
-        known = GuestInvitation.objects.filter(peer=peer, invitation_id=new.invitation).first()
-        if known is not None:
+        existing = GuestInvitation.objects.filter(peer=peer, invitation_id=new.invitation).first()
+        if existing is not None:
             same = (user.pk, inviter, new.chat, True)
-            if (known.user_id, known.name, known.chat_id, known.is_received) != same:
+            if (existing.user_id, existing.name, existing.chat_id, existing.is_received) != same:
                 raise EnvelopeError(
                     EnvelopeCode.CONFLICT, "Another invitation has this id.", detail="invitation"
                 )

@@ -57,8 +57,8 @@ def query_of_files(peer: Peer, entry: ChatEntry) -> tuple[str, FileQuery] | None
         return None
     if entry.seq <= mirror.applied_seq or entry.after > max(mirror.applied_seq, entry.start):
         return None
-    here = [one for one in entry.members if one.name.rpartition("@")[2] == own_host()]
-    users = [user for one in here if (user := _person(peer, entry, one)) is not None]
+    here = [member for member in entry.members if member.name.rpartition("@")[2] == own_host()]
+    users = [user for member in here if (user := _person(peer, entry, member)) is not None]
     reader = next((user for user in users if is_member(mirror.chat_id, user.pk)), None)
     author = None if entry.author is None else _person(peer, entry, entry.author)
     if reader is None or _own_turn(mirror, entry, message, author) is not None:
@@ -85,7 +85,7 @@ def apply(peer: Peer, entry: ChatEntry, files: Sequence[ContentRecord | FileProb
         if entry.after > max(applied, entry.start):
             behind = mirror
         else:
-            users = [user for one in entry.members if (user := _person(peer, entry, one))]
+            users = [user for member in entry.members if (user := _person(peer, entry, member))]
             users = [user for user in users if not _is_leaving(mirror, user)]
             out = chats.set_chat(
                 mirror.chat_id,
@@ -110,7 +110,7 @@ def _mirror(peer: Peer, entry: ChatEntry) -> ChatMirror:
     mirror = rows.filter(peer=peer, home_chat_id=entry.chat).first()
     if mirror is not None:
         return mirror
-    members = [_person(peer, entry, one) for one in entry.members]
+    members = [_person(peer, entry, member) for member in entry.members]
     here = [user for user in members if user is not None and not accounts.is_guest(user)]
     if not here:
         raise EnvelopeError(
@@ -196,8 +196,8 @@ def _own_turn(
     text = _text(message, "content").replace("\0", "")
     if row is None or not is_same_text(text, row.text):
         return None
-    own = [one.content.sha256 for one in files_of(row)]
-    return row if own == [file.sha256 for file in entry.files] else None
+    hashes = [queued_file.content.sha256 for queued_file in files_of(row)]
+    return row if hashes == [file.sha256 for file in entry.files] else None
 
 
 def _add_message(
@@ -219,13 +219,15 @@ def _add_message(
     turn = _own_turn(mirror, entry, message, author)
     if turn is not None:
         # Its full text is here if an envelope had no room for it.
-        shown, text = list(files_of(turn)), turn.text
+        queued, text = list(files_of(turn)), turn.text
     else:
-        found = zip(entry.files, files, strict=False)
-        shown = [
-            QueuedFile(one, file.description) for file, one in found if not isinstance(one, str)
+        described = zip(entry.files, files, strict=False)
+        queued = [
+            QueuedFile(content, file.description)
+            for file, content in described
+            if not isinstance(content, str)
         ]
-        text = with_note(text, missing_note(len(entry.files) - len(shown), host))
+        text = with_note(text, missing_note(len(entry.files) - len(queued), host))
         if author is not None and not accounts.is_guest(author):
             author = None
         text = _limited(text, author, host)
@@ -236,7 +238,7 @@ def _add_message(
         at=datetime.fromtimestamp(created / 1000, UTC),
         name=name[-NAME_CHARS:] if author is None else author.get_username(),
         content=text,
-        content_items=message_items(text, shown),
+        content_items=message_items(text, queued),
         sender_user_id=None if author is None else author.pk,
         transport="envelope",
         reply_to=reply_to[:_ID_CHARS] if isinstance(reply_to, str) else None,
@@ -276,18 +278,20 @@ def _read(chat_id: str, author: User, message_id: str) -> None:
 
 
 def _react(chat_id: str, event: dict[str, Any], author: User) -> None:
-    given = event["type"] == "reaction.added"
+    is_added = event["type"] == "reaction.added"
     message_id, emoji = _text(event, "message_id"), _text(event, "emoji")
     try:
-        chats.react(chat_id, message_id, user_id=author.pk, emoji=emoji, given=given)
+        chats.react(chat_id, message_id, user_id=author.pk, emoji=emoji, given=is_added)
     except (NotAnEmoji, TooManyReactions):
         logger.warning("a reaction from another server to %s was skipped", message_id)
 
 
 def _pin(chat_id: str, event: dict[str, Any], author: User | None) -> None:
-    given, message_id = event["type"] == "message.pinned", _text(event, "message_id")
+    is_pinned, message_id = event["type"] == "message.pinned", _text(event, "message_id")
     try:
-        chats.pin(chat_id, message_id, user_id=None if author is None else author.pk, given=given)
+        chats.pin(
+            chat_id, message_id, user_id=None if author is None else author.pk, given=is_pinned
+        )
     except TooManyPins:
         logger.warning("another server's pin of %s was skipped", message_id)
 

@@ -251,8 +251,8 @@ def _continuation(mirror: ChatMirror) -> _UnknownContent:
 def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
     """Return a message that waits; its row is removed when the home has placed it."""
     key = hashlib.sha256(f"{turn.session_id} {turn.event_id}".encode()).hexdigest()[:24]
-    files = [describe(*one) for one in files_of(turn)]
-    replies = [given["reply_to"] for given in turn.inputs if given.get("reply_to")]
+    files = [describe(*file) for file in files_of(turn)]
+    replies = [item["reply_to"] for item in turn.inputs if item.get("reply_to")]
     (by,) = accounts.named_to(peer, [turn.user])
 
     def refused(status: int) -> None:
@@ -281,32 +281,32 @@ def _turn(peer: Peer, mirror: ChatMirror, turn: Any) -> _UnknownContent:
 
 def _own_acts(peer: Peer, mirror: ChatMirror) -> Iterator[_UnknownContent]:
     """Yield the next action of a person here in a mirror; move its cursor past other entries."""
-    while found := events_after(mirror.chat_id, mirror.sent_seq):
-        for entry in found:
-            sent = partial(_sent_act, mirror.pk, entry.seq)
+    while logged := events_after(mirror.chat_id, mirror.sent_seq):
+        for entry in logged:
+            move_on = partial(_sent_act, mirror.pk, entry.seq)
             act = entries.own_act(peer, entry)
             if act is not None:
                 yield _UnknownContent(
                     intent=Intent.INFORM,
                     members={"chat": mirror.home_chat_id, **act},
-                    done=sent,
-                    refused=partial(_refused_own_act, mirror.chat_id, entry, sent),
+                    done=move_on,
+                    refused=partial(_refused_own_act, mirror.chat_id, entry, move_on),
                 )
                 return
-            sent()
-        mirror.sent_seq = found[-1].seq
+            move_on()
+        mirror.sent_seq = logged[-1].seq
 
 
-def _refused_act(sent: Callable[[], object], status: int) -> None:
+def _refused_act(move_on: Callable[[], object], status: int) -> None:
     logger.warning("the home of a chat refused an act of a guest with %s", status)
-    sent()
+    move_on()
 
 
 def _refused_own_act(
-    chat_id: str, entry: LoggedEvent, sent: Callable[[], object], status: int
+    chat_id: str, entry: LoggedEvent, move_on: Callable[[], object], status: int
 ) -> None:
     chats.take_back(chat_id, entry)
-    _refused_act(sent, status)
+    _refused_act(move_on, status)
 
 
 def _sent_act(mirror_pk: int, seq: int) -> None:
@@ -326,8 +326,8 @@ def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_UnknownContent]:
     if not {user.pk for user in people} & set(guests):
         until = last_leaving(chat_id, guests)
     place = after
-    while found := events_after(chat_id, place):
-        for entry in found:
+    while logged := events_after(chat_id, place):
+        for entry in logged:
             if until is not None and entry.seq > until:
                 rows.delete()
                 return
@@ -335,7 +335,7 @@ def _entries(peer: Peer, follower: ChatFollower) -> Iterator[_UnknownContent]:
                 is_last = until is not None and entry.seq >= until
                 yield _entry(peer, follower, people, after, entry, is_last=is_last)
                 return
-        place = found[-1].seq
+        place = logged[-1].seq
 
 
 def _entry(

@@ -41,10 +41,10 @@ def file_for(peer: Peer, file_id: str, query: FileQuery) -> ContentRecord:
     The same error for a file that does not exist, and for one that others may read.
     """
     accounts.host_of(peer)
-    found = _waiting(peer, file_id, query) if query.ref else _shown(peer, file_id, query)
-    if found is None:
+    file = _waiting(peer, file_id, query) if query.ref else _shown(peer, file_id, query)
+    if file is None:
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such file.", detail="file")
-    return found
+    return file
 
 
 def _shown(peer: Peer, file_id: str, query: FileQuery) -> ContentRecord | None:
@@ -69,5 +69,5 @@ def _waiting(peer: Peer, file_id: str, query: FileQuery) -> ContentRecord | None
     row = None if mirror is None or turn is None else find_waiting(mirror.chat_id, turn)
     if row is None or not row.user.is_active or not is_member(row.chat_id, row.user_id):
         return None
-    contents = [one.content for one in files_of(row)]
-    return next((one for one in contents if str(one.pk) == file_id), None)
+    contents = [file.content for file in files_of(row)]
+    return next((file for file in contents if str(file.pk) == file_id), None)

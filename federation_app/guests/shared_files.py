@@ -25,8 +25,8 @@ _TURN: Final = re.compile(rf"{TURN}([0-9]{{1,18}})-")
 
 def turn_of(ref: object) -> int | None:
     """Return the row of a message that waits here, by its name; None for any other name."""
-    found = _TURN.match(str(ref))
-    return None if found is None else int(found[1])
+    match = _TURN.match(str(ref))
+    return None if match is None else int(match[1])
 
 
 def describe(content: ContentRecord, description: str) -> SharedFile:
@@ -45,11 +45,11 @@ def files_in(content_items: Sequence[dict[str, Any]]) -> tuple[list[SharedFile],
     """Return the stored files of a message's items, and how many media are not among them."""
     media = [item for item in read_items(content_items) if references.media_of(item) is not None]
     ids = [references.content_ids([item]) for item in media]
-    known = contents_of([one for found in ids for one in found])
+    contents = contents_of([content_id for content_ids in ids for content_id in content_ids])
     files = [
-        describe(known[found[0]], _description(item))
-        for item, found in zip(media, ids, strict=True)
-        if found and found[0] in known
+        describe(contents[content_ids[0]], _description(item))
+        for item, content_ids in zip(media, ids, strict=True)
+        if content_ids and content_ids[0] in contents
     ][:MAX_FILES]
     return files, len(media) - len(files)
 
@@ -66,15 +66,15 @@ def message_items(
     media = [_item(content, description) for content, description in files]
     if not media:
         return ()
-    said = (uamp.TextContent(text=text),) if text else ()
-    return (*said, *media)
+    words = (uamp.TextContent(text=text),) if text else ()
+    return (*words, *media)
 
 
 def input_of(content: ContentRecord, description: str) -> dict[str, Any]:
     """Return the client event with which a file becomes part of a message."""
     item = msgspec.to_builtins(_item(content, description))
-    kept = ("image", "audio", "video", "file", "format", "filename", "mime_type", "alt_text")
-    members = {name: item[name] for name in kept if name in item}
+    names = ("image", "audio", "video", "file", "format", "filename", "mime_type", "alt_text")
+    members = {name: item[name] for name in names if name in item}
     last = {"is_final": True} if item["type"] == "audio" else {}
     return {"type": f"input.{item['type']}", **members, **last}
 

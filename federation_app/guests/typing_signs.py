@@ -69,13 +69,13 @@ def signs_for(chat_id: str, user_id: int, *, is_typing: bool) -> list[SignedPost
     ]
 
 
-async def show(peer: Peer, shown: TypingSign) -> None:
+async def show(peer: Peer, sign: TypingSign) -> None:
     """Show the members of a chat here that a person of a peer types; raises EnvelopeError."""
-    chat_id, user = await database.run(_place, peer, shown)
+    chat_id, user = await database.run(_place, peer, sign)
     event = ev.PresenceTyping(
         user_id=str(user.pk),
         username=user.get_username(),
-        is_typing=shown.is_typing,
+        is_typing=sign.is_typing,
         chat_id=chat_id,
     )
     await fanout.send(
@@ -84,11 +84,11 @@ async def show(peer: Peer, shown: TypingSign) -> None:
     )
 
 
-def _place(peer: Peer, shown: TypingSign) -> tuple[str, User]:
+def _place(peer: Peer, sign: TypingSign) -> tuple[str, User]:
     """Return the chat or mirror of a sign, and the account of its author, a member of it."""
-    user = accounts.find_guest(peer, shown.by)
-    mirror = ChatMirror.objects.filter(peer=peer, home_chat_id=shown.chat).first()
-    chat_id = shown.chat if mirror is None else mirror.chat_id
+    user = accounts.find_guest(peer, sign.by)
+    mirror = ChatMirror.objects.filter(peer=peer, home_chat_id=sign.chat).first()
+    chat_id = sign.chat if mirror is None else mirror.chat_id
     if not is_member(chat_id, user.pk):
         raise EnvelopeError(EnvelopeCode.NOT_FOUND, "There is no such chat.", detail="chat")
     return chat_id, user
@@ -100,7 +100,7 @@ def concerned_chats() -> frozenset[str]:
     At most MAX_CHATS of each, the newest. In other chats, a periodic job finds what is due, and
     typing is not shown.
     """
-    found: set[str] = set()
+    chat_ids: set[str] = set()
     for rows in (ChatFollower.objects.all(), ChatMirror.objects.all()):
-        found.update(rows.order_by("-created_at").values_list("chat_id", flat=True)[:MAX_CHATS])
-    return frozenset(found)
+        chat_ids.update(rows.order_by("-created_at").values_list("chat_id", flat=True)[:MAX_CHATS])
+    return frozenset(chat_ids)

@@ -57,8 +57,8 @@ class PeerDocuments:
         """The digest of all that an operator is shown, which changes with any of it."""
         # A hub may state the current time.
         hub = {k: v for k, v in self.hub_value.items() if k not in {"issued_at", "expires_at"}}
-        shown = [self.manifest_sha256, hub, self.base, *(key.jwk() for key in self.keys)]
-        return hashlib.sha256(msgspec.json.encode(shown)).hexdigest()
+        parts = [self.manifest_sha256, hub, self.base, *(key.jwk() for key in self.keys)]
+        return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
     @property
     def manifest_value(self) -> dict[str, object]:
@@ -88,16 +88,16 @@ def read_keys(identity: WebIdentity, *, base: str = "") -> tuple[VerificationKey
 
 
 def read_signed_keys(
-    identity: WebIdentity, known: Sequence[VerificationKey], *, base: str = ""
+    identity: WebIdentity, known_keys: Sequence[VerificationKey], *, base: str = ""
 ) -> tuple[VerificationKey, ...]:
     """Fetch the keys in a name's DID document; raises EnvelopeError.
 
     A known key must vouch for each new one (`names.trust`).
     """
     keys = read_keys(identity, base=base)
-    if new_keys(known, keys):
+    if new_keys(known_keys, keys):
         word = fetch_hub(identity, base=base)
-        check_new_keys(identity, known, keys, word, now=timezone.now())
+        check_new_keys(identity, known_keys, keys, word, now=timezone.now())
     return keys
 
 
@@ -140,12 +140,12 @@ def documents_at(url: str, *, base: str = "") -> PeerDocuments:
             "The signer of the manifest publishes its documents at another address.",
             detail="manifest",
         )
-    found = read_documents(identity.did, base=base)
+    documents = read_documents(identity.did, base=base)
     if not is_hub:
-        return found
-    hub = read_hub(fetch_hub(identity, base=base), did=identity.did, keys=found.keys)
+        return documents
+    hub = read_hub(fetch_hub(identity, base=base), did=identity.did, keys=documents.keys)
     check_hub(hub, now=timezone.now())
-    return replace(found, hub=hub)
+    return replace(documents, hub=hub)
 
 
 def _jws(url: str, media_type: str, *, base: str) -> str:

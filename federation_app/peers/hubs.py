@@ -43,18 +43,20 @@ CHILDREN_SECONDS: Final = 60.0
 """How long the manifests of children are read at a time."""
 
 
-def add_hub(found: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = "") -> Peer:
+def add_hub(
+    documents_of_hub: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = ""
+) -> Peer:
     """Add the peer of these documents as a hub; raises EnvelopeError malformed for another trust.
 
     With any other, an attacker who takes over a hub's host could publish a key, and list peers.
     """
-    if found.hub is None:
+    if documents_of_hub.hub is None:
         raise malformed("The documents have no hub.", detail="hub")
     if trust not in {PeerTrust.SIGNED, PeerTrust.PINNED}:
         raise malformed("The trust in a hub is signed or pinned.", detail="trust")
     with transaction.atomic():
-        hub = registry.add_peer(found, trust=trust, user=user, name=name)
-        _keep(hub, found.hub, timezone.now())
+        hub = registry.add_peer(documents_of_hub, trust=trust, user=user, name=name)
+        _keep(hub, documents_of_hub.hub, timezone.now())
     return hub
 
 
@@ -65,18 +67,18 @@ def hub_of(peer: Peer) -> AgentHub | None:
 
 def read_again(hub: Peer) -> AgentHub:
     """Fetch the document of a hub and apply it to its children; raises EnvelopeError."""
-    known = hub_of(hub)
-    if known is None:
+    current = hub_of(hub)
+    if current is None:
         raise malformed("The peer is not a hub.", detail="hub")
     now = timezone.now()
-    known_from = None if known.issued_at is msgspec.UNSET else known.issued_at
+    known_from = None if current.issued_at is msgspec.UNSET else current.issued_at
     jws = documents.fetch_hub(read_identity(hub.did), base=hub.documents_address)
     keys = registry.keys_of(hub, kid_of_document(jws))
-    found = read_hub(jws, did=hub.did, keys=keys)
-    check_hub(found, now=now, known_from=known_from)
+    document = read_hub(jws, did=hub.did, keys=keys)
+    check_hub(document, now=now, known_from=known_from)
     with transaction.atomic():
-        _keep(hub, found, now)
-    return found
+        _keep(hub, document, now)
+    return document
 
 
 def trust_children(hub: Peer) -> tuple[list[str], list[str]]:
@@ -86,21 +88,21 @@ def trust_children(hub: Peer) -> tuple[list[str], list[str]]:
     if the hub's document cannot be read.
     """
     document = read_again(hub)
-    known = set(Peer.objects.values_list("did", flat=True))
+    known_dids = set(Peer.objects.values_list("did", flat=True))
     added, problems = [], []
     ends_at = time.monotonic() + CHILDREN_SECONDS
     for child in document.manifests:
-        if child.did in known or child.did == hub.did:
+        if child.did in known_dids or child.did == hub.did:
             continue
         if time.monotonic() > ends_at:
             problems.append("There was no time for the others. Do it again.")
             break
         try:
-            found = _documents_of(child)
+            documents_of_child = _documents_of(child)
         except EnvelopeError as error:
             problems.append(f"{child.did}: {error.code.value}: {error.message}")
             continue
-        registry.add_peer(found, trust=PeerTrust.SIGNED, user=None, anchor=hub)
+        registry.add_peer(documents_of_child, trust=PeerTrust.SIGNED, user=None, anchor=hub)
         added.append(child.did)
     return added, problems
 
@@ -141,9 +143,9 @@ def _due() -> Iterator[Peer]:
 
 def _documents_of(child: ChildManifest) -> PeerDocuments:
     """Fetch the documents of a child; raises EnvelopeError if they are not what its hub lists."""
-    found = documents.read_documents(child.did)
-    check_child(child, found.identity, found.manifest_sha256)
-    return found
+    peer_documents = documents.read_documents(child.did)
+    check_child(child, peer_documents.identity, peer_documents.manifest_sha256)
+    return peer_documents
 
 
 def _refresh_children(hub: Peer, document: AgentHub) -> None:
@@ -174,14 +176,14 @@ def _refresh_manifest(peer: Peer, child: ChildManifest | None = None) -> None:
     registry.clear_document_problem(peer.pk)
 
 
-def _keep(hub: Peer, found: AgentHub, now: datetime) -> None:
+def _keep(hub: Peer, document: AgentHub, now: datetime) -> None:
     """Store a hub's document; mark the children that it no longer lists, and those that it does."""
     expires = now + LIFETIME
-    if found.expires_at is not msgspec.UNSET:
-        expires = min(expires, found.expires_at)
-    hub.hub, hub.documents_read_at, hub.hub_expires_at = msgspec.to_builtins(found), now, expires
+    if document.expires_at is not msgspec.UNSET:
+        expires = min(expires, document.expires_at)
+    hub.hub, hub.documents_read_at, hub.hub_expires_at = msgspec.to_builtins(document), now, expires
     hub.save(update_fields=["hub", "documents_read_at", "hub_expires_at"])
-    listed = [child.did for child in found.manifests]
+    listed = [child.did for child in document.manifests]
     children = Peer.objects.filter(anchor=hub)
     children.filter(unlisted_at__isnull=True).exclude(did__in=listed).update(unlisted_at=now)
     children.filter(unlisted_at__isnull=False, did__in=listed).update(unlisted_at=None)

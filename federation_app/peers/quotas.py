@@ -72,8 +72,8 @@ def _check_bytes(peer: Peer, size: int) -> None:
         return
     since = timezone.now() - HOUR
     rows = ReceivedEnvelope.objects.filter(peer=peer, created_at__gt=since)
-    sent = rows.aggregate(sum=Sum("size"))["sum"] or 0
-    if sent + _served(peer) + size > peer.kb_per_hour * KIB:
+    received = rows.aggregate(sum=Sum("size"))["sum"] or 0
+    if received + _served(peer) + size > peer.kb_per_hour * KIB:
         message = f"You may send envelopes and fetch files of {peer.kb_per_hour} KiB an hour."
         raise _too_many(message, "kb_per_hour")
 

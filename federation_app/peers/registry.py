@@ -66,9 +66,9 @@ def keys_of_name(did: str, kid: str) -> list[VerificationKey]:
     if Peer.objects.filter(did=did).exists():
         return keys_of(find_peer(did), kid)
     host = find_peer(identity_at(read_identity(did).authority).did)
-    named = kid.partition("#")[2]
-    found = keys_of(host, f"{host.did}#{named}" if named else "")
-    return [key_of_jwk(key.jwk(), kid=f"{did}#{key.kid.partition('#')[2]}") for key in found]
+    fragment = kid.partition("#")[2]
+    keys = keys_of(host, f"{host.did}#{fragment}" if fragment else "")
+    return [key_of_jwk(key.jwk(), kid=f"{did}#{key.kid.partition('#')[2]}") for key in keys]
 
 
 def is_trusted(peer_id: int) -> bool:
@@ -78,9 +78,12 @@ def is_trusted(peer_id: int) -> bool:
 
 def ended_credentials(credentials: set[str]) -> set[str]:
     """Return the given credentials of peers (`PrincipalKind.PEER`) that are no longer trusted."""
-    by_id = {int(one.removeprefix(PrincipalKind.PEER.prefix)): one for one in credentials}
+    by_id = {
+        int(credential.removeprefix(PrincipalKind.PEER.prefix)): credential
+        for credential in credentials
+    }
     trusted = set(trusted_peers().filter(pk__in=by_id).values_list("pk", flat=True))
-    return {one for pk, one in by_id.items() if pk not in trusted}
+    return {credential for pk, credential in by_id.items() if pk not in trusted}
 
 
 def trusted_peers() -> QuerySet[Peer]:
@@ -157,32 +160,32 @@ def keys_of(peer: Peer, kid: str) -> list[VerificationKey]:
     May fetch the peer's documents. Raises EnvelopeError if those have been unavailable for too
     long.
     """
-    found = _known_keys(peer)
+    known_keys = _known_keys(peer)
     if peer.trust not in _BY_DOCUMENT:
-        return found
+        return known_keys
     now = timezone.now()
-    asked = peer.checked_at
-    is_old = asked is None or now - asked > FRESH
-    is_unknown = bool(kid) and kid not in {key.kid for key in found}
+    checked_at = peer.checked_at
+    is_old = checked_at is None or now - checked_at > FRESH
+    is_unknown = bool(kid) and kid not in {key.kid for key in known_keys}
     if (is_old or is_unknown) and _claim(peer, now):
         try:
-            keys = _current_keys(peer, found)
+            keys = _current_keys(peer, known_keys)
         except EnvelopeError as error:
             logger.warning("the keys of %s were not read: %s", peer.did, error)
             _note_failure(peer, error, now)
         else:
             _keep_keys(peer, keys, now)
-            found = _known_keys(peer)
+            known_keys = _known_keys(peer)
     if peer.failing_since is not None and peer.failing_since < now - STALE:
         raise unauthenticated("The document of the peer cannot be read.", detail="did_document")
-    return found
+    return known_keys
 
 
-def _current_keys(peer: Peer, known: list[VerificationKey]) -> tuple[VerificationKey, ...]:
+def _current_keys(peer: Peer, known_keys: list[VerificationKey]) -> tuple[VerificationKey, ...]:
     """Fetch the keys of a peer now; raises EnvelopeError."""
     identity, base = read_identity(peer.did), peer.documents_address
     if peer.trust == PeerTrust.SIGNED:
-        return documents.read_signed_keys(identity, known, base=base)
+        return documents.read_signed_keys(identity, known_keys, base=base)
     return documents.read_keys(identity, base=base)
 
 
@@ -194,7 +197,7 @@ def _claim(peer: Peer, now: datetime) -> bool:
 
 
 def add_peer(
-    found: PeerDocuments,
+    peer_documents: PeerDocuments,
     *,
     trust: PeerTrust,
     user: User | None,
@@ -208,17 +211,17 @@ def add_peer(
     values = {
         "trust": trust,
         "user": user,
-        "name": name or found.identity.authority,
+        "name": name or peer_documents.identity.authority,
         "revoked_at": None,
         "anchor": anchor,
         "unlisted_at": None,
-        "documents_address": found.base,
+        "documents_address": peer_documents.base,
     }
-    if found.base:
-        values["address"] = found.base
+    if peer_documents.base:
+        values["address"] = peer_documents.base
     with transaction.atomic():
-        peer, _ = Peer.objects.update_or_create(did=found.identity.did, defaults=values)
-        _keep(peer, found)
+        peer, _ = Peer.objects.update_or_create(did=peer_documents.identity.did, defaults=values)
+        _keep(peer, peer_documents)
     return peer
 
 
@@ -259,9 +262,9 @@ def refresh(peer: Peer) -> int:
 
     A pinned peer also gets the new keys, because an operator requested it. Raises EnvelopeError.
     """
-    found = documents.read_documents(peer.did, base=peer.documents_address)
+    peer_documents = documents.read_documents(peer.did, base=peer.documents_address)
     with transaction.atomic():
-        _keep(peer, found)
+        _keep(peer, peer_documents)
     return len(_known_keys(peer))
 
 
@@ -297,11 +300,14 @@ def _known_keys(peer: Peer) -> list[VerificationKey]:
     return [key_of_jwk(row.jwk, kid=row.kid) for row in rows]
 
 
-def _keep(peer: Peer, found: PeerDocuments) -> None:
-    peer.manifest, peer.manifest_sha256 = found.manifest_value, found.manifest_sha256
+def _keep(peer: Peer, peer_documents: PeerDocuments) -> None:
+    peer.manifest, peer.manifest_sha256 = (
+        peer_documents.manifest_value,
+        peer_documents.manifest_sha256,
+    )
     peer.documents_read_at = timezone.now()
     peer.save(update_fields=["manifest", "manifest_sha256", "documents_read_at"])
-    _keep_keys(peer, found.keys, timezone.now())
+    _keep_keys(peer, peer_documents.keys, timezone.now())
 
 
 def _keep_keys(peer: Peer, keys: Iterable[VerificationKey], now: datetime) -> None:
@@ -310,13 +316,13 @@ def _keep_keys(peer: Peer, keys: Iterable[VerificationKey], now: datetime) -> No
     with transaction.atomic():
         Peer.objects.select_for_update(no_key=True).get(pk=peer.pk)
         for kid, key in current.items():
-            row, made = PeerKey.objects.get_or_create(
+            row, created = PeerKey.objects.get_or_create(
                 peer=peer, kid=kid, defaults={"algorithm": key.algorithm, "jwk": key.jwk()}
             )
-            if not made and row.jwk != key.jwk():
+            if not created and row.jwk != key.jwk():
                 # Reusing a known id for another key is not a rotation, so the id loses its trust.
                 PeerKey.objects.filter(pk=row.pk).update(revoked_at=now)
-            elif not made and row.retired_at is not None:
+            elif not created and row.retired_at is not None:
                 PeerKey.objects.filter(pk=row.pk).update(retired_at=None)
         gone = PeerKey.objects.filter(peer=peer, retired_at__isnull=True).exclude(kid__in=current)
         gone.update(retired_at=now)
@@ -338,8 +344,8 @@ def clear_document_problem(peer_id: int) -> None:
 
 def clear_refused_entry(peer_id: int) -> None:
     """Show the refusal of an entry no longer, if no chat is held for the peer."""
-    held = ChatFollower.objects.filter(peer=peer_id, held_until__gt=timezone.now())
-    if not held.exists():
+    held_chats = ChatFollower.objects.filter(peer=peer_id, held_until__gt=timezone.now())
+    if not held_chats.exists():
         Peer.objects.filter(pk=peer_id, problem__startswith=_REFUSED).update(problem="")
 
 

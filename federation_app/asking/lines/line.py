@@ -30,9 +30,9 @@ class LineLost(Exception):
 class PeerLine(ABC):
     """One connection for one question, used by one task."""
 
-    def __init__(self, question: PeerQuestion, asked: SignedQuestion) -> None:
+    def __init__(self, question: PeerQuestion, signed: SignedQuestion) -> None:
         self.question = question
-        self.asked = asked
+        self.signed_question = signed
 
     @abstractmethod
     async def __aenter__(self) -> Self:
@@ -67,7 +67,7 @@ class PeerLine(ABC):
 
     async def signed(self, intent: Intent, **content: int) -> bytes:
         """Return a signed envelope about the stream."""
-        return await database.run(questions.signed_about, self.asked, intent, content)
+        return await database.run(questions.signed_about, self.signed_question, intent, content)
 
 
 class RecordLine(PeerLine):
@@ -83,7 +83,9 @@ class RecordLine(PeerLine):
     async def begin(self, after: int) -> None:
         """See PeerLine."""
         is_new = after < 0
-        raw = self.asked.raw if is_new else await self.signed(Intent.SUBSCRIBE, after=after)
+        raw = (
+            self.signed_question.raw if is_new else await self.signed(Intent.SUBSCRIBE, after=after)
+        )
         await self.send(raw)
 
     async def acknowledge(self, delta_seq: int) -> None:
@@ -98,6 +100,6 @@ class RecordLine(PeerLine):
             await self._delta(DeltaType.ERROR, error)
 
     async def _delta(self, type_: DeltaType, payload: dict[str, object]) -> None:
-        delta = delta_at(self._sent, self.asked.stream_id, timezone.now(), type_, payload)
+        delta = delta_at(self._sent, self.signed_question.stream_id, timezone.now(), type_, payload)
         self._sent += 1
         await self.send(msgspec.json.encode(delta))

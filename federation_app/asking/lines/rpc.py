@@ -95,8 +95,8 @@ async def _result(call: Awaitable[Any], seconds: float) -> Any:
 async def _channel(target: Target) -> Any:
     """Return a channel to a permitted address; raises LineLost."""
     try:
-        found = await look_up_async(target.host, target.port, CONNECT_SECONDS)
-        address = ipaddress.ip_address(check_addresses(target, found)[0])
+        addresses = await look_up_async(target.host, target.port, CONNECT_SECONDS)
+        address = ipaddress.ip_address(check_addresses(target, addresses)[0])
     except Unreachable as error:
         raise LineLost from error
     is_v6 = address.version == 6  # noqa: PLR2004 the IP version

@@ -47,14 +47,14 @@ class WebLine(PeerLine):
     async def begin(self, after: int) -> None:
         """See PeerLine."""
         if after < 0:
-            await self.tell(self.asked.raw)
-        token = await database.run(questions.bearer, self.asked)
+            await self.tell(self.signed_question.raw)
+        token = await database.run(questions.bearer, self.signed_question)
         headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
         if after >= 0:
             headers["Last-Event-ID"] = str(after)
         try:
             self._response = await self._session.get(
-                f"{self._base}/v1/stream/{self.asked.stream_id}",
+                f"{self._base}/v1/stream/{self.signed_question.stream_id}",
                 headers=headers,
                 silent=self.question.silent,
             )
@@ -82,7 +82,7 @@ class WebLine(PeerLine):
         try:
             await self.tell(await self.signed(Intent.PROGRESS, ack=delta_seq))
         except PeerRefusal as refusal:
-            logger.info("%s rejected an acknowledgement: %s", self.asked.server, refusal)
+            logger.info("%s rejected an acknowledgement: %s", self.signed_question.server, refusal)
 
     async def miss(self, expected: int) -> None:
         """See PeerLine. A new request names the last received delta in `Last-Event-ID`."""

@@ -23,8 +23,8 @@ class WebSocketLine(RecordLine):
 
     _socket: aiohttp.ClientWebSocketResponse
 
-    def __init__(self, question: PeerQuestion, asked: SignedQuestion) -> None:
-        super().__init__(question, asked)
+    def __init__(self, question: PeerQuestion, signed: SignedQuestion) -> None:
+        super().__init__(question, signed)
         self._records: deque[bytes] = deque()
 
     async def __aenter__(self) -> Self:
@@ -58,11 +58,11 @@ class WebSocketLine(RecordLine):
             message = await self._socket.receive()
             if message.type not in {aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT}:
                 raise LineLost
-            found = read_records(message.data, limit=2 * RECORD_BYTES, record=RECORD_BYTES)
-            self._records.extend(found)
+            records = read_records(message.data, limit=2 * RECORD_BYTES, record=RECORD_BYTES)
+            self._records.extend(records)
         return self._records.popleft()
 
     async def tell(self, raw: bytes) -> None:
         """See PeerLine. The envelope goes over HTTP to the same server."""
-        async with WebLine(self.question, self.asked) as line:
+        async with WebLine(self.question, self.signed_question) as line:
             await line.tell(raw)

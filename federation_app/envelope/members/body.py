@@ -33,16 +33,16 @@ def decoded(body: EnvelopeBody) -> bytes:
     limit = min(ENVELOPE_BYTES, len(data) * INFLATED_RATIO)
     inflating = zlib.decompressobj(_GZIP)
     try:
-        whole = inflating.decompress(data, limit + 1)
+        inflated = inflating.decompress(data, limit + 1)
     except zlib.error:
         raise malformed("The content is not valid gzip.", detail="compression") from None
-    if len(whole) > limit:
+    if len(inflated) > limit:
         raise EnvelopeError(
             EnvelopeCode.TOO_LARGE, "The decompressed content is too large.", detail="compression"
         )
     if not inflating.eof or inflating.unused_data:
         raise malformed("The content ends early or late.", detail="compression")
-    return whole
+    return inflated
 
 
 def text_of(body: EnvelopeBody) -> str:

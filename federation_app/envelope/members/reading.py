@@ -171,18 +171,18 @@ def claims_of(raw: bytes) -> tuple[str, dict[str, str]]:
         return "", {}
     if not isinstance(value, dict):
         return "", {}
-    found = {
-        name: str(value[given])
-        for name, given, pattern in (
+    claims = {
+        name: str(value[claim])
+        for name, claim, pattern in (
             ("from", "from", _URI),
             ("reply_to", "id", _ID),
             ("stream_id", "stream_id", STREAM_ID),
         )
-        if isinstance(value.get(given), str)
-        and len(value[given]) <= limits.URI_CHARS
-        and re.match(pattern, value[given])
+        if isinstance(value.get(claim), str)
+        and len(value[claim]) <= limits.URI_CHARS
+        and re.match(pattern, value[claim])
     }
-    return found.pop("from", ""), found
+    return claims.pop("from", ""), claims
 
 
 def is_stream_id(text: str) -> bool:
@@ -190,18 +190,18 @@ def is_stream_id(text: str) -> bool:
     return re.match(STREAM_ID, text) is not None
 
 
-def plain_id(given: str) -> str:
+def plain_id(urn: str) -> str:
     """Return the stored form of an id: lower case, without `urn:uuid:`."""
-    return given.lower().removeprefix("urn:uuid:")
+    return urn.lower().removeprefix("urn:uuid:")
 
 
 def read_time(text: str) -> datetime:
     """Parse a time in UTC; raises EnvelopeError malformed for other zones and invalid times."""
-    found = _TIME.fullmatch(text)
+    match = _TIME.fullmatch(text)
     try:
-        if found is not None:
-            moment = datetime.strptime(found[1].upper(), "%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007 UTC below
-            micros = int((found[2] or "0")[:6].ljust(6, "0"))
+        if match is not None:
+            moment = datetime.strptime(match[1].upper(), "%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007 UTC below
+            micros = int((match[2] or "0")[:6].ljust(6, "0"))
             return moment.replace(microsecond=micros, tzinfo=UTC)
     except ValueError:
         pass

@@ -58,14 +58,14 @@ class WebIdentity:
 
 def read_identity(did: str) -> WebIdentity:
     """Parse a `did:web` name; raises EnvelopeError for another method or spelling."""
-    found = _DID.fullmatch(did) if len(did) <= URI_CHARS else None
-    if found is None or int(found["port"] or 1) > _MAX_PORT:
+    match = _DID.fullmatch(did) if len(did) <= URI_CHARS else None
+    if match is None or int(match["port"] or 1) > _MAX_PORT:
         raise unauthenticated("Senders are did:web names.", detail="did")
-    path = tuple(found["path"].split(":")[1:])
+    path = tuple(match["path"].split(":")[1:])
     if any(set(part) == {"."} for part in path):
         raise unauthenticated("The path of the name leads elsewhere.", detail="did")
-    port = f":{found['port']}" if found["port"] else ""
-    return WebIdentity(did, f"{found['host']}{port}", path)
+    port = f":{match['port']}" if match["port"] else ""
+    return WebIdentity(did, f"{match['host']}{port}", path)
 
 
 def identity_at(authority: str, *path: str) -> WebIdentity:
@@ -100,21 +100,21 @@ def keys_of_document(document: object, did: str) -> list[VerificationKey]:
     if not isinstance(document, dict) or document.get("id") != did:
         raise unauthenticated("The document is that of another name.", detail="did_document")
     methods = _listed(document, "verificationMethod")
-    by_id = {_absolute(one, did): one for one in methods if isinstance(one, dict)}
-    found: list[VerificationKey] = []
-    for one in _listed(document, "assertionMethod"):
-        method = one if isinstance(one, dict) else by_id.get(_reference(one, did))
+    by_id = {_absolute(entry, did): entry for entry in methods if isinstance(entry, dict)}
+    keys: list[VerificationKey] = []
+    for entry in _listed(document, "assertionMethod"):
+        method = entry if isinstance(entry, dict) else by_id.get(_reference(entry, did))
         if method is None or method.get("controller") != did:
             continue
         kid, jwk = _absolute(method, did), method.get("publicKeyJwk")
         if kid.startswith(f"{did}#") and isinstance(jwk, dict):
             try:
-                found.append(key_of_jwk(jwk, kid=kid))
+                keys.append(key_of_jwk(jwk, kid=kid))
             except EnvelopeError:
                 continue
-    if not found:
+    if not keys:
         raise unauthenticated("The document has no key that can be used.", detail="did_document")
-    return found
+    return keys
 
 
 def _listed(document: Mapping[str, Any], name: str) -> list[Any]:

@@ -64,10 +64,12 @@ def verify_token(
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not isinstance(issuer, str) or not isinstance(subject, str):
         raise unauthenticated("The token names no issuer or subject.", detail="token")
-    own = [key for key in keys if key.kid.partition("#")[0] == issuer]
-    verified_by(jws, [decode64(jws.payload)], own)
-    named = claims.get("aud")
-    if audience not in (named if isinstance(named, list) else [named]):
+    issuer_keys = [key for key in keys if key.kid.partition("#")[0] == issuer]
+    verified_by(jws, [decode64(jws.payload)], issuer_keys)
+    claimed_audience = claims.get("aud")
+    if audience not in (
+        claimed_audience if isinstance(claimed_audience, list) else [claimed_audience]
+    ):
         raise unauthenticated("The token is for another server.", detail="aud")
     _check_times(claims, now.timestamp())
     scope = claims.get("scope", "")
@@ -115,9 +117,9 @@ def _claims(token: str) -> dict[str, Any]:
 def _check_times(claims: dict[str, Any], now: float) -> None:
     issued, expires, begins = (claims.get(name) for name in ("iat", "exp", "nbf"))
     times = (issued, expires, issued if begins is None else begins)
-    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in times):
+    if any(isinstance(moment, bool) or not isinstance(moment, int | float) for moment in times):
         raise unauthenticated("The token has no iat or exp.", detail="token")
-    first, last, start = (float(one) for one in times if one is not None)
+    first, last, start = (float(moment) for moment in times if moment is not None)
     if not 0 < last - first <= LIFETIME_SECONDS:
         raise unauthenticated("The token lasts for more than an hour.", detail="exp")
     if max(first, start) > now + LEEWAY_SECONDS or last <= now - LEEWAY_SECONDS:

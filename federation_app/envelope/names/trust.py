@@ -56,7 +56,7 @@ def check_child(child: ChildManifest, identity: WebIdentity, manifest_sha256: st
 
 def check_new_keys(
     identity: WebIdentity,
-    known: Sequence[VerificationKey],
+    known_keys: Sequence[VerificationKey],
     current: Iterable[VerificationKey],
     hub_jws: str,
     *,
@@ -66,13 +66,13 @@ def check_new_keys(
 
     `hub_jws` is the hub document of the name's host; it is not read if no key is new.
     """
-    strange = new_keys(known, current)
+    strange = new_keys(known_keys, current)
     if not strange:
         return
     host = identity.host_did
-    own = [key_of_jwk(key.jwk(), kid=f"{host}#{_fragment(key.kid)}") for key in known]
+    host_keys = [key_of_jwk(key.jwk(), kid=f"{host}#{_fragment(key.kid)}") for key in known_keys]
     try:
-        hub = read_hub(hub_jws, did=host, keys=own)
+        hub = read_hub(hub_jws, did=host, keys=host_keys)
         check_hub(hub, now=now)
     except EnvelopeError as error:
         raise unauthenticated(
@@ -85,28 +85,28 @@ def check_new_keys(
 
 
 def new_keys(
-    known: Iterable[VerificationKey], current: Iterable[VerificationKey]
+    known_keys: Iterable[VerificationKey], current: Iterable[VerificationKey]
 ) -> list[VerificationKey]:
     """Return the keys of a document that are not known; a different key under a known id is new."""
-    trusted = {(key.kid, _material(key)) for key in known}
+    trusted = {(key.kid, _material(key)) for key in known_keys}
     return [key for key in current if (key.kid, _material(key)) not in trusted]
 
 
 def keys_of_hub(hub: AgentHub) -> list[VerificationKey]:
     """Return the keys in a hub's `jwks` that are its issuer's; others are skipped."""
-    found = []
+    keys = []
     for jwk in hub.jwks.get("keys", ()):
         kid = jwk.get("kid")
         if not isinstance(kid, str) or not kid:
             continue
-        whole = kid if "#" in kid else f"{hub.issuer}#{kid}"
-        if whole.partition("#")[0] != hub.issuer:
+        full_kid = kid if "#" in kid else f"{hub.issuer}#{kid}"
+        if full_kid.partition("#")[0] != hub.issuer:
             continue
         try:
-            found.append(key_of_jwk(jwk, kid=whole))
+            keys.append(key_of_jwk(jwk, kid=full_kid))
         except EnvelopeError:
             continue
-    return found
+    return keys
 
 
 def child_of(hub: AgentHub, did: str) -> ChildManifest | None:

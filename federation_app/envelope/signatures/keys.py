@@ -96,7 +96,10 @@ class VerificationKey:
                 **shared,
             }
         numbers = self.key.public_numbers()
-        x, y = (encode64(one.to_bytes(_COORDINATE_BYTES)) for one in (numbers.x, numbers.y))
+        x, y = (
+            encode64(coordinate.to_bytes(_COORDINATE_BYTES))
+            for coordinate in (numbers.x, numbers.y)
+        )
         return {"kty": "EC", "crv": "P-256", "x": x, "y": y, **shared}
 
 

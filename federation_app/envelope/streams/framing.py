@@ -33,7 +33,7 @@ def read_records(
         raise EnvelopeError(EnvelopeCode.TOO_LARGE, "The message is too large.", detail="bytes")
     if isinstance(message, str):
         return [message.encode("utf-8", "surrogatepass")]
-    found: list[bytes] = []
+    records: list[bytes] = []
     at = 0
     while at < len(message):
         if len(message) - at < PREFIX.size:
@@ -46,10 +46,10 @@ def read_records(
                 detail="length",
             )
         at += PREFIX.size
-        if length == 0 or len(message) - at < length or len(found) == MAX_RECORDS:
+        if length == 0 or len(message) - at < length or len(records) == MAX_RECORDS:
             raise malformed("The length is not that of what follows.", detail="length")
-        found.append(message[at : at + length])
+        records.append(message[at : at + length])
         at += length
-    if not found:
+    if not records:
         raise malformed("The message is empty.", detail="length")
-    return found
+    return records
