@@ -56,6 +56,16 @@ def work_for_message(message_id: str, response_id: str | None) -> list[Delegated
     return [DelegatedWork(*row) for row in rows]
 
 
+def count_work(response_id: str) -> int:
+    """Return how many answers work for a response, through any number of delegations."""
+    count, level = 0, [response_id]
+    while level:
+        work = Response.objects.filter(session__parent_call__response__in=level)
+        level = list(work.values_list("pk", flat=True))
+        count += len(level)
+    return count
+
+
 def withdraw_late(parent_id: str, response_id: str) -> None:
     """Delete a response's delegated work if the question behind it has been deleted.
 

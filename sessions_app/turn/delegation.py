@@ -164,7 +164,7 @@ def _target(spec: AgentSpec, order: DelegationOrder, asker: Session) -> AgentSpe
 
 
 def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
-    """Raise ToolError if the target already waits for this answer or the chain is too long."""
+    """Raise ToolError if the target waits for this answer, or a limit of delegation is reached."""
     above = delegated_calls.calls_above(response_id)
     waiting = Response.objects.filter(pk__in=[call.response_id for call in above])
     chain = {spec.id, *waiting.values_list("agent_id", flat=True)}
@@ -177,4 +177,10 @@ def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
         raise ToolError(
             f"Work can be passed on at most {settings.UAMP_DELEGATE_DEPTH} times. "
             "Do the task yourself."
+        )
+    original = above[-1].response_id if above else response_id
+    if delegated_calls.count_work(original) >= settings.UAMP_DELEGATED_ANSWERS:
+        raise ToolError(
+            f"At most {settings.UAMP_DELEGATED_ANSWERS} answers of other agents may work for one "
+            "answer. Do the task yourself."
         )

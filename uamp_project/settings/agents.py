@@ -61,6 +61,8 @@ UAMP_DAEMON_EVENTS_BURST = integer("UAMP_DAEMON_EVENTS_BURST", 10_000, minimum=1
 UAMP_DAEMON_ANSWER_BYTES = integer("UAMP_DAEMON_ANSWER_BYTES", 8 * 1024 * 1024, minimum=1024)
 # How many times work may be delegated from agent to agent.
 UAMP_DELEGATE_DEPTH = integer("UAMP_DELEGATE_DEPTH", 3)
+# How many answers of other agents one answer may lead to, through any number of delegations.
+UAMP_DELEGATED_ANSWERS = integer("UAMP_DELEGATED_ANSWERS", 100, minimum=1)
 # Whether to send a delegate's thoughts to the reader of the delegating agent's answer (UAMP §6.13).
 DELEGATE_FORWARD_THINKING = switch("DELEGATE_FORWARD_THINKING", "1")
 # How many messages of the chat an agent's model receives.

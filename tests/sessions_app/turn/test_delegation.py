@@ -189,6 +189,20 @@ def test_work_is_passed_on_so_often_and_no_more(dial: Dial, settings: Settings) 
     )
 
 
+def test_an_answer_leads_to_so_many_others_and_no_more(dial: Dial, settings: Settings) -> None:
+    settings.UAMP_DELEGATED_ANSWERS = 2
+    refused = (
+        "failed: At most 2 answers of other agents may work for one answer. Do the task yourself."
+    )
+    for name, other in (("a1", "a2"), ("a2", "a3"), ("a3", "a4")):
+        doer(name, other)
+    doer("a4")
+    deep = to("a2", to("a3", to("a4", order(say="never"))))
+    assert said(asked(dial(), "a1", deep)) == f"received: received: {refused}"
+    # The limit is of one answer.
+    assert said(asked(dial(), "a1", deep)) == f"received: received: {refused}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
