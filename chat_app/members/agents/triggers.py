@@ -91,10 +91,18 @@ def _shown_in_thread(
     return [*around, *thread]
 
 
-def _is_addressed(message: HistoryMessage, member: AgentMember) -> bool:
-    if message.agent_id == member.agent_id:
+def is_addressed(member: AgentMember, content: str, agent_id: str | None) -> bool:
+    """Return whether an agent whose scope is `addressed` sees a message.
+
+    `agent_id` is the agent that wrote it, if one did.
+    """
+    if agent_id == member.agent_id:
         return True
-    mentioned = mentioned_names(message.content, [member.name])
-    if message.agent_id is not None:
+    mentioned = mentioned_names(content, [member.name])
+    if agent_id is not None:
         return folded(member.name) in mentioned
-    return _answers(member, message.content, mentioned)
+    return _answers(member, content, mentioned)
+
+
+def _is_addressed(message: HistoryMessage, member: AgentMember) -> bool:
+    return is_addressed(member, message.content, message.agent_id)
