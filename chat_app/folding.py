@@ -16,13 +16,20 @@ IGNORABLE: Final = (
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _IGNORED: Final = re.compile(f"[{IGNORABLE}]+")
-_MARKS: Final = "".join(
+_LAST_OF_FIRST_PLANE: Final = "\uffff"
+_MARKS: Final = [
     letter
     for letter in map(chr, range(0x80, 0x20000))
     if unicodedata.combining(unicodedata.normalize("NFKD", letter)[0])
-)
+]
 """The characters that normalization sorts. None of later planes is one."""
-_MARKS_RUN: Final = re.compile(f"([{_MARKS}]{{30}})[{_MARKS}]+")
+# `re` compares a letter with each character of the second plane in turn, so that only letters of
+# that plane are compared with them.
+_MARK: Final = "(?:[{}]|(?=[\U00010000-\U0001ffff])[{}])".format(
+    "".join(mark for mark in _MARKS if mark <= _LAST_OF_FIRST_PLANE),
+    "".join(mark for mark in _MARKS if mark > _LAST_OF_FIRST_PLANE),
+)
+_MARKS_RUN: Final = re.compile(f"({_MARK}{{30}}){_MARK}+")
 _DOTTED_I: Final = "i\u0307"
 _DOTLESS_I: Final = "\u0131"
 

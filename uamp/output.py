@@ -167,6 +167,12 @@ class OutputBuilder:
             ) if output:
                 self._replace(output)
 
+    def rename_call(self, call_id: str, new_id: str) -> None:
+        """Give a call without a result another id; raises KeyError for an unknown call."""
+        call = self._calls.pop(call_id)
+        call.call_id = new_id
+        self._calls[new_id] = call
+
     def _add_delta(self, delta: Delta, offset: int | None) -> None:
         if delta.type == "text" and delta.text is not None:
             self.add_text(delta.text, offset)

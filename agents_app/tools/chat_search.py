@@ -1,6 +1,7 @@
 """The tool `search_chat`: searches earlier messages of the chat it is called in.
 
-The chat comes from the context and is never an argument, so a model cannot reach another chat.
+The chat comes from the context and is never an argument, so a model cannot reach another chat. The
+context returns only messages that the agent may see.
 """
 
 from typing import Annotated, Any

@@ -40,6 +40,7 @@ class Meter:
     spoken_ms: int = 0
     # The whole answer's output so far, by weight.
     _written: int = 0
+    # Whether an inference was sent whose input is not counted yet.
     _is_sent: bool = False
     # The weight of the ids of calls and results that the next step reads: vendors need not count
     # them, so they are reserved and not charged.
@@ -97,12 +98,15 @@ class Meter:
                 self._read(call_id, output, items, is_error=is_error)
 
     def _counted(self, reported: uamp.UsageStats) -> uamp.UsageStats:
-        """Return the usage of a step, with estimates where its provider's counts are missing."""
+        """Return the usage of a step, with estimates where its provider's counts are missing.
+
+        Daemons may report an inference in pieces, so its input is estimated only once.
+        """
         read, wrote = token_count(reported.input_tokens), token_count(reported.output_tokens)
         cached = token_count(reported.cached_tokens)
         is_read = read or (cached and self.spec.provider == "anthropic")
         # Providers other than Anthropic count cached tokens as input.
-        estimate = 0 if is_read else max(self.first_input, cached)
+        estimate = 0 if is_read else max(self.first_input if self._is_sent else 0, cached)
         unsaid = 0 if wrote else tokens_of(self.written)
         if not estimate and not unsaid:
             return reported
@@ -178,7 +182,7 @@ class Meter:
 
     def mark_unsent(self) -> None:
         """Do not count the input of an inference that failed without any output."""
-        self._is_sent = False
+        self._is_sent = self._is_sent and self._has_output()
 
     def used(self, ahead: int = 0) -> uamp.UsageStats | None:
         """Return the usage so far, with an estimate for the current step.
@@ -209,14 +213,14 @@ class Meter:
     def _under_way(self, ahead: int = 0) -> uamp.UsageStats:
         spoken = sound_tokens(self.spoken_ms)
         output = tokens_of(self.written + ahead) + spoken
+        # Output may follow the count of its inference.
+        read, sound = (self.first_input, self.first_sound) if self._is_sent else (0, 0)
         return uamp.UsageStats(
-            input_tokens=self.first_input,
+            input_tokens=read,
             output_tokens=output,
-            total_tokens=self.first_input + output,
-            audio=uamp.AudioUsage(
-                input_tokens=self.first_sound or None, output_tokens=spoken or None
-            )
-            if spoken or self.first_sound
+            total_tokens=read + output,
+            audio=uamp.AudioUsage(input_tokens=sound or None, output_tokens=spoken or None)
+            if spoken or sound
             else None,
         )
 

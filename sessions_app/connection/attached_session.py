@@ -27,8 +27,10 @@ class AttachedSession:
     auto_respond: asyncio.TimerHandle | None = None
     # Responses started without a response.create, in case one still arrives.
     auto_started: tuple[str, ...] = ()
-    # When its client was last seen typing, in seconds of the monotonic clock.
+    # When the chat last received that its client types, in seconds of the monotonic clock.
     typed_at: float = 0.0
+    # The last relayed sign; None if there was none since the last message.
+    is_typing: bool | None = None
 
     def is_withheld(self, response_id: str = "") -> bool:
         """Return whether to send nothing of the chat, because the session's token has expired.

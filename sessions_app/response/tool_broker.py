@@ -135,19 +135,18 @@ class ResponseToolBroker:
     async def client_tool(self, call: uamp.ToolCallData) -> ToolOutcome:
         """Send a `tool.call` to the session's client and await its `tool.result` (UAMP §3.2)."""
         port = self._port
-        event = self._call_event(call)
         self._opening += 1
         try:
-            pk = (await self._open(ToolCallKind.CLIENT, call)).pk
+            opened, event = await self._open_for_client(call)
         finally:
             self._opening -= 1
-        wait = self._wait(pk)
-        with self._client_time.of_call(pk, wait), port.clock.idle():
+        wait = self._wait(opened.pk)
+        with self._client_time.of_call(opened.pk, wait), port.clock.idle():
             port.send_to_asker(event)
-            outcome = await self._settle(pk, wait)
+            outcome = await self._settle(opened.pk, wait)
         port.answer.add(
             ev.ToolResult(
-                call_id=call.id,
+                call_id=event.call_id,
                 result=outcome.result,
                 is_error=outcome.is_error,
                 content_items=outcome.content_items or None,
@@ -160,21 +159,27 @@ class ResponseToolBroker:
 
         The row records that the call was made, and ends with the response.
         """
-        event = self._call_event(call)
-        opened = await self._open(ToolCallKind.CLIENT, call)
+        opened, event = await self._open_for_client(call)
         self._end_wait(opened.pk)
         await self._port.row.resume()
         self._port.send_to_asker(event)
 
-    def _call_event(self, call: uamp.ToolCallData) -> ev.ToolCall:
+    async def _open_for_client(self, call: uamp.ToolCallData) -> tuple[OpenedCall, ev.ToolCall]:
+        """Add a call to the answer and write it; return its row and the event for the client."""
         event = ev.ToolCall(
             call_id=call.id,
             name=call.name,
             arguments=call.arguments,
             response_id=self._context.response_id,
         )
-        self._port.answer.add(event)
-        return event
+        answer = self._port.answer
+        # Calls stand in the output in the order in which the model made them.
+        answer.add(event)
+        opened = await self._open(ToolCallKind.CLIENT, call)
+        if opened.call_id != call.id:
+            answer.rename_call(call.id, opened.call_id)
+            event = msgspec.structs.replace(event, call_id=opened.call_id)
+        return opened, event
 
     # --- Long tools ---
 

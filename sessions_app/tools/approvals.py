@@ -30,7 +30,8 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
     """Record a person's answer to `tool.approval_required`; return the call's row.
 
     The asker and owners of the chat may decide; for everyone else the call does not exist
-    (RemoteProtocolError unknown_call). Repeating an answer returns None.
+    (RemoteProtocolError unknown_call). Repeating an answer returns None. An answer that names no
+    response and fits several calls raises invalid_event.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -39,13 +40,23 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
         )
         if answer.response_id is not None:
             rows = rows.filter(response_id=answer.response_id)
-        row = rows.select_related("response__session").order_by("-id").first()
-        if row is None:
-            if _was_decided(session, answer):
-                return None
+        undecided = list(rows.select_related("response__session").order_by("id"))
+        if not undecided and _was_decided(session, answer):
+            return None
+        asking = [
+            row
+            for row in undecided
+            if row.status == ToolCallState.ASKING and _may_decide(session, row)
+        ]
+        if not asking:
             raise unknown_call(answer.call_id)
-        if not _may_decide(session, row) or row.status != ToolCallState.ASKING:
-            raise unknown_call(answer.call_id)
+        if len(asking) > 1:
+            raise RemoteProtocolError(
+                ErrorCode.INVALID_EVENT,
+                "Calls of several answers await a decision under this call_id: name the response.",
+                details={"param": "response_id"},
+            )
+        (row,) = asking
         row.decided_by_id, row.decided_at = session.principal.user_id, now
         if answer.approved:
             move_row(row, ToolCallTrigger.ALLOW)

@@ -6,6 +6,7 @@ a worker, or for another agent.
 
 from __future__ import annotations
 
+import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
 
 
 class OpenedCall(NamedTuple):
-    """A written call: its row's key and status, and the asker's account if it needs approval."""
+    """A written call: its row, and the asker's account if it needs approval."""
 
     pk: int
+    call_id: str
     status: str
     deadline: datetime
     asker: str | None = None
@@ -64,6 +66,9 @@ def open_call(
 ) -> OpenedCall | None:
     """Write a tool call before it is sent, with the output that led to it.
 
+    A client identifies a call by its session and id only. A call for the client therefore gets
+    another id if another response of the session has used its own.
+
     If the call is already open, return it in its current state. Returns None if another process
     holds the response.
     """
@@ -77,9 +82,11 @@ def open_call(
         )
         if not held:
             return None
+        is_clients = kind == ToolCallKind.CLIENT
+        call_id = _id_for_client(response_id, call.id) if is_clients else call.id
         row, _ = ToolCall.objects.get_or_create(
             response_id=response_id,
-            call_id=call.id,
+            call_id=call_id,
             defaults={
                 "kind": kind,
                 "name": call.name,
@@ -92,7 +99,20 @@ def open_call(
             },
         )
         asker = asker_id(row) if row.status == ToolCallState.ASKING else None
-    return OpenedCall(row.pk, row.status, row.deadline, asker)
+    return OpenedCall(row.pk, row.call_id, row.status, row.deadline, asker)
+
+
+def _id_for_client(response_id: str, call_id: str) -> str:
+    """Return the id under which a client receives a call, the same if the call is opened again."""
+    session = Session.objects.filter(responses=response_id)
+    # The agents of a chat may call tools of one session at once, in any process.
+    pk = session.select_for_update(no_key=True, of=("self",)).values_list("pk", flat=True).first()
+    same_id = ToolCall.objects.filter(
+        response__session=pk, call_id=call_id, kind=ToolCallKind.CLIENT
+    )
+    if pk is None or not same_id.exclude(response_id=response_id).exists():
+        return call_id
+    return f"call_{uuid.uuid5(uuid.NAMESPACE_OID, f'{response_id} {call_id}').hex}"
 
 
 def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str, int]:

@@ -32,13 +32,13 @@ from agents_app.tools.registry import (
 )
 from chat_app.contents import media_types, quota, reading_rights, references, storage
 from chat_app.log import fanout
-from chat_app.search.search import search_messages
 from sessions_app import database
 from sessions_app.frames import frame
 from sessions_app.models import Response, ToolCall
 from sessions_app.states import CAUSE_CHARS, REPORTED, ToolCallState, ToolCallTrigger
 from sessions_app.tools.contents import asker_of, chat_owner, readable
 from sessions_app.tools.delegated_calls import CallAbove, calls_above, progress_of_call
+from sessions_app.tools.visible_search import search_visible
 from sessions_app.transitions import end_call as end
 from sessions_app.transitions import move
 from uamp import events as ev
@@ -74,7 +74,6 @@ class CallClaim:
     arguments: str
     response_id: str
     chat_id: str
-    message_id: str | None
     asker: quota.ContentOwner
     deadline: datetime
     percent: int
@@ -124,7 +123,6 @@ def claim_call(pk: int) -> CallClaim | None:
         arguments=row.arguments,
         response_id=row.response_id,
         chat_id=row.response.chat_id,
-        message_id=row.response.message_id,
         asker=asker_of(row.response),
         deadline=deadline,
         percent=(row.progress or {}).get("percent") or 0,
@@ -274,9 +272,9 @@ class Work:
         )
 
     def search_messages(self, words: Sequence[str], *, limit: int) -> Sequence[FoundMessage]:
-        """See ToolContext. Searches only the response's chat."""
+        """See ToolContext. Searches what the agent may see of the response's chat."""
         self.check()
-        return database.scoped(_search_messages, self._claim, words, limit=limit)
+        return database.scoped(search_visible, self._claim.response_id, words, limit=limit)
 
     def check(self) -> None:
         """Raise ToolCancelled if the tool has to stop, as far as this process knows."""
@@ -357,14 +355,6 @@ def _read_content(claim: CallClaim, content_id: str) -> ReadContent:
     return ReadContent(
         data=storage.read(content), mime_type=content.mime_type, filename=content.filename
     )
-
-
-def _search_messages(claim: CallClaim, words: Sequence[str], *, limit: int) -> list[FoundMessage]:
-    messages = search_messages(claim.chat_id, words, limit=limit, without=claim.message_id)
-    return [
-        FoundMessage(at=row.created_at, role=row.role, name=row.name, text=row.content)
-        for row in messages
-    ]
 
 
 @transaction.atomic

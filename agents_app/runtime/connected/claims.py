@@ -29,11 +29,13 @@ class DaemonClaims:
         self.used = UsageStats()
         # The code points of the answer's text.
         self.text_chars = 0
-        self._name = spec.name
+        self._name, self._is_free = spec.name, spec.pricing.is_free
         self._events = 0
         self._written = 0
         self._written_bytes = 0
         self._read_bytes = 0
+        # The bytes that reports cover, by their own counts or by the meter's estimate.
+        self._covered_input = self._covered_output = 0
         self._thoughts = 0
         # Whether a further piece of a thought belongs to the last item of the output.
         self._is_in_thought = False
@@ -89,15 +91,19 @@ class DaemonClaims:
         """Bound the usage that a daemon reports and add it up; return None if nothing is left.
 
         A token is at least one byte, so input is capped by the bytes that the daemon was sent and
-        read in results, and output by the bytes that it wrote.
+        read in results, and output by the bytes that it wrote. The meter estimates the input that
+        the first report of a priced answer leaves out, and the output that any report leaves out;
+        later reports cannot claim these.
         """
-        limit = sent_bytes + self._read_bytes
-        read = min(claimed.input_tokens or 0, limit - (self.used.input_tokens or 0))
-        limit = self._written_bytes
-        wrote = min(claimed.output_tokens or 0, limit - (self.used.output_tokens or 0))
-        read, wrote = max(read, 0), max(wrote, 0)
+        input_left = sent_bytes + self._read_bytes - self._covered_input
+        output_left = self._written_bytes - self._covered_output
+        read = max(min(claimed.input_tokens or 0, input_left), 0)
+        wrote = max(min(claimed.output_tokens or 0, output_left), 0)
         if not read and not wrote:
             return None
+        is_estimated = not (read or self._is_free) and self.used == UsageStats()
+        self._covered_input += input_left if is_estimated else read
+        self._covered_output += wrote or output_left
         bounded = UsageStats(
             input_tokens=read,
             output_tokens=wrote,

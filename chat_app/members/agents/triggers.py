@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from chat_app.folding import folded
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from chat_app.log.history import HistoryMessage
     from chat_app.members.membership import AgentMember
 
+KEYWORD_CHARS: Final = 16_384
+"""How many characters at the beginning of a message are searched for keywords."""
 # Where a keyword may begin and end.
 _START: Final = rf"(?:(?<!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
 _END: Final = rf"(?:(?!\w)|(?<=[{JOINED}])|(?=[{JOINED}]))"
@@ -37,14 +40,23 @@ def _answers(member: AgentMember, text: str, mentioned: set[str]) -> bool:
 
 
 def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
-    """Return whether a text contains one of these keywords or phrases, as whole words.
+    """Return whether the beginning of a text contains one of these keywords, as whole words.
 
     Letters of scripts that are written without spaces do not continue a word.
     """
     if not keywords:
         return False
     words = "|".join(re.escape(word) for keyword in keywords if (word := _spaced(keyword)))
-    return bool(words) and re.search(rf"{_START}(?:{words}){_END}", _spaced(text)) is not None
+    if not words:
+        return False
+    beginning = _spaced_beginning(text[:KEYWORD_CHARS])
+    return re.search(rf"{_START}(?:{words}){_END}", beginning) is not None
+
+
+# Each agent of a chat may look for its keywords in the same messages.
+@lru_cache(maxsize=128)
+def _spaced_beginning(text: str) -> str:
+    return _spaced(text)
 
 
 def _spaced(text: str) -> str:
@@ -91,10 +103,18 @@ def _shown_in_thread(
     return [*around, *thread]
 
 
-def _is_addressed(message: HistoryMessage, member: AgentMember) -> bool:
-    if message.agent_id == member.agent_id:
+def is_addressed(member: AgentMember, content: str, agent_id: str | None) -> bool:
+    """Return whether an agent whose scope is `addressed` sees a message.
+
+    `agent_id` is the agent that wrote it, if one did.
+    """
+    if agent_id == member.agent_id:
         return True
-    mentioned = mentioned_names(message.content, [member.name])
-    if message.agent_id is not None:
+    mentioned = mentioned_names(content, [member.name])
+    if agent_id is not None:
         return folded(member.name) in mentioned
-    return _answers(member, message.content, mentioned)
+    return _answers(member, content, mentioned)
+
+
+def _is_addressed(message: HistoryMessage, member: AgentMember) -> bool:
+    return is_addressed(member, message.content, message.agent_id)

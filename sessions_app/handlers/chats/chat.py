@@ -16,7 +16,7 @@ from chat_app.log.entries import lock_chats
 from chat_app.log.homes import BelongsElsewhere, check_is_home
 from chat_app.members import membership, receipts
 from sessions_app import database, services
-from sessions_app.connection.rate_limit import check_text
+from sessions_app.connection.rate_limit import check_rate, check_text
 from sessions_app.frames import frame
 from uamp import ErrorCode, RemoteProtocolError
 from uamp import events as ev
@@ -39,13 +39,20 @@ def _chat_of(attached: AttachedSession, chat_id: str | None) -> str:
 
 
 async def take_typing(connection: ClientConnection, event: ev.InputTyping) -> None:
-    """Relay that a member is typing, at most every `typing_interval_seconds`; stores nothing."""
+    """Relay that a member is typing, at most every `typing_interval_seconds`; stores nothing.
+
+    The end is relayed once, at any time.
+    """
     attached = connection.attached_to(event)
     chat_id = _chat_of(attached, event.chat_id)
     now = time.monotonic()
-    if event.is_typing and now - attached.typed_at < connection.limits.typing_interval_seconds:
+    if event.is_typing:
+        if now - attached.typed_at < connection.limits.typing_interval_seconds:
+            return
+        attached.typed_at = now
+    elif attached.is_typing is False:
         return
-    attached.typed_at = now if event.is_typing else 0.0
+    attached.is_typing = event.is_typing
     principal = attached.session.principal
     await _signal(
         principal,
@@ -95,6 +102,7 @@ async def update_state(connection: ClientConnection, event: ev.StateUpdate) -> N
     """
     attached = connection.attached_to(event)
     session = attached.session
+    await check_rate(connection, session.principal, "writes", session.wire_id)
     size = len(msgspec.json.encode(event))
     await check_text(connection, session.principal, size, session.wire_id)
     before, after = await database.run(_changed_state, session, event)

@@ -63,10 +63,12 @@ async def take_input(connection: ClientConnection, event: ev.InputEvent, *, hand
             limit=connection.limits.pending_inputs,
         )
         return
+    is_first = not attached.inputs
     attached.inputs.add(event, attached.session.principal.counted_as)
     attached.auto_started = ()
-    # Sending ends the typing indicator; further typing is a new one.
-    attached.typed_at = 0.0
+    if is_first:
+        # Sending ends the typing indicator; further typing is a new one.
+        attached.typed_at, attached.is_typing = 0.0, None
     is_text = isinstance(event, ev.InputText)
     if attached.auto_respond is not None:
         # More input follows, so the turn is not complete.

@@ -73,6 +73,11 @@ class RunningAnswer:
         self.builder.add(event)
         self._is_flushed = False
 
+    def rename_call(self, call_id: str, new_id: str) -> None:
+        """Give a client's call another id in the output."""
+        self.builder.rename_call(call_id, new_id)
+        self._is_flushed = False
+
     def add_text(self, text: str) -> int:
         """Add text to the output; return its offset in code points."""
         builder = self.builder

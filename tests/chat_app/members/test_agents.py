@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from chat_app.folding import folded
 from chat_app.log.history import HistoryMessage
+from chat_app.members.agents import triggers
 from chat_app.members.agents.agent_mentions import agents_asked
 from chat_app.members.agents.triggers import triggered, visible_messages
 from chat_app.members.membership import AgentMember, agent_members
@@ -63,6 +65,28 @@ def member(trigger: str, *keywords: str, context: str = "chat", limit: int = 0) 
 )
 def test_a_trigger_decides_by_the_text(who: AgentMember, text: str, answers: bool) -> None:  # noqa: FBT001 a column of the table
     assert bool(triggered(text, [who])) is answers
+
+
+@pytest.mark.parametrize(("before", "answers"), [(16_376, True), (16_384, False)])
+def test_a_keyword_is_read_at_the_beginning_of_a_long_text(before: int, *, answers: bool) -> None:
+    text = f"{'x ' * (before // 2)}weather {'x ' * 100}"
+    assert bool(triggered(text, [member("keyword", "weather")])) is answers
+
+
+def test_a_text_is_folded_once_for_all_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def fold(text: str) -> str:
+        texts.append(text)
+        return folded(text)
+
+    monkeypatch.setattr(triggers, "folded", fold)
+    text = "Wie wird das Wetter in Zürich?"
+    members = [member("keyword", f"word{n}", context="addressed") for n in range(20)]
+    assert triggered(text, members) == []
+    for each in members:
+        assert len(visible_messages(each, [said(text), said("no")])) == 1
+    assert texts.count(text) == 1
 
 
 def said(text: str, agent_id: str | None = None) -> HistoryMessage:

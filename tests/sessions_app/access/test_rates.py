@@ -9,6 +9,7 @@ import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from chat_app.models import SharedState
 from tests import factories
 from tests.client import new_event
 from tests.sessions_app.access.counted_requests import HEADERS, WINDOW_SECONDS, read
@@ -137,6 +138,19 @@ def test_call_events_are_counted(dial: Dial, alice: Person, settings: Settings) 
     assert client.until("voice.decline")[-1]["reason"] == "unsupported"
     client.send("voice.invite", call_id="call-2")
     assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+
+
+def test_changes_of_a_shared_state_are_counted(
+    dial: Dial, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_WRITES_PER_MINUTE = 1
+    client = dial(alice)
+    client.create_session(agent="echo")
+    client.send("state.update", state={"n": 1})
+    assert client.until("state.updated")[-1]["version"] == 1
+    client.send("state.update", state={"n": 2})
+    assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
+    assert list(SharedState.objects.values_list("version", flat=True)) == [1]
 
 
 def test_every_transport_draws_on_the_same_limit(

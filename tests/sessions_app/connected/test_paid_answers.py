@@ -108,6 +108,41 @@ def test_no_more_input_is_paid_than_the_conversation_has(
     assert 0 < end_of(client)["response"]["usage"]["input_tokens"] <= said + 20
 
 
+@pytest.mark.parametrize("late", [{}, {"input_tokens": 10**9}])
+def test_input_is_paid_once_however_often_a_daemon_reports(
+    dial: Dial, alice: Person, bob: Person, late: dict[str, int]
+) -> None:
+    daemon, agent = priced_daemon(dial, alice, input_per_1k="1", output_per_1k="1")
+    client = payer(dial, bob)
+    asked_and_paid(client, "hello " * 100)
+    turn = daemon.turn()
+    size = len(json.dumps(turn["messages"]).encode())
+    for _ in range(30):
+        daemon.say(turn, "x")
+        daemon.send(turn, "usage.delta", delta={"output_tokens": 1})
+    daemon.send(turn, "usage.delta", delta={"output_tokens": 1, **late})
+    # What follows the last report is output, and no further inference.
+    daemon.say(turn, "tail")
+    daemon.end(turn)
+    usage = end_of(client)["response"]["usage"]
+    assert 150 <= usage["input_tokens"] <= size + 20
+    assert usage["output_tokens"] == 31
+    assert float(earned(agent)) == (usage["input_tokens"] + 31) / 1000
+
+
+def test_estimated_output_is_not_paid_again(dial: Dial, alice: Person, bob: Person) -> None:
+    daemon, agent = priced_daemon(dial, alice, output_per_1k="1")
+    client = payer(dial, bob)
+    asked_and_paid(client)
+    turn = daemon.turn()
+    daemon.say(turn, "t" * 400)
+    daemon.send(turn, "usage.delta", delta={"input_tokens": 5})
+    daemon.send(turn, "usage.delta", delta={"input_tokens": 1, "output_tokens": 400})
+    daemon.end(turn)
+    assert end_of(client)["response"]["usage"]["output_tokens"] == 100
+    assert float(earned(agent)) == 0.1
+
+
 def test_what_a_daemon_asks_in_vain_is_no_input(dial: Dial, alice: Person, bob: Person) -> None:
     daemon, _ = priced_daemon(dial, alice, output_per_1k="1", input_per_1k="0")
     client = payer(dial, bob)

@@ -187,6 +187,26 @@ def test_typing_after_a_message_is_a_new_sign(
     assert reader.expect("presence.typing")["is_typing"] is True
 
 
+def test_alternating_signs_of_typing_are_sent_once_in_an_interval(
+    dial: Dial, alice: Person, bob: Person, chat: Chat
+) -> None:
+    writer, reader = meeting(dial, chat, alice, bob)
+
+    def signs() -> list[bool]:
+        writer.settle()
+        return [f["is_typing"] for f in reader.settle() if f["type"] == "presence.typing"]
+
+    for _ in range(10):
+        writer.send("input.typing", is_typing=True)
+        writer.send("input.typing", is_typing=False)
+    assert signs() == [True, False]
+    # Only the first input of a turn counts as a message.
+    for _ in range(10):
+        writer.send("input.text", text="part of a message")
+        writer.send("input.typing", is_typing=True)
+    assert signs() == [True]
+
+
 def test_people_of_one_socket_are_distinguished(
     dial: Dial, alice: Person, bob: Person, chat: Chat
 ) -> None:

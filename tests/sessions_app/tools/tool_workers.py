@@ -27,7 +27,7 @@ from uamp_project.settings import messaging
 def queued_call(tool: str, arguments: object = None, *, user: User | None = None) -> ToolCall:
     """Write a chat, a session, a response and its queued call of a tool."""
     agent = Agent.objects.create(name=f"agent-{uuid.uuid4().hex[:8]}")
-    chat = Chat.objects.create()
+    chat = Chat.objects.create(kind="session")
     session = Session.objects.create(
         user=user,
         principal=f"user:{user.pk}" if user else "anonymous:abc",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sessions_app.models import Response, ToolCall
 from tests.live_server import person, shared_chat
+from tests.sessions_app.model_server import called, model_server
+from tests.sessions_app.model_server import said as model_said
 from tests.sessions_app.process.server_processes import resumed
 from tests.sessions_app.response.approval.questions import (
     approve,
@@ -154,6 +157,33 @@ def test_the_same_answer_again_is_fine_and_another_one_is_refused(
     assert errors(client.settle()) == [("unknown_call", elsewhere)]
     assert not journal.exists()
     assert ToolCall.objects.get().status == "failed"
+
+
+def test_a_decision_that_fits_two_calls_decides_neither(
+    dial: Dial, alice: Person, journal: Path
+) -> None:
+    arguments = json.dumps({"steps": 1, "pause": 0, "journal": str(journal)})
+    names = ("one", "two")
+    with model_server(called(("call_1", "steps", arguments))) as model:
+        for name in names:
+            model.agent(name, tools=["steps"], approvals=["steps"])
+        chat = shared_chat(alice, agents=names, trigger="always")
+        client = dial(alice)
+        client.create_session(chat=chat.pk)
+        client.ask("Work")
+        questions = [asked_of(client) for _ in names]
+        assert {question["call_id"] for question in questions} == {"call_1"}
+        sent = approve(client, questions[0], response_id=None)
+        assert errors(client.settle()) == [("invalid_event", sent)]
+        assert [call.status for call in ToolCall.objects.all()] == ["asking", "asking"]
+        approve(client, questions[0], approved=False)
+        done = client.until("tool.approval_done")[-1]
+        assert done["response_id"] == questions[0]["response_id"]
+        # The other one is now the only call with this id that waits.
+        model.answers = [model_said("Done")]
+        approve(client, questions[1], response_id=None, approved=False)
+        done = client.until("tool.approval_done")[-1]
+        assert done["response_id"] == questions[1]["response_id"]
 
 
 def test_who_opens_the_chat_later_is_asked_too(
