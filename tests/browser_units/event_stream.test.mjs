@@ -161,6 +161,41 @@ for (const { hanging, isHanging, ticket } of [
   });
 }
 
+test("a connection is lost when the server does not answer an event in time", async (t) => {
+  const { socket, closes, settled } = await opened(session);
+  const hangs = () => new Promise(() => {});
+  globalThis.fetch = hangs;
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  socket.send(JSON.stringify({ type: "ping", event_id: "1" }));
+  await flushed();
+  t.mock.timers.tick(119_999);
+  assert.deepEqual(closes, []);
+  t.mock.timers.tick(1);
+  t.mock.timers.reset();
+  await settled();
+  assert.deepEqual(closes, [1006]);
+
+  const next = await opened(session);
+  globalThis.fetch = async () => ({ ok: true, status: 202, json: hangs });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  next.socket.send(JSON.stringify({ type: "ping", event_id: "1" }));
+  await flushed();
+  t.mock.timers.tick(120_000);
+  t.mock.timers.reset();
+  assert.deepEqual(next.closes, [1006]);
+});
+
+test("a connection is lost when the server issues no ticket in time", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const socket = new EventStreamSocket(() => new Promise(() => {}));
+  const closes = [];
+  socket.onclose = ({ code }) => closes.push(code);
+  await flushed();
+  t.mock.timers.tick(120_000);
+  t.mock.timers.reset();
+  assert.deepEqual(closes, [1006]);
+});
+
 test("a stream is lost when it is silent, not while the server sends something", async (t) => {
   const { socket, streams, closes, settled } = await opened(session);
   t.mock.timers.enable({ apis: ["setTimeout"] });
