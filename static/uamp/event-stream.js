@@ -165,6 +165,8 @@ export class EventStreamSocket {
         method: "POST",
         body: JSON.stringify(frame),
         credentials: "same-origin",
+        // Another server would receive the frame, with its tokens.
+        redirect: "error",
         signal: this._over.signal,
         headers: {
           "Content-Type": "application/json",
@@ -227,6 +229,7 @@ export class EventStreamSocket {
     const answer = await fetch(`${this._origin}/events/stream?${query}`, {
       signal: request.signal,
       credentials: "omit",
+      redirect: "error",
       cache: "no-store",
       headers: resume ? { "Last-Event-ID": `${resume.epoch}:${resume.after}` } : {},
     });

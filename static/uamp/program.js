@@ -88,6 +88,7 @@ export class Rest {
           method,
           headers,
           body: body && JSON.stringify(body),
+          redirect: "error",
           signal: AbortSignal.timeout(REQUEST_MS),
         });
         if (answer.ok) return answer.status === 204 ? null : await answer.json();
