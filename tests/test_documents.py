@@ -57,6 +57,11 @@ def test_a_page_has_no_two_headings_of_one_name(page: Path) -> None:
     assert len(lines) == len(set(lines))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_has_no_marks_of_a_merge(page: Path) -> None:
+    assert re.findall(r"^(?:<{7}|>{7}) .*$", page.read_text(), re.MULTILINE) == []
+
+
 def test_the_index_leads_to_every_page_for_readers() -> None:
     linked = {link.partition("#")[0] for link in links(ROOT / "docs" / "README.md")}
     pages = {page.name for page in (ROOT / "docs").glob("*.md")}

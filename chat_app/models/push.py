@@ -65,6 +65,8 @@ class PushDelivery(models.Model):
     # Counts the attempts so far, and fences off earlier ones.
     attempts = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField()
+    # During an attempt, the time after which it counts as lost.
+    leased_until = models.DateTimeField(null=True, blank=True)
     # Workers are not notified again before this time.
     notify_at = models.DateTimeField(default=timezone.now)
     created_at = models.DateTimeField(default=timezone.now)
@@ -83,7 +85,12 @@ class PushDelivery(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["due_at"], condition=Q(finished_at__isnull=True), name="due_pushes"
-            )
+            ),
+            models.Index(
+                fields=["leased_until"],
+                condition=Q(finished_at__isnull=True, leased_until__isnull=False),
+                name="pushes_under_way",
+            ),
         ]
 
     def __str__(self) -> str:

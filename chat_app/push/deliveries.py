@@ -11,7 +11,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from agents_app.outbound.guard import post
@@ -53,6 +54,10 @@ TTL_SECONDS: Final = 24 * 3600
 """How long a push service holds a message for a browser that is off."""
 NOTIFIED_AT_ONCE: Final = 100
 NOTIFY_SECONDS: Final = 5
+UNDER_WAY: Final = 4
+"""The most concurrent attempts per person, so that slow push services do not delay others."""
+UNANSWERED_UNDER_WAY: Final = 4
+"""The most concurrent attempts in total for people whose push services did not respond."""
 MAX_AGE: Final = timedelta(hours=1)
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
@@ -66,6 +71,7 @@ class PushClaim:
 
     pk: int
     subscription: int
+    user: int
     number: int
     endpoint: str = field(repr=False)
     body: bytes = field(repr=False)
@@ -80,9 +86,19 @@ def unnotified(now: datetime | Now) -> QuerySet[PushDelivery]:
 
 
 def take_due(now: datetime) -> list[int]:
-    """Return due deliveries that no worker has recently been notified of."""
+    """Return due deliveries that no worker has recently been notified of.
+
+    At most NOTIFIED_AT_ONCE in total, and UNDER_WAY per person. People whose push services did
+    not respond come last.
+    """
     due = unnotified(now)
-    ids = list(due.order_by("due_at").values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
+    if not due.exists():
+        return []
+    place = Window(RowNumber(), partition_by="subscription__user", order_by="due_at")
+    of_person = _unanswered().filter(subscription__user=OuterRef("subscription__user"))
+    first = due.annotate(place=place, last=Exists(of_person)).filter(place__lte=UNDER_WAY)
+    first = first.order_by("last", "place", "due_at")
+    ids = list(first.values_list("pk", flat=True)[:NOTIFIED_AT_ONCE])
     again = now + timedelta(seconds=NOTIFY_SECONDS)
     # The condition is repeated so that only one of the processes that found the row notifies.
     return [pk for pk in ids if due.filter(pk=pk).update(notify_at=again)]
@@ -91,15 +107,17 @@ def take_due(now: datetime) -> list[int]:
 def claim(pk: int) -> PushClaim | None:
     """Start an attempt; return None if it is not due, taken, or no longer wanted.
 
-    What the person has read, deleted, muted or left meanwhile is not sent, and nothing is sent to
-    a browser that is no longer signed in.
+    No attempt starts while the person has UNDER_WAY others or, if one of their push services did
+    not respond, while there are UNANSWERED_UNDER_WAY for all such people. What the person has read,
+    deleted, muted or left meanwhile is not sent, and nothing is sent to a browser that is no longer
+    signed in.
     """
     now = timezone.now()
     due = PushDelivery.objects.filter(pk=pk, finished_at__isnull=True, due_at__lte=now)
     row = due.select_related(
         "subscription__user", "message__chat", "message__sender_user__profile"
     ).first()
-    if row is None:
+    if row is None or not _may_begin(row.subscription.user_id, now):
         return None
     key = server_key()
     if row.subscription.server_key != key.kid or not is_signed_in(row.subscription):
@@ -112,7 +130,8 @@ def claim(pk: int) -> PushClaim | None:
         return None
     lease = now + timedelta(seconds=LEASE_SECONDS)
     rows = due.filter(attempts=row.attempts)
-    if not rows.update(attempts=F("attempts") + 1, due_at=lease, notify_at=lease):
+    values = {"due_at": lease, "notify_at": lease, "leased_until": lease}
+    if not rows.update(attempts=F("attempts") + 1, **values):
         return None
     subscription, message = row.subscription, row.message
     text = payload_of(row, settings, is_direct=is_direct)
@@ -120,6 +139,7 @@ def claim(pk: int) -> PushClaim | None:
     return PushClaim(
         pk=row.pk,
         subscription=subscription.pk,
+        user=subscription.user_id,
         number=row.attempts + 1,
         endpoint=subscription.endpoint,
         body=encrypt(
@@ -136,6 +156,24 @@ def claim(pk: int) -> PushClaim | None:
             "Urgency": "high" if is_urgent else "normal",
         },
     )
+
+
+def _may_begin(user_id: int, now: datetime) -> bool:
+    """Return whether another attempt may start for a person."""
+    leased = PushDelivery.objects.filter(finished_at__isnull=True, leased_until__gt=now)
+    if leased.filter(subscription__user=user_id).count() >= UNDER_WAY:
+        return False
+    unanswered = _unanswered()
+    if not unanswered.filter(subscription__user=user_id).exists():
+        return True
+    people = unanswered.values("subscription__user")
+    return leased.filter(subscription__user__in=people).count() < UNANSWERED_UNDER_WAY
+
+
+def _unanswered() -> QuerySet[PushDelivery]:
+    """Return deliveries that are being retried because there was no response."""
+    tried = PushDelivery.objects.filter(finished_at__isnull=True, http_status__isnull=True)
+    return tried.filter(Q(attempts__gt=1) | Q(attempts=1, leased_until__isnull=True))
 
 
 def topic_of(place: str) -> str:
@@ -155,8 +193,8 @@ def attempt(claimed: PushClaim) -> int | None:
 
 
 @transaction.atomic
-def finish(claimed: PushClaim, status: int | None) -> None:
-    """Record the outcome of an attempt.
+def finish(claimed: PushClaim, status: int | None) -> int | None:
+    """Record the outcome of an attempt; return the person's next delivery to send, if any.
 
     An address that is gone takes its subscription with it. What may pass is tried again, up to
     ATTEMPTS times; any other failure counts against the subscription.
@@ -179,7 +217,10 @@ def finish(claimed: PushClaim, status: int | None) -> None:
     else:
         pause = BACKOFF_SECONDS * 2 ** (claimed.number - 1) * random.uniform(1, 1.25)  # noqa: S311 not a secret
         again = now + timedelta(seconds=pause)
-        rows.update(due_at=again, notify_at=again, http_status=status)
+        rows.update(due_at=again, notify_at=again, leased_until=None, http_status=status)
+    following = PushDelivery.objects.filter(finished_at__isnull=True, due_at__lte=now)
+    following = following.filter(subscription__user=claimed.user)
+    return following.order_by("due_at").values_list("pk", flat=True).first()
 
 
 def forget_old(now: datetime, *, limit: int) -> int:

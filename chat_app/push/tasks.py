@@ -12,6 +12,7 @@ from chat_app.push import deliveries
 from chat_app.push.news import notified, queue_news
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -29,7 +30,11 @@ def send_news() -> None:
     """Queue new messages, and notify workers of due deliveries."""
     now = timezone.now()
     queue_news(now)
-    for pk in deliveries.take_due(now):
+    _notify(deliveries.take_due(now))
+
+
+def _notify(pks: Iterable[int]) -> None:
+    for pk in pks:
         try:
             send_push.apply_async(kwargs={"pk": pk}, retry=False, expires=deliveries.NOTIFY_SECONDS)
         except Exception:
@@ -44,5 +49,8 @@ def send_push(*, pk: int, **kwargs: Any) -> None:
     if kwargs:
         logger.info("ignored arguments from a newer caller: %s", ", ".join(kwargs))
     claimed = deliveries.claim(pk)
-    if claimed is not None:
-        deliveries.finish(claimed, deliveries.attempt(claimed))
+    if claimed is None:
+        return
+    following = deliveries.finish(claimed, deliveries.attempt(claimed))
+    if following is not None:
+        _notify([following])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 from django.utils import timezone
 
+from chat_app.contents.measures import UNMEASURED
 from chat_app.models import Content, Message, Transcript, TranscriptState
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ REQUEST_RETRY: Final = timedelta(minutes=5)
 """A recording that no worker has sent by then is sent again."""
 FAILURE_RETRY: Final = timedelta(hours=1)
 """A recording for which the server had no text is sent again after this time."""
+UNDER_WAY: Final = 2
+"""The most recordings of one owner that are sent at once, so that workers are left for others."""
+_UNMEASURED_BYTES_A_SECOND: Final = 1000
+"""The rate at which a recording of unknown length counts; few codecs are slower."""
 
 _LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -29,15 +34,34 @@ def has_transcript(content: Content) -> bool:
     return content.mime_type.startswith("audio/") and content.size_bytes <= SOUND_BYTES
 
 
+def is_to_be_sent(content: Content) -> bool:
+    """Return whether the next request for a transcript has the recording sent."""
+    if not has_transcript(content):
+        return False
+    row = Transcript.objects.filter(pk=content.pk).first()
+    now = timezone.now()
+    return (row is None or _is_due(row, now)) and not _is_busy(content, now)
+
+
+def seconds_of(content: Content) -> int:
+    """Return the length of a recording in seconds, at least 1, for its owner's limit of a day."""
+    if content.extent is None or content.extent >= UNMEASURED:
+        return max(1, -(-content.size_bytes // _UNMEASURED_BYTES_A_SECOND))
+    return max(1, -(-content.extent // 1000))
+
+
 def transcript_of(content: Content, ask: Callable[[str], None]) -> Transcript:
     """Return the transcript of a recording as far as known; `ask` has a worker send it.
 
-    If several people view it at once, it is sent only once.
+    If several people view it at once, it is sent only once. It waits, as `asked`, while UNDER_WAY
+    others of its owner are being sent.
     """
     transcript = Transcript.objects.filter(pk=content.pk).first()
     now = timezone.now()
     if transcript is not None and not _is_due(transcript, now):
         return transcript
+    if _is_busy(content, now):
+        return Transcript(content=content, state=TranscriptState.ASKED)
     with transaction.atomic():
         Transcript.objects.get_or_create(
             pk=content.pk, defaults={"state": TranscriptState.NONE, "created_at": _LONG_AGO}
@@ -84,6 +108,17 @@ def keep_words(message_id: str, texts: Sequence[str]) -> None:
 
 def _stored(text: str) -> str:
     return text.replace("\0", "\ufffd")[:TEXT_CHARS]
+
+
+def _is_busy(content: Content, now: datetime) -> bool:
+    """Return whether UNDER_WAY recordings of the owner are being sent."""
+    sent = Transcript.objects.filter(
+        state=TranscriptState.ASKED,
+        created_at__gt=now - REQUEST_RETRY,
+        content__owner=content.owner_id,
+        content__owner_key=content.owner_key,
+    )
+    return sent.count() >= UNDER_WAY
 
 
 def _is_due(row: Transcript, now: datetime) -> bool:

@@ -99,6 +99,10 @@ KINDS: Final[Mapping[str, RateKind]] = {
     # Each may make a worker fetch web pages.
     "link cards": _same("UAMP_LINK_CARDS_PER_MINUTE"),
     "transcripts": _same("UAMP_TRANSCRIPTS_PER_MINUTE"),
+    # Sound sent to the transcription server, by who stored it; each second counts as a request.
+    "seconds of recordings": RateKind(
+        "UAMP_TRANSCRIPT_SECONDS_PER_DAY", "UAMP_TRANSCRIPT_SECONDS_PER_DAY", "a day"
+    ),
     # Each copies the history of a chat.
     "forks": _same("UAMP_FORKS_PER_MINUTE"),
     # Pages and files of shared chats, per address, for people and visitors alike.

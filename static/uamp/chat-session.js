@@ -28,8 +28,9 @@ const PASSING = new Set([
  */
 
 /**
- * Events, each with the frame or the object as `detail`: `ready` (the session is open), `reset`
- * (the log is a different one: load the history again and call `reconcile`), `message`, `act` (a
+ * Events, each with the frame or the object as `detail`: `ready` (the session is open and the page
+ * has its log), `reset` (the log is a different one: load the history again and call `reconcile`,
+ * which emits `ready`), `message`, `act` (a
  * member edited, deleted, pinned or reacted to a message), `response` (a LiveResponse changed),
  * `response-end`, `read`, `typing`, `presence`, `participants`, `turns` (the outbox of this chat
  * changed), `approvals` (the calls that wait for approval changed; the detail is a new one),
@@ -170,6 +171,7 @@ export class ChatSession extends SessionActs {
       this.seq = Math.max(this.seq, message.seq);
       this.acknowledge(message);
     }
+    if (this.ready) this.emit("ready");
     this._transmitTurns();
   }
 

@@ -13,6 +13,8 @@ const STREAMS = 2;
 const LIST_MS = 10_000;
 /** A stream that is silent for this long is dead; the server sends keep-alives more often. */
 const SILENCE_MS = 60_000;
+/** How long the server may take to answer a request, including the time to send a large frame. */
+const ANSWER_MS = 120_000;
 /** How many event ids of direct answers to remember: the stream repeats these answers. */
 const REMEMBERED = 256;
 const SIGNED_OUT = 4401;
@@ -116,12 +118,27 @@ export class EventStreamSocket {
   /** Only a reachable server issues a ticket, and only to signed-in users. */
   async _open() {
     try {
-      await this._ticket();
+      await this._inTime(this._ticket());
       if (this.readyState !== 0) return;
       this.readyState = 1;
       this.onopen();
     } catch (error) {
       this._fail(error);
+    }
+  }
+
+  /**
+   * Wait for an answer; the connection counts as lost if it takes too long.
+   * @template T
+   * @param {Promise<T>} answer
+   * @returns {Promise<T>}
+   */
+  async _inTime(answer) {
+    const timer = setTimeout(() => this._fail({ status: 0 }), ANSWER_MS);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -143,22 +160,26 @@ export class EventStreamSocket {
 
   /** @param {Frame} frame */
   async _post(frame) {
-    const answer = await fetch(`${this._origin}/events`, {
-      method: "POST",
-      body: JSON.stringify(frame),
-      credentials: "same-origin",
-      signal: this._over.signal,
-      headers: {
-        "Content-Type": "application/json",
-        ...this._headers,
-        ...(frame.session_id ? { "X-Session-ID": frame.session_id } : {}),
-      },
-    });
+    const answer = await this._inTime(
+      fetch(`${this._origin}/events`, {
+        method: "POST",
+        body: JSON.stringify(frame),
+        credentials: "same-origin",
+        // Another server would receive the frame, with its tokens.
+        redirect: "error",
+        signal: this._over.signal,
+        headers: {
+          "Content-Type": "application/json",
+          ...this._headers,
+          ...(frame.session_id ? { "X-Session-ID": frame.session_id } : {}),
+        },
+      }),
+    );
     if (answer.status === 401) {
       this._fail({ status: 401 });
       return;
     }
-    const body = await answer.json();
+    const body = await this._inTime(answer.json());
     if (answer.ok) {
       for (const event of body.events) {
         this._remember(event.event_id);
@@ -208,6 +229,7 @@ export class EventStreamSocket {
     const answer = await fetch(`${this._origin}/events/stream?${query}`, {
       signal: request.signal,
       credentials: "omit",
+      redirect: "error",
       cache: "no-store",
       headers: resume ? { "Last-Event-ID": `${resume.epoch}:${resume.after}` } : {},
     });

@@ -16,6 +16,8 @@ import { Outbox } from "./outbox.js";
 const ANSWER_MS = 600_000;
 /** How long to wait for an agent to start answering. */
 const BEGIN_MS = 15_000;
+/** How long a REST request may take. */
+const REQUEST_MS = 60_000;
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 250;
 const REFUSED = 4401;
@@ -86,6 +88,8 @@ export class Rest {
           method,
           headers,
           body: body && JSON.stringify(body),
+          redirect: "error",
+          signal: AbortSignal.timeout(REQUEST_MS),
         });
         if (answer.ok) return answer.status === 204 ? null : await answer.json();
         const problem = await answer.json().catch(() => ({}));
@@ -225,7 +229,7 @@ export async function connect({ url, key, transport = "auto", webSocket = global
  * @param {{answerMs?: number, beginMs?: number}} [bounds] how long an answer may be silent, and
  *   how long to wait for the first one
  * @returns {AsyncGenerator<Piece>} rejects with UampError if an answer fails or is cancelled, the
- *   message is refused, or no answer arrives
+ *   message is refused, no answer arrives, or the log of the chat is replaced meanwhile
  */
 export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_MS } = {}) {
   /** @type {Map<string, string>} the text that was yielded, by response id */
@@ -278,12 +282,23 @@ export async function* ask(chat, text, { answerMs = ANSWER_MS, beginMs = BEGIN_M
       });
     wake();
   };
+  const onReset = () => {
+    if (shown.size && running === 0) return;
+    // What the new log has of the message is unknown: sending it again could repeat it.
+    chat.discard(turn);
+    failure ??= new UampError({
+      code: "outcome_unknown",
+      message: "The log of the chat was replaced, so the outcome of the message is unknown.",
+    });
+    wake();
+  };
   /** @type {[string, (event: any) => void][]} */
   const listeners = [
     ["message", onMessage],
     ["response", onResponse],
     ["response-end", onResponse],
     ["turns", onTurns],
+    ["reset", onReset],
   ];
   for (const [type, listener] of listeners) chat.addEventListener(type, listener);
   try {

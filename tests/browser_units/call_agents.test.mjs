@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { AgentHost } from "../../static/chat/calls/agents/agent-host.js";
 import { AgentTurns } from "../../static/chat/calls/agents/agent-turns.js";
 import { changesOf, namesBeside, streamsForAgents } from "../../static/chat/calls/agents/mixing.js";
 import {
@@ -257,4 +258,41 @@ test("an answer that needs a payment is not interrupted, and one that is refused
   did();
   agent.close();
   assert.deepEqual(did(), ["hush", "cancel r4"]);
+});
+
+test("an agent whose answer is gone with the log of the chat listens again", () => {
+  const node = () => ({ connect() {}, disconnect() {} });
+  globalThis.AudioContext = class {
+    createMediaStreamDestination = () => ({ stream: null });
+    createGain = node;
+    close() {}
+  };
+  const session = Object.assign(new EventTarget(), {
+    ready: true,
+    payments: { list: [] },
+    approvals: { list: [] },
+    call: (type) => `event of ${type}`,
+    cancel() {},
+  });
+  const emit = (type, detail) => session.dispatchEvent(new CustomEvent(type, { detail }));
+  const notes = [];
+  const host = new AgentHost({
+    session,
+    callId: "c",
+    mostSeconds: 30,
+    speakers: () => [],
+    beside: () => "",
+    changed() {},
+    said: (agent, note) => notes.push([agent, note]),
+  });
+  host.update(["a", "idle"]);
+  const { turns } = host.agents.get("a");
+  turns.said({ samples: new Float32Array(1), speakers: [] });
+  emit("message", { message: { id: "m", client_event_id: "event of response.create" } });
+  emit("response", { id: "r", messageId: "m" });
+  assert.deepEqual([turns.state, turns.responseId], ["thinks", "r"]);
+
+  emit("reset", {});
+  assert.deepEqual([turns.state, turns.responseId, notes], ["listens", "", [["a", "lost"]]]);
+  host.close();
 });

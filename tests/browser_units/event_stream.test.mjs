@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { afterEach, test } from "node:test";
 import { EventStreamSocket, eventParser } from "../../static/uamp/event-stream.js";
+import { Rest } from "../../static/uamp/program.js";
+
+const realFetch = globalThis.fetch;
 
 const sockets = [];
 afterEach(() => {
@@ -160,6 +164,86 @@ for (const { hanging, isHanging, ticket } of [
     assert.deepEqual(closes, [1006]);
   });
 }
+
+test("a connection is lost when the server does not answer an event in time", async (t) => {
+  const { socket, closes, settled } = await opened(session);
+  const hangs = () => new Promise(() => {});
+  globalThis.fetch = hangs;
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  socket.send(JSON.stringify({ type: "ping", event_id: "1" }));
+  await flushed();
+  t.mock.timers.tick(119_999);
+  assert.deepEqual(closes, []);
+  t.mock.timers.tick(1);
+  t.mock.timers.reset();
+  await settled();
+  assert.deepEqual(closes, [1006]);
+
+  const next = await opened(session);
+  globalThis.fetch = async () => ({ ok: true, status: 202, json: hangs });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  next.socket.send(JSON.stringify({ type: "ping", event_id: "1" }));
+  await flushed();
+  t.mock.timers.tick(120_000);
+  t.mock.timers.reset();
+  assert.deepEqual(next.closes, [1006]);
+});
+
+test("a redirect takes no frame, ticket or request to another server", async () => {
+  globalThis.fetch = realFetch;
+  const received = [];
+  const listening = async (answer) => {
+    const made = createServer(answer);
+    await new Promise((resolve) => made.listen(0, "127.0.0.1", resolve));
+    return { made, origin: `http://127.0.0.1:${made.address().port}` };
+  };
+  const other = await listening((request, response) => {
+    received.push(request.url);
+    response.end("{}");
+  });
+  let redirects = () => true;
+  const first = await listening((request, response) => {
+    if (redirects(request))
+      response.writeHead(307, { Location: `${other.origin}${request.url}` }).end();
+    else
+      response
+        .writeHead(202, { "Content-Type": "application/json" })
+        .end('{"session_id": "s", "events": []}');
+  });
+  const closed = () =>
+    new Promise((resolve) => {
+      const socket = new EventStreamSocket(async () => "t", { origin: first.origin });
+      sockets.push(socket);
+      socket.onclose = ({ code }) => resolve(code);
+      socket.onopen = () =>
+        socket.send('{"type": "session.create", "event_id": "1", "token": "secret"}');
+    });
+  try {
+    assert.equal(await closed(), 1006);
+    redirects = ({ url }) => url.startsWith("/events/stream");
+    assert.equal(await closed(), 1006);
+    redirects = () => true;
+    const rest = new Rest(first.origin, "uak_1");
+    await assert.rejects(rest.request("/api/v1/tickets", { method: "POST", body: {} }), TypeError);
+    assert.deepEqual(received, []);
+  } finally {
+    for (const { made } of [first, other]) {
+      made.closeAllConnections();
+      made.close();
+    }
+  }
+});
+
+test("a connection is lost when the server issues no ticket in time", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const socket = new EventStreamSocket(() => new Promise(() => {}));
+  const closes = [];
+  socket.onclose = ({ code }) => closes.push(code);
+  await flushed();
+  t.mock.timers.tick(120_000);
+  t.mock.timers.reset();
+  assert.deepEqual(closes, [1006]);
+});
 
 test("a stream is lost when it is silent, not while the server sends something", async (t) => {
   const { socket, streams, closes, settled } = await opened(session);

@@ -4,6 +4,7 @@ import { LiveResponse, reasonOf } from "../../static/uamp/live-response.js";
 import { Outbox, openOutbox } from "../../static/uamp/outbox.js";
 import { Payments } from "../../static/uamp/payments.js";
 import { UampClient } from "../../static/uamp/client.js";
+import { Rest, ask } from "../../static/uamp/program.js";
 
 class Memory {
   kept = new Map();
@@ -306,6 +307,85 @@ test("a chat with another log has only the requests and the queue that the serve
     FakeSocket.last.sent.map(({ type }) => type),
     ["session.create"],
   );
+});
+
+/** Reconnect to a server on which the chat has another log. */
+function reset({ client, socket }) {
+  socket.onclose({ code: 1006 });
+  client.connect();
+  FakeSocket.last.onopen();
+  FakeSocket.last.receive({
+    type: "session.created",
+    chat: "chat_1",
+    session_id: "s1",
+    epoch: "f",
+    seq: 2,
+    resumed: false,
+  });
+}
+
+test("a chat with another log is ready when the page has that log", () => {
+  const opened = openChat();
+  const { chat } = opened;
+  const events = [];
+  for (const type of ["ready", "reset"]) chat.addEventListener(type, () => events.push(type));
+  reset(opened);
+  assert.deepEqual(events, ["reset"]);
+  chat.reconcile("f", []);
+  assert.deepEqual(events, ["reset", "ready"]);
+  // A connection that is lost while the page loads the history is not ready.
+  chat.lost();
+  chat.reconcile("f", []);
+  assert.deepEqual(events, ["reset", "ready"]);
+});
+
+test("a program whose chat has another log does not wait for an answer that is gone", async () => {
+  const opened = openChat();
+  const { chat, socket } = opened;
+  const pieces = ask(chat, "@echo hello", { answerMs: 2_000, beginMs: 2_000 });
+  const next = pieces.next();
+  const message = {
+    id: "m",
+    role: "user",
+    sender_id: "1",
+    content: "@echo hello",
+    client_event_id: socket.sent.at(-1).event_id,
+  };
+  socket.receive({ type: "message.created", session_id: "s1", seq: 7, message });
+  socket.receive({
+    type: "response.created",
+    session_id: "s1",
+    response_id: "r",
+    agent: "echo",
+    message_id: "m",
+  });
+  reset(opened);
+  await assert.rejects(next, { code: "outcome_unknown" });
+
+  // What was sent before the reset is not sent into the new log.
+  const second = ask(chat, "and this", { answerMs: 2_000, beginMs: 2_000 }).next();
+  reset({ ...opened, socket: FakeSocket.last });
+  await assert.rejects(second, { code: "outcome_unknown" });
+  assert.deepEqual(chat.turns, []);
+  chat.reconcile("f", []);
+  assert.deepEqual(
+    FakeSocket.last.sent.map(({ type }) => type),
+    ["session.create"],
+  );
+});
+
+test("a request of a program that is not answered ends", async (t) => {
+  const limits = [];
+  t.mock.method(AbortSignal, "timeout", (ms) => {
+    limits.push(ms);
+    return AbortSignal.abort(new DOMException("late", "TimeoutError"));
+  });
+  globalThis.fetch = async (_, { signal }) => signal.throwIfAborted();
+  const rest = new Rest("http://h", "uak_1");
+  await assert.rejects(rest.request("/api/v1/tickets", { method: "POST" }), {
+    name: "TimeoutError",
+  });
+  assert.deepEqual(limits, [60_000]);
 });
 
 test("a chat resumes behind the last event that it has, and folds each event once", () => {

@@ -9,7 +9,6 @@ from allauth.account import views as account
 from allauth.mfa.base import views as base
 from allauth.mfa.recovery_codes import views as recovery
 from allauth.mfa.totp import views as totp
-from allauth.mfa.webauthn import views as webauthn
 from django.urls import path, re_path
 from django.views.generic import RedirectView
 
@@ -20,9 +19,7 @@ _to_security = RedirectView.as_view(pattern_name="mfa_index")
 
 ENTRANCE = [
     path("login/code", entrance(base.AuthenticateView.as_view()), name="mfa_authenticate"),
-    path(
-        "login/passkey", entrance(webauthn.LoginWebAuthnView.as_view()), name="mfa_login_webauthn"
-    ),
+    path("login/passkey", entrance(views.PasskeySignInView.as_view()), name="mfa_login_webauthn"),
     path(
         "password/forgotten",
         by_mail(entrance(account.PasswordResetView.as_view())),

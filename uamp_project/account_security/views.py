@@ -24,8 +24,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from agents_app.rest.views import caller
+from sessions_app.access import throttles
 from sessions_app.rest.access.account import counted
 from uamp_project.account_security.codes import use_up
+from uamp_project.sign_in.quotas import TooManySignIns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +116,17 @@ class NewPasskeyView(webauthn.AddWebAuthnView):
             added = super().form_valid(form)
         record_authentication(self.request, caller(self.request), "mfa", type="webauthn")
         return added
+
+
+class PasskeySignInView(webauthn.LoginWebAuthnView):
+    """Signs in with a passkey alone; the challenge is stored in a session."""
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Return a challenge, which counts as a write of the address; raises TooManySignIns."""
+        quota = throttles.count(request, "writes", None)
+        if not quota.allowed:
+            raise TooManySignIns(quota)
+        return super().get(request, *args, **kwargs)
 
 
 class RemovePasskeyView(webauthn.RemoveWebAuthnView):

@@ -15,7 +15,13 @@ from agents_app.rest.views import caller
 from chat_app.rest.contents.contents import readable
 from chat_app.rest.edge import RestView
 from chat_app.transcripts.tasks import ask
-from chat_app.transcripts.transcripts import has_transcript, known_transcript, transcript_of
+from chat_app.transcripts.transcripts import (
+    has_transcript,
+    is_to_be_sent,
+    known_transcript,
+    seconds_of,
+    transcript_of,
+)
 
 if TYPE_CHECKING:
     import uuid
@@ -39,6 +45,20 @@ class TranscriptView(RestView):
     write_scope = "messages:write"
 
     throttle_scope = "transcripts"
+
+    def further_cost(self, request: Request) -> tuple[str, int, int] | None:
+        """Count a recording that is about to be sent for the person who stored it.
+
+        Otherwise, one person's recordings would use up the limits of the members who view them.
+        Those of agents and other servers count for the caller. Raises Http404.
+        """
+        if not settings.UAMP_TRANSCRIPTION_URL:
+            return None
+        user_id = caller(request).pk
+        content = readable(self.kwargs["content_id"], user_id=user_id)
+        if not is_to_be_sent(content):
+            return None
+        return "seconds of recordings", content.owner_id or user_id, seconds_of(content)
 
     @extend_schema(
         operation_id="read_transcript",

@@ -34,11 +34,12 @@ def subscribe(client: Client, body: Any) -> Any:
 
 
 def send_all() -> None:
-    """Do what a process and its workers do in a round."""
+    """Do what a process and its workers do until nothing is due."""
     now = timezone.now()
     queue_news(now)
-    for pk in deliveries.take_due(now):
-        send_push(pk=pk)
+    while pks := deliveries.take_due(now):
+        for pk in pks:
+            send_push(pk=pk)
 
 
 def make_due() -> None:

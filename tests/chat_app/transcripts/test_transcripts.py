@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat_app.contents import quota, reading_rights, storage
+from chat_app.contents.measures import UNMEASURED
 from chat_app.models import Chat, Content, Transcript
 from chat_app.transcripts import tasks, transcripts
 from tests import factories
@@ -82,17 +83,23 @@ def chat(ada: User) -> Chat:
     return factories.chat(ada, factories.user("bob"))
 
 
-@pytest.fixture
-def note(ada: User, chat: Chat) -> Content:
-    """Return a voice note of ada in the chat."""
+def voice_note(chat: Chat, *, user_id: int | None, seconds: float = 0.1) -> Content:
+    """Return a voice note of a person, or of the chat's agents, in a chat."""
+    key = "" if user_id is not None else f"chat:{chat.pk}"
     stored = storage.store(
-        sound(),
+        sound(seconds),
         mime_type="audio/wav",
         filename="note.wav",
-        owner=quota.ContentOwner(user_id=ada.pk),
+        owner=quota.ContentOwner(user_id=user_id, key=key),
     )
     reading_rights.use(chat.pk, [str(stored.pk)])
     return stored
+
+
+@pytest.fixture
+def note(ada: User, chat: Chat) -> Content:
+    """Return a voice note of ada in the chat."""
+    return voice_note(chat, user_id=ada.pk)
 
 
 class Listener:
@@ -212,6 +219,59 @@ def test_only_who_may_hear_it_reads_it(
     assert listener.ask(note) == {"state": "none", "text": ""}
     assert server.received == []
     assert not Transcript.objects.exists()
+
+
+def test_recordings_of_a_person_have_a_limit_of_a_day(
+    server: TranscriptionServer, ada: User, chat: Chat, listener: Listener, settings: Settings
+) -> None:
+    settings.UAMP_TRANSCRIPT_SECONDS_PER_DAY = 5
+    bob = chat.participants.exclude(user=ada).get().user_id
+    first, second = (voice_note(chat, user_id=bob, seconds=seconds) for seconds in (3, 2.5))
+    assert listener.ask(first)["state"] == "asked"
+    refused = listener.ask(second, status=429)
+    assert refused["code"] == "rate_limit_exceeded"
+    assert not Transcript.objects.filter(content=second).exists()
+    # What exists is still read, and Bob's recordings do not count for Ada, who views them.
+    assert listener.ask(first)["state"] == "done"
+    own, of_agent = voice_note(chat, user_id=ada.pk, seconds=2), voice_note(chat, user_id=None)
+    for content in (own, of_agent):
+        assert listener.ask(content)["state"] == "asked"
+    assert len(server.received) == 3
+    longer = voice_note(chat, user_id=None, seconds=4)
+    listener.ask(longer, status=429)
+    assert len(server.received) == 3
+
+
+def test_a_recording_of_unknown_length_counts_by_its_bytes(note: Content) -> None:
+    assert transcripts.seconds_of(note) == 1
+    note.size_bytes = 7001
+    assert transcripts.seconds_of(note) == 1
+    for note.extent in (None, UNMEASURED):
+        assert transcripts.seconds_of(note) == 8
+
+
+def test_a_few_recordings_of_a_person_are_sent_at_once(
+    server: TranscriptionServer,
+    ada: User,
+    chat: Chat,
+    listener: Listener,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        # The worker is busy with what it is given.
+        patch.setattr(tasks.transcribe, "apply_async", lambda **_: None)
+        for number in range(transcripts.UNDER_WAY):
+            listener.ask(voice_note(chat, user_id=ada.pk, seconds=1 + number))
+    waiting = voice_note(chat, user_id=ada.pk, seconds=0.5)
+    assert listener.ask(waiting) == {"state": "asked", "text": ""}
+    assert not Transcript.objects.filter(content=waiting).exists()
+    of_agent = voice_note(chat, user_id=None)
+    listener.ask(of_agent)
+    assert listener.ask(of_agent)["state"] == "done"
+    assert len(server.received) == 1
+    transcripts.keep(str(Transcript.objects.filter(state="asked")[0].pk), "said")
+    listener.ask(waiting)
+    assert listener.ask(waiting)["state"] == "done"
 
 
 def test_other_files_and_large_sounds_are_not_sent(

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
 
+from uamp.client.transports.frames import UpgradeRefused
+from uamp.client.transports.web_socket import WebSocketTransport
 from uamp.command_line import completion, fetching
 from uamp.command_line.files import file_name
 from uamp.command_line.options import payment_question
@@ -77,3 +82,33 @@ def test_a_download_names_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     rest: Any = SimpleNamespace(stream=stream)
     kids = asyncio.run(fetching._download(rest, "/file", io.BytesIO()))
     assert kids == {"key-0", "key-1", "key-2"}
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_leads_to_no_other_server(status: int) -> None:
+    received: list[str] = []
+
+    async def listen(socket: ServerConnection) -> None:
+        received.extend([str(frame) async for frame in socket])
+
+    def origin(server: Server) -> str:
+        return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    async def connect_to_redirect() -> None:
+        async with serve(listen, "127.0.0.1", 0) as other:
+            location = f"{origin(other).replace('http', 'ws', 1)}/uamp"
+
+            def redirect(_socket: ServerConnection, _request: Request) -> Response:
+                return Response(status, "Elsewhere", Headers(Location=location))
+
+            async with serve(listen, "127.0.0.1", 0, process_request=redirect) as server:
+                with pytest.raises(UpgradeRefused) as refused:
+                    await WebSocketTransport.open(f"{origin(server)}/uamp", {}, seconds=10)
+                assert refused.value.status == status
+            # The other server does accept connections.
+            socket = await WebSocketTransport.open(f"{origin(other)}/uamp", {}, seconds=10)
+            await socket.send("{}", None)
+            await socket.close()
+
+    asyncio.run(connect_to_redirect())
+    assert received == ["{}"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from allauth.mfa.models import Authenticator as Row
+from django.contrib.sessions.models import Session
 from django.test import Client
 
 from tests import factories
@@ -15,6 +16,7 @@ from tests.uamp_project.account_security.people import confirm, factors, is_sign
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+    from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +108,14 @@ def test_a_passkey_of_another_place_is_not_added(forgery: dict[str, Any]) -> Non
     answer = client.post(NEW, {"credential": json.dumps(credential)})
     assert answer.status_code == 200
     assert factors(ada) == []
+
+
+def test_challenges_count_as_writes_of_an_address(settings: Settings) -> None:
+    settings.UAMP_WRITES_PER_MINUTE = 2
+    answers = [Client().get("/login/passkey", headers=JSON) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
+    assert int(answers[-1]["Retry-After"]) > 0
+    assert Session.objects.count() == 2
 
 
 MALFORMED = [

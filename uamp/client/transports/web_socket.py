@@ -19,6 +19,17 @@ _CLOSE_SECONDS = 2
 _BAD_FRAMES, _TOO_LARGE, _VERSION, _SIGNED_OUT = 1008, 1009, 4426, 4401
 
 
+class _DirectConnect(connect):
+    """Connects without following redirects, as the HTTP transport does.
+
+    Another server would receive the frames of the session, with its tokens.
+    """
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Return the refusal as it is."""
+        return exc
+
+
 class WebSocketTransport:
     """A WebSocket; a connection that does not answer pings counts as lost."""
 
@@ -35,7 +46,7 @@ class WebSocketTransport:
         """
         url = "ws" + address.removeprefix("http")
         try:
-            socket = await connect(
+            socket = await _DirectConnect(
                 url,
                 additional_headers=headers,
                 open_timeout=seconds,

@@ -208,6 +208,7 @@ export class AgentHost {
     on("approvals", waiting);
     for (const type of ["payments", "approvals"])
       session.addEventListener(type, () => this._options.changed(), { signal });
+    on("reset", (turns) => turns.lost());
     on("ready", (turns) => setTimeout(() => turns.reconnected(), REPLAYED_MS));
   }
 }

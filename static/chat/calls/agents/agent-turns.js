@@ -120,7 +120,12 @@ export class AgentTurns {
 
   /** The connection has been back for a while: an unconfirmed turn did not arrive. */
   reconnected() {
-    if (!this._eventId || this._messageId) return;
+    if (!this._messageId) this.lost();
+  }
+
+  /** The turn and its answer are gone, such as with the log of the chat. */
+  lost() {
+    if (!this._eventId) return;
     this._means.said("lost");
     this._over();
   }
