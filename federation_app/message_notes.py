@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SHORTENED: Final = "Shortened; the full text is on"
-_NOTES: Final = re.compile(rf"(?:\n\n\[(?:{_SHORTENED}|[0-9]+ files, on) [^\s\]]+\])+\Z")
+_NOTES: Final = re.compile(rf"(?:\n\n\[(?:{_SHORTENED}|[0-9]+ files?, on) [^\s\]]+\])+\Z")
 _NOTES_CHARS: Final = 1000
 """The end of a text that is searched for notes."""
 
 
 def missing_note(count: int, host: str) -> str:
     """Return the line of a message that says where its other files are; "" for none."""
-    return f"[{count} files, on {host}]" if count else ""
+    if not count:
+        return ""
+    return f"[1 file, on {host}]" if count == 1 else f"[{count} files, on {host}]"
 
 
 def with_note(text: str, note: str) -> str:

@@ -161,7 +161,7 @@ def test_a_home_that_lies_about_a_file_gets_none_of_it_stored(
         assert tell(peer, "notify", created(alice, file)) == (202, "")
         assert len(server.paths) == (0 if lie == "too large" else 1)
     stored = Message.objects.get(chat=mirror)
-    assert stored.content == "words\n\n[1 files, on client.example]"
+    assert stored.content == "words\n\n[1 file, on client.example]"
     assert stored.content_items == []
     assert not Content.objects.exists()
 
@@ -206,7 +206,7 @@ def test_a_file_that_does_not_come_is_tried_again_and_given_up(
         codes = [tell(peer, "notify", said)[1] for _ in range(3)]
         assert codes == ["5.04", "5.04", ""]
         assert len(server.paths) == 3
-    assert "[1 files, on client.example]" in Message.objects.get(chat=mirror).content
+    assert "[1 file, on client.example]" in Message.objects.get(chat=mirror).content
     assert not Content.objects.exists()
 
 
@@ -224,7 +224,7 @@ def test_a_server_that_is_away_is_waited_for(
     assert not Message.objects.exists()
     monkeypatch.setattr(fetching, "UNREACHABLE_SECONDS", 0.0)
     assert tell(peer, "notify", said) == (202, "")
-    assert "[1 files, on client.example]" in Message.objects.get(chat=mirror).content
+    assert "[1 file, on client.example]" in Message.objects.get(chat=mirror).content
     assert not Content.objects.exists()
 
 
