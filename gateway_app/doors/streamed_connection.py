@@ -170,11 +170,6 @@ class PostedEvents:
         """The agent named by the path or a header."""
         return self._connection.defaults.agent
 
-    @property
-    def started(self) -> str:
-        """The response that began last; raises RemoteProtocolError if no agent answers."""
-        return started_response(self._connection)
-
     def link_in(self, chat_id: str) -> Callable[[str], str]:
         """Return a function that gives temporary addresses to the media of a chat."""
         return _link_in(self._request, self._connection, chat_id)
@@ -224,6 +219,11 @@ class PostedEvents:
                     failed.message,
                     details={"payment_error": failed.code},
                 )
+
+    async def begin(self, create: ev.ResponseCreate) -> str:
+        """Begin a turn and return its response; raises RemoteProtocolError if none begins."""
+        await self.send(create)
+        return started_response(self._connection)
 
     async def unpaid(self, session_id: str) -> dict[str, str]:
         """Return the responses for which a session's client has to pay, oldest first.
@@ -327,6 +327,17 @@ class EventStream:
     async def take_answer(self, owed: PendingAnswer) -> str | None:
         """Claim a stored answer and return it; None if another stream is to send it."""
         return await database.run(http_connections.take_answer, owed.pk)
+
+    async def has_requested(self, response_id: str) -> bool:
+        """Return whether the stream's session requested a response.
+
+        A shared chat also has the responses of its other members.
+        """
+        if self._session is None or not self._session.chat_scoped:
+            return True
+        principal = self._session.principal
+        read = partial(selectors.session_of_response, response_id, principal)
+        return await database.run(read) == self._session.wire_id
 
     async def ended(self, response_id: str) -> list[Event]:
         """Return a finished response as its output followed by its end; empty if unfinished."""

@@ -248,8 +248,8 @@ class RealtimeDialect(ForeignDialect):
             sounds=sounds_of(stored),
         )
         try:
-            await self._send(ev.ResponseCreate(response=config))
-            writer.response_id = self.started
+            create = ev.ResponseCreate(session_id=self._session_id, response=config)
+            writer.response_id = await self.begin(create)
         except RemoteProtocolError:
             self._writer = None
             raise
