@@ -63,6 +63,16 @@ def _unknown_connection() -> RemoteProtocolError:
     )
 
 
+def _too_many_requests() -> RemoteProtocolError:
+    return RemoteProtocolError(
+        ErrorCode.TOO_MANY_ITEMS,
+        f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers, and"
+        f" unread answers may have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
+        f" characters, {http_connections.KEPT_CHARS_PER_PRINCIPAL} in all your connections."
+        " Read their streams, or delete those that you no longer use.",
+    )
+
+
 class PostedEvents:
     """One POST of a client: the events that it sends, and the requests it leaves to streams.
 
@@ -143,19 +153,19 @@ class PostedEvents:
         except http_connections.RequestRepeated:
             return False
         except http_connections.TooManyRequests:
-            raise RemoteProtocolError(
-                ErrorCode.TOO_MANY_ITEMS,
-                f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers, and"
-                f" unread answers may have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
-                f" characters, {http_connections.KEPT_CHARS_PER_PRINCIPAL} in all your connections."
-                " Read their streams, or delete those that you no longer use.",
-            ) from None
+            raise _too_many_requests() from None
         return True
 
     async def answer(self, connection_id: str, messages: Sequence[dict[str, Any]]) -> None:
-        """Have a stream send these messages, the last of which answers the request."""
+        """Have a stream send these messages, the last of which answers the request.
+
+        Raises RemoteProtocolError too_many_items, and leaves no request to the streams.
+        """
         lines = "\n".join(_encoder.encode(message).decode() for message in messages)
-        await database.run(http_connections.keep_answer, self._row, lines)
+        try:
+            await database.run(http_connections.keep_answer, self._row, lines)
+        except http_connections.TooManyRequests:
+            raise _too_many_requests() from None
         await ring(connection_id)
 
     async def answered_by(self, connection_id: str, response_id: str) -> None:
