@@ -149,6 +149,17 @@ class ResponseReader:
         details = {**(stored.error.details or {}), **await charged_details(row.id)}
         return replace(stored, error=msgspec.structs.replace(stored.error, details=details))
 
+    async def is_asking(self, response_id: str) -> bool:
+        """Return whether a response of the caller waits for input, without reading its texts."""
+        read = partial(
+            past_responses.is_asking,
+            response_id,
+            self._principal,
+            transport=self._transport,
+            agent=self._agent,
+        )
+        return await database.run(read)
+
     async def end_of(self, stored: StoredResponse) -> Event | None:
         """Return the event that ended a response; None if it has not ended."""
         read = partial(chat_history.ends_of_responses, stored.chat_id, [stored.id])
