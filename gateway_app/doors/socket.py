@@ -31,6 +31,7 @@ from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.socket import (
     CLOSE_FORBIDDEN,
+    WEIGHED_BYTES,
     HandshakeRefused,
     SocketApplication,
     SocketDialect,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from sessions_app.connection.outgoing_queue import Outgoing
     from uamp.events import Event
 
-__all__ = ["ForeignDialect", "SocketApplication"]
+__all__ = ["WEIGHED_BYTES", "ForeignDialect", "SocketApplication"]
 
 _encoder: Final = msgspec.json.Encoder()
 

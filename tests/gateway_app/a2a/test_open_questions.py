@@ -15,6 +15,7 @@ from gateway_app.doors import exchange
 from gateway_app.doors.responses import ResponseReader
 from sessions_app import lifespan
 from sessions_app.models import ApiKey
+from sessions_app.transports import http_exchange
 from tests.gateway_app.a2a.calls import send
 from tests.gateway_app.a2a.test_waits import SEARCH
 from tests.sessions_app.access.scoped_keys import key_of
@@ -81,11 +82,10 @@ def test_a_subscription_ends_with_its_process(
 ) -> None:
     settings.UAMP_GRACE_SECONDS = 0
     loops: list[asyncio.AbstractEventLoop] = []
-    principal_of = exchange.principal_of
 
     async def note_loop(*args: Any, **options: Any) -> Any:
         loops.append(asyncio.get_running_loop())
-        return await principal_of(*args, **options)
+        return await http_exchange.principal_of(*args, **options)
 
     monkeypatch.setattr(exchange, "principal_of", note_loop)
     with followed(web, task_id, alice) as answers:
