@@ -91,14 +91,15 @@ class Exchange:
         *,
         demand_body: DemandBody | None = None,
         leaving: Leaving = "continue",
+        events: int = 1,
     ) -> Self:
-        """Authenticate the caller, apply the rate limits and return the exchange of a request.
+        """Authenticate the caller, count the request's events and return its exchange.
 
         With `demand_body`, a turn that must be paid for raises PaymentDemanded before it begins;
         without it, the response waits for the payment. Raises RemoteProtocolError.
         """
         principal = await principal_of(request, protocol=transport, scope=ANY)
-        await count_events(request, principal)
+        await count_events(request, principal, events)
         http = HttpExchange(request, principal, transport, ephemeral=True)
         payment = (
             None

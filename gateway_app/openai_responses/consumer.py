@@ -106,7 +106,8 @@ class ResponsesDialect(ForeignDialect):
             agent=agent,
             extension=EXTENSION,
         )
-        turn = await ResponsesService(reader, agent).turn(body, body.chat)
+        chat = body.chat or self.connection.defaults.chat
+        turn = await ResponsesService(reader, agent).turn(body, chat)
         await self._start(turn)
 
     async def _start(self, turn: ClientTurn) -> None:
