@@ -30,7 +30,7 @@ REQUESTS_PER_CONNECTION: Final = 64
 KEPT_CHARS_PER_CONNECTION: Final = 8_000_000
 """How long the stored answers of a connection may be before it has to read them."""
 KEPT_CHARS_PER_PRINCIPAL: Final = 4 * KEPT_CHARS_PER_CONNECTION
-"""The same of all connections of a person, agent or peer; each visitor is one of their own."""
+"""The same of all connections of a person, agent or peer, or of the visitors from an address."""
 SEEN_RESOLUTION: Final = timedelta(hours=1)
 
 
@@ -65,6 +65,7 @@ def open_connection(principal: Principal, *, transport: str, agent: str) -> str:
     """Create a connection and return its id."""
     return HttpConnection.objects.create(
         principal=principal.key,
+        counted_as=principal.counted_as,
         rights=principal.rights.digest,
         transport=transport,
         agent=agent,
@@ -101,19 +102,7 @@ def close_connection(connection_id: str) -> None:
 
 def add_request(connection_id: str, request_id: str, *, session_id: str | None) -> int:
     """Store a new request and return its row id; raises RequestRepeated or TooManyRequests."""
-    principal = HttpConnection.objects.filter(pk=connection_id).values("principal")
-    all_waiting = UnansweredRequest.objects.filter(connection__principal__in=principal)
-    condition = Q(connection_id=connection_id)
-    sums = all_waiting.aggregate(
-        waiting=Count("pk", filter=condition),
-        kept=Sum(Length("answer"), filter=condition, default=0),
-        kept_by_all=Sum(Length("answer"), default=0),
-    )
-    if (
-        sums["waiting"] >= REQUESTS_PER_CONNECTION
-        or sums["kept"] > KEPT_CHARS_PER_CONNECTION
-        or sums["kept_by_all"] > KEPT_CHARS_PER_PRINCIPAL
-    ):
+    if _waiting(connection_id) >= REQUESTS_PER_CONNECTION:
         raise TooManyRequests
     try:
         with transaction.atomic():
@@ -126,8 +115,21 @@ def add_request(connection_id: str, request_id: str, *, session_id: str | None) 
 
 
 def keep_answer(pk: int, answer: str) -> None:
-    """Store the answer to a request for its stream to send."""
-    UnansweredRequest.objects.filter(pk=pk).update(answer=answer)
+    """Store the answer to a request for its stream to send.
+
+    Raises TooManyRequests, and drops the request, if other answers have used up the room since it
+    was added.
+    """
+    row = UnansweredRequest.objects.filter(pk=pk)
+    connection_id = row.values_list("connection_id", flat=True).first()
+    if connection_id is None:
+        return
+    try:
+        _waiting(connection_id)
+    except TooManyRequests:
+        take(pk)
+        raise
+    row.update(answer=answer)
 
 
 def keep_response(pk: int, response_id: str) -> None:
@@ -168,6 +170,21 @@ def take_answer(pk: int) -> str | None:
     """Delete a request and return its stored answer; None if another stream deleted it."""
     answer = UnansweredRequest.objects.filter(pk=pk).values_list("answer", flat=True).first()
     return answer if take(pk) else None
+
+
+def _waiting(connection_id: str) -> int:
+    """Count a connection's unanswered requests; raises TooManyRequests if its answers are long."""
+    name = HttpConnection.objects.filter(pk=connection_id).values("counted_as")
+    condition = Q(connection_id=connection_id)
+    sums = UnansweredRequest.objects.filter(connection__counted_as__in=name).aggregate(
+        waiting=Count("pk", filter=condition),
+        kept=Sum(Length("answer"), filter=condition, default=0),
+        kept_by_all=Sum(Length("answer"), default=0),
+    )
+    if sums["kept"] > KEPT_CHARS_PER_CONNECTION or sums["kept_by_all"] > KEPT_CHARS_PER_PRINCIPAL:
+        raise TooManyRequests
+    waiting: int = sums["waiting"]
+    return waiting
 
 
 def _begun(row: Any) -> str:

@@ -122,7 +122,7 @@ class TaskService:
             raise
         frames = self._frames(exchange, reader, writer, first, encode)
         if follows:
-            frames = self._followed(frames, reader, writer, encode)
+            frames = self._followed(frames, exchange, reader, writer, encode)
         return exchange.stream(frames)
 
     async def get(self, task_id: str, *, history_length: int | None = None) -> Task:
@@ -347,29 +347,37 @@ class TaskService:
     async def _followed(
         self,
         frames: AsyncIterator[bytes],
+        first: Exchange,
         reader: ResponseReader,
         writer: TaskWriter,
         encode: Encode,
     ) -> AsyncIterator[bytes]:
-        """Yield frames, and continue with further ones each time the task receives its input."""
+        """Yield frames, and continue with further ones each time the task receives its input.
+
+        `first` is the exchange of the frames, which is closed when its key or the process ends.
+        """
         async for frame in frames:
             yield frame
-        while not writer.has_ended:
+        while not writer.has_ended and not first.is_closed:
+            yield KEEP_ALIVE
+            await asyncio.sleep(ASKING_SECONDS)
             try:
-                stored = await self._stored(reader, writer.task_id)
-                if stored.pending_questions and not stored.has_ended:
-                    yield KEEP_ALIVE
-                    await asyncio.sleep(ASKING_SECONDS)
+                first.check_session()
+                if await reader.is_asking(writer.task_id):
                     continue
                 exchange = await self._exchange()
-            except (TaskRefused, RemoteProtocolError) as error:
+            except RemoteProtocolError as error:
                 yield encode(error)
                 return
             try:
+                exchange.end_with_process()
                 updates = list(writer.feed(await exchange.join(writer.task_id)))
-                first = [encode(update) for update in updates]
-                async for frame in self._frames(exchange, reader, writer, first, encode):
+                made = [encode(update) for update in updates]
+                async for frame in self._frames(exchange, reader, writer, made, encode):
                     yield frame
+            except RemoteProtocolError as error:
+                yield encode(error)
+                return
             finally:
                 await exchange.close()
 

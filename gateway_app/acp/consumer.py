@@ -243,9 +243,7 @@ class AcpDialect(ForeignDialect):
             return self._prompts.get(session_id) if isinstance(event, ev.PaymentError) else None
         for prompts in (self._prompts, self._unpaid):
             prompt = prompts.get(session_id)
-            if prompt is not None and prompt.response_id in {"", response_id}:
-                # The first events may arrive before `_begin` knows the id.
-                prompt.response_id = response_id
+            if prompt is not None and prompt.response_id == response_id:
                 return prompt
         if isinstance(event, DEMANDS) and self.is_private(session_id):
             # Delegated work asks in the chat of the prompt that it is done for.

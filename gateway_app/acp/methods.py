@@ -30,16 +30,12 @@ EXTENSION: Final = "acp"
 class AcpPort(Protocol):
     """The transport of one client, as the methods use it.
 
-    `send` and `open_session` raise RemoteProtocolError if an event is refused.
+    `send`, `begin` and `open_session` raise RemoteProtocolError if an event is refused.
     """
 
     @property
     def agent(self) -> str | None:
         """The agent named by the path."""
-
-    @property
-    def started(self) -> str:
-        """The response that began last; raises RemoteProtocolError if no agent answers."""
 
     def link_in(self, chat_id: str) -> Callable[[str], str]:
         """Return a function that returns the client's addresses of the media of a chat."""
@@ -55,6 +51,9 @@ class AcpPort(Protocol):
 
     async def send(self, event: Event) -> None:
         """Send a client event."""
+
+    async def begin(self, create: ev.ResponseCreate) -> str:
+        """Begin a turn and return its response."""
 
     async def open_session(self, create: ev.SessionCreate) -> str:
         """Open a session and return its id."""
@@ -156,8 +155,7 @@ async def begin(
     except RemoteProtocolError:
         port.drop_inputs(session_id)
         raise
-    await port.send(msgspec.structs.replace(create, session_id=session_id))
-    return port.started
+    return await port.begin(msgspec.structs.replace(create, session_id=session_id))
 
 
 def payment_of(session_id: str, response_id: str, token: str) -> ev.PaymentSubmit:

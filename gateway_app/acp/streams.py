@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # A request that has begun nothing after this time was lost together with its process.
 LOST_SECONDS: Final = 60
-ENDS_REMEMBERED: Final = 256
+SILENT_REMEMBERED: Final = 256
 
 
 class AcpStream:
@@ -40,7 +40,9 @@ class AcpStream:
         self._session_id = session_id
         self._has_closed = False
         self._prompts: dict[str, Prompt] = {}
-        self._ended: OrderedDict[str, None] = OrderedDict()
+        # Responses of which no more events are sent: they have ended, or other members requested
+        # them.
+        self._silent: OrderedDict[str, None] = OrderedDict()
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield the stream until the connection or the session ends."""
@@ -69,17 +71,20 @@ class AcpStream:
         if (lost := lost_session(event)) is not None:
             return await self._report_lost(lost)
         response_id = await answer_of(event)
-        if not response_id or response_id in self._ended:
+        if not response_id or response_id in self._silent:
             return []
         prompt = self._prompts.get(response_id)
         if prompt is None:
+            if not await self._stream.has_requested(response_id):
+                self._silence(response_id)
+                return []
             prompt = self._prompts[response_id] = self._prompt(response_id)
         if isinstance(event, (ev.PaymentRequired, *ENDS)):
             await self._take_request(prompt)
         messages = list(prompt.feed(event))
         prompt.request_id = msgspec.UNSET
         if isinstance(event, ENDS):
-            self._end(response_id)
+            self._silence(response_id)
         return messages
 
     async def _take_request(self, prompt: Prompt) -> None:
@@ -93,11 +98,11 @@ class AcpStream:
     def _prompt(self, response_id: str) -> Prompt:
         return Prompt(self._session_id, response_id=response_id, link=self._stream.link)
 
-    def _end(self, response_id: str) -> None:
+    def _silence(self, response_id: str) -> None:
         self._prompts.pop(response_id, None)
-        self._ended[response_id] = None
-        if len(self._ended) > ENDS_REMEMBERED:
-            self._ended.popitem(last=False)
+        self._silent[response_id] = None
+        if len(self._silent) > SILENT_REMEMBERED:
+            self._silent.popitem(last=False)
 
     async def _report_lost(self, error: RemoteProtocolError) -> list[dict[str, Any]]:
         """Return the messages that report a lost session, and end its stream."""
@@ -145,10 +150,10 @@ class AcpStream:
             return []
         prompt = self._prompt(owed.response_id)
         prompt.answer_to(_id_of(owed))
-        if owed.response_id in self._ended:
+        if owed.response_id in self._silent:
             # The updates were sent before the request arrived.
             events = events[-1:]
-        self._end(owed.response_id)
+        self._silence(owed.response_id)
         return list(_fed(prompt, events))
 
 

@@ -82,8 +82,6 @@ class Exchange:
         self._joined = ""
         self._is_read = False
         self._session = RequestSession(http, self._take)
-        self._epoch = ""
-        self._seq: int | None = None
 
     @classmethod
     async def of(
@@ -93,14 +91,15 @@ class Exchange:
         *,
         demand_body: DemandBody | None = None,
         leaving: Leaving = "continue",
+        events: int = 1,
     ) -> Self:
-        """Authenticate the caller, apply the rate limits and return the exchange of a request.
+        """Authenticate the caller, count the request's events and return its exchange.
 
         With `demand_body`, a turn that must be paid for raises PaymentDemanded before it begins;
         without it, the response waits for the payment. Raises RemoteProtocolError.
         """
         principal = await principal_of(request, protocol=transport, scope=ANY)
-        await count_events(request, principal)
+        await count_events(request, principal, events)
         http = HttpExchange(request, principal, transport, ephemeral=True)
         payment = (
             None
@@ -269,9 +268,7 @@ class Exchange:
         events: list[Event] = []
         try:
             for sent in batch:
-                event = self._received(sent)
-                if event is None:
-                    continue
+                event = received(sent)
                 if self._is_own(event) or (
                     not self.has_ended and await is_of_work_below(event, self.response_id)
                 ):
@@ -289,16 +286,6 @@ class Exchange:
         # gets the end twice: once sent to it, and once from the log.
         of_response = "" if self.has_ended else getattr(event, "response_id", None)
         return bool(of_response) and of_response == self.response_id
-
-    def _received(self, sent: Outgoing) -> Event | None:
-        """Decode an event and record its position; return None for the session's announcement."""
-        event = received(sent)
-        if sent.seq is not None:
-            self._seq = sent.seq
-        if isinstance(event, ev.SessionCreated):
-            self._epoch, self._seq = event.epoch or "", event.seq
-            return None
-        return event
 
     # --- What the client may store ---
 
@@ -321,11 +308,6 @@ class Exchange:
     def chat_id(self) -> str:
         """The chat of the session."""
         return self._session.chat_id
-
-    @property
-    def cursor(self) -> str:
-        """The position reached in the chat's log, as `<epoch>:<seq>`; '' if unknown."""
-        return f"{self._epoch}:{self._seq}" if self._epoch and self._seq is not None else ""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -383,6 +365,19 @@ class Exchange:
         charged = await charged_details(self.response_id, has_stopped=self.has_ended)
         error.details = {**(error.details or {}), **charged}
         return error
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the server has closed the exchange, such as at the end of the process."""
+        return self._connection.closed_with is not None
+
+    def check_session(self) -> None:
+        """Raise RemoteProtocolError if the session has ended, as it does with its key."""
+        attached_session(self._connection, self.session_id)
+
+    def end_with_process(self) -> None:
+        """End the exchange at the end of the process, as `stream` does."""
+        self._http.end_with_process()
 
     async def close(self) -> None:
         """Leave the response, either cancelling it or letting it run; later calls do nothing.

@@ -33,8 +33,10 @@ from payments_app import x402
 from payments_app.money import Money
 from payments_app.x402.offers import NETWORK
 from sessions_app import database, selectors
+from sessions_app.access import rates
 from sessions_app.access.protocol_rights import check_reads_all
 from sessions_app.billing.demands import demands_below
+from sessions_app.connection.rate_limit import rate_limited
 from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.response import follow_ups
 from sessions_app.response.follow_ups import FollowUpMessage
@@ -123,6 +125,12 @@ class ResponseReader:
         """The caller's chats."""
         return Conversations(self._principal, self._address)
 
+    async def count_reads(self, responses: int) -> None:
+        """Count responses that a request reads besides, as events; raises RemoteProtocolError."""
+        quota = await rates.limiter().take("events", self._principal.counted_as, cost=responses)
+        if not quota.allowed:
+            raise rate_limited(quota)
+
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response in its current state; None if the caller has no such response."""
         read = partial(
@@ -140,6 +148,17 @@ class ResponseReader:
             return stored
         details = {**(stored.error.details or {}), **await charged_details(row.id)}
         return replace(stored, error=msgspec.structs.replace(stored.error, details=details))
+
+    async def is_asking(self, response_id: str) -> bool:
+        """Return whether a response of the caller waits for input, without reading its texts."""
+        read = partial(
+            past_responses.is_asking,
+            response_id,
+            self._principal,
+            transport=self._transport,
+            agent=self._agent,
+        )
+        return await database.run(read)
 
     async def end_of(self, stored: StoredResponse) -> Event | None:
         """Return the event that ended a response; None if it has not ended."""

@@ -31,6 +31,7 @@ from sessions_app.process import registry
 from sessions_app.transports.followed_response import SERVER_EVENTS
 from sessions_app.transports.socket import (
     CLOSE_FORBIDDEN,
+    WEIGHED_BYTES,
     HandshakeRefused,
     SocketApplication,
     SocketDialect,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from sessions_app.connection.outgoing_queue import Outgoing
     from uamp.events import Event
 
-__all__ = ["ForeignDialect", "SocketApplication"]
+__all__ = ["WEIGHED_BYTES", "ForeignDialect", "SocketApplication"]
 
 _encoder: Final = msgspec.json.Encoder()
 
@@ -113,6 +114,15 @@ class ForeignDialect(SocketDialect, ABC):
             error = self._refused[0]
             self._refused.clear()
             raise error
+
+    async def begin(self, create: ev.ResponseCreate) -> str:
+        """Begin a turn and return its response; raises RemoteProtocolError if none begins.
+
+        Nothing is sent meanwhile, so that the first events of the response find its id known.
+        """
+        with self.connection.outgoing.held():
+            await self.send(create)
+            return started_response(self.connection)
 
     def drop_inputs(self, session_id: str) -> None:
         """Drop the inputs of a refused turn, which must not leak into the next one."""
@@ -208,11 +218,6 @@ class ForeignDialect(SocketDialect, ABC):
     async def tools(self) -> list[AgentTool]:
         """Return the agent's tools; raises RemoteProtocolError agent_not_found."""
         return await tools_of(self.connection.principal, self.agent)
-
-    @property
-    def started(self) -> str:
-        """The response that began last; raises RemoteProtocolError if no agent answers."""
-        return started_response(self.connection)
 
     def is_private(self, session_id: str) -> bool:
         """Return whether the chat of a session holds the responses of that session alone."""

@@ -63,6 +63,16 @@ def _unknown_connection() -> RemoteProtocolError:
     )
 
 
+def _too_many_requests() -> RemoteProtocolError:
+    return RemoteProtocolError(
+        ErrorCode.TOO_MANY_ITEMS,
+        f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers, and"
+        f" unread answers may have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
+        f" characters, {http_connections.KEPT_CHARS_PER_PRINCIPAL} in all your connections."
+        " Read their streams, or delete those that you no longer use.",
+    )
+
+
 class PostedEvents:
     """One POST of a client: the events that it sends, and the requests it leaves to streams.
 
@@ -143,19 +153,19 @@ class PostedEvents:
         except http_connections.RequestRepeated:
             return False
         except http_connections.TooManyRequests:
-            raise RemoteProtocolError(
-                ErrorCode.TOO_MANY_ITEMS,
-                f"At most {http_connections.REQUESTS_PER_CONNECTION} requests wait for answers, and"
-                f" unread answers may have at most {http_connections.KEPT_CHARS_PER_CONNECTION}"
-                f" characters, {http_connections.KEPT_CHARS_PER_PRINCIPAL} in all your connections."
-                " Read their streams, or delete those that you no longer use.",
-            ) from None
+            raise _too_many_requests() from None
         return True
 
     async def answer(self, connection_id: str, messages: Sequence[dict[str, Any]]) -> None:
-        """Have a stream send these messages, the last of which answers the request."""
+        """Have a stream send these messages, the last of which answers the request.
+
+        Raises RemoteProtocolError too_many_items, and leaves no request to the streams.
+        """
         lines = "\n".join(_encoder.encode(message).decode() for message in messages)
-        await database.run(http_connections.keep_answer, self._row, lines)
+        try:
+            await database.run(http_connections.keep_answer, self._row, lines)
+        except http_connections.TooManyRequests:
+            raise _too_many_requests() from None
         await ring(connection_id)
 
     async def answered_by(self, connection_id: str, response_id: str) -> None:
@@ -169,11 +179,6 @@ class PostedEvents:
     def agent(self) -> str | None:
         """The agent named by the path or a header."""
         return self._connection.defaults.agent
-
-    @property
-    def started(self) -> str:
-        """The response that began last; raises RemoteProtocolError if no agent answers."""
-        return started_response(self._connection)
 
     def link_in(self, chat_id: str) -> Callable[[str], str]:
         """Return a function that gives temporary addresses to the media of a chat."""
@@ -224,6 +229,11 @@ class PostedEvents:
                     failed.message,
                     details={"payment_error": failed.code},
                 )
+
+    async def begin(self, create: ev.ResponseCreate) -> str:
+        """Begin a turn and return its response; raises RemoteProtocolError if none begins."""
+        await self.send(create)
+        return started_response(self._connection)
 
     async def unpaid(self, session_id: str) -> dict[str, str]:
         """Return the responses for which a session's client has to pay, oldest first.
@@ -327,6 +337,17 @@ class EventStream:
     async def take_answer(self, owed: PendingAnswer) -> str | None:
         """Claim a stored answer and return it; None if another stream is to send it."""
         return await database.run(http_connections.take_answer, owed.pk)
+
+    async def has_requested(self, response_id: str) -> bool:
+        """Return whether the stream's session requested a response.
+
+        A shared chat also has the responses of its other members.
+        """
+        if self._session is None or not self._session.chat_scoped:
+            return True
+        principal = self._session.principal
+        read = partial(selectors.session_of_response, response_id, principal)
+        return await database.run(read) == self._session.wire_id
 
     async def ended(self, response_id: str) -> list[Event]:
         """Return a finished response as its output followed by its end; empty if unfinished."""

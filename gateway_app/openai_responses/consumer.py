@@ -52,12 +52,14 @@ class _ClientEvent(msgspec.Struct):
 class _Running:
     """The response that a socket is answering; its writer exists from its first event on.
 
-    `has_failed` is set while what was charged of it is read; no more of its events are sent.
+    `response_id` is '' until the response has begun. `has_failed` is set while what was charged of
+    it is read; no more of its events are sent.
     """
 
     session_id: str
     echoed_request: JsonObject
     tools: ClientTools
+    response_id: str = ""
     writer: ResponseWriter | None = None
     has_failed: bool = False
 
@@ -104,7 +106,8 @@ class ResponsesDialect(ForeignDialect):
             agent=agent,
             extension=EXTENSION,
         )
-        turn = await ResponsesService(reader, agent).turn(body, body.chat)
+        chat = body.chat or self.connection.defaults.chat
+        turn = await ResponsesService(reader, agent).turn(body, chat)
         await self._start(turn)
 
     async def _start(self, turn: ClientTurn) -> None:
@@ -113,11 +116,13 @@ class ResponsesDialect(ForeignDialect):
         session_id = await self.open_session(turn.session)
         extension = turn.session.session.extensions[EXTENSION]
         echo, tools = request_echo(turn.response, extension), ClientTools(extension.get("tools"))
-        self._running = _Running(session_id=session_id, echoed_request=echo, tools=tools)
+        running = _Running(session_id=session_id, echoed_request=echo, tools=tools)
+        self._running = running
         try:
-            for event in (*turn.inputs, turn.response):
+            for event in turn.inputs:
                 await self.send(msgspec.structs.replace(event, session_id=session_id))
-            _ = self.started
+            create = msgspec.structs.replace(turn.response, session_id=session_id)
+            running.response_id = await self.begin(create)
         except RemoteProtocolError:
             self._running = None
             self.leave_session(session_id)
@@ -141,7 +146,10 @@ class ResponsesDialect(ForeignDialect):
         response_id = getattr(event, "response_id", None)
         if not response_id or running.has_failed:
             return
+        is_own = response_id == running.response_id
         if running.writer is None:
+            if not is_own:
+                return
             running.writer = ResponseWriter(
                 response_id=response_id,
                 created_at=int(time.time()),
@@ -150,7 +158,6 @@ class ResponsesDialect(ForeignDialect):
                 tools=running.tools,
             )
             yield from running.writer.begin()
-        is_own = running.writer.response_id == response_id
         if not is_own and not self.is_private(running.session_id):
             return
         # In a private chat, the demands of other responses are those of delegated work.

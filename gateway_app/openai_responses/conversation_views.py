@@ -43,7 +43,7 @@ async def conversations(request: HttpRequest, name: str = "") -> HttpResponse:
     """Create a conversation; below an agent, this agent is in it."""
     body = read_body(request, NewConversation) if request.body else NewConversation()
     messages = added_messages(body.items or ())
-    exchange = await Exchange.of(request, TRANSPORT)
+    exchange = await Exchange.of(request, TRANSPORT, events=max(1, len(messages)))
     try:
         chats = _of(request, exchange)
         made = await chats.create(body.metadata or {}, agent=name, key=_key(request))
@@ -79,12 +79,14 @@ async def conversation(request: HttpRequest, conversation_id: str, name: str = "
 async def items(request: HttpRequest, conversation_id: str, name: str = "") -> HttpResponse:
     """Return a page of a conversation's items, or add messages without asking an agent."""
     del name
-    exchange = await Exchange.of(request, TRANSPORT)
+    messages: list[tuple[InputEvent, ...]] = []
+    if request.method == "POST":
+        messages = added_messages(read_body(request, NewItems).items)
+    exchange = await Exchange.of(request, TRANSPORT, events=max(1, len(messages)))
     try:
         chats = _of(request, exchange)
         await chats.find(conversation_id)
         if request.method == "POST":
-            messages = added_messages(read_body(request, NewItems).items)
             added = await _add(exchange, conversation_id, messages)
             objects = [await _item(chats, conversation_id, item_id) for item_id in added]
             return _json(_page(objects, has_more=False))

@@ -32,6 +32,8 @@ REFERENCES: Final = 50
 """The most responses to which one request may refer."""
 REFERENCED_BYTES: Final = uamp.DEFAULT_LIMITS.messages_bytes
 """The maximum bytes of the items referred to."""
+READ_BYTES: Final = 8 * REFERENCED_BYTES
+"""The maximum bytes of the responses that are read to resolve references."""
 _RESPONSE_ID: Final = re.compile(r"resp_[0-9a-f]{32}")
 _STATUSES: Final = {"queued": "queued", "in_progress": "in_progress", "waiting": "in_progress"}
 
@@ -158,12 +160,18 @@ class ResponsesService:
         return stored if stored is not None and stored.extension.get("store") else None
 
     async def _resolved(self, items: Iterable[InputItem]) -> tuple[InputItem, ...]:
-        """Replace references and summaries by the items and messages that they stand for."""
+        """Replace references and summaries by the items and messages that they stand for.
+
+        Each response that is read counts as an event.
+        """
         items = tuple(items)
         named = {item.id or "" for item in items if item.kind == "item_reference"}
         responses = {response_of(id_) for id_ in named}
         if len(responses) > REFERENCES:
             raise refused("input", f"References name at most {REFERENCES} responses.")
+        if responses:
+            await self._reader.count_reads(len(responses))
+        read_bytes = 0
         items_by_id: dict[str, InputItem] = {}
         sizes: dict[str, int] = {}
         for response_id in responses:
@@ -178,6 +186,17 @@ class ResponsesService:
                 raise refused(
                     "input",
                     f"The items that references name may have at most {REFERENCED_BYTES} bytes.",
+                    ErrorCode.EVENT_TOO_LARGE,
+                )
+            if stored is not None:
+                read_bytes += len(
+                    msgspec.json.encode((stored.request, stored.question, stored.output))
+                )
+            if read_bytes > READ_BYTES:
+                raise refused(
+                    "input",
+                    "The responses that references name are too long together: at most"
+                    f" {READ_BYTES} bytes. Send the items instead.",
                     ErrorCode.EVENT_TOO_LARGE,
                 )
         return tuple(

@@ -16,7 +16,7 @@ import msgspec
 from django.conf import settings
 
 import uamp
-from gateway_app.doors.socket import ForeignDialect, SocketApplication
+from gateway_app.doors.socket import WEIGHED_BYTES, ForeignDialect, SocketApplication
 from gateway_app.realtime import read, write
 from gateway_app.realtime.conversation import RealtimeConversation, check_context, check_results
 from gateway_app.realtime.item_sounds import ItemSounds
@@ -50,8 +50,6 @@ _BETA_SUBPROTOCOL: Final = "openai-beta.realtime-v1"
 _SUBPROTOCOL: Final = "realtime"
 _MODEL_CHARS: Final = 256
 _INTERRUPTED_SECONDS: Final = 10.0
-# A frame counts as one event per this many bytes: about one second of PCM in base64.
-_EVENT_BYTES: Final = 64 * 1024
 # Clients append audio in pieces of 20 ms.
 _MIN_WEIGHT: Final = 0.1
 
@@ -144,7 +142,8 @@ class RealtimeDialect(ForeignDialect):
     async def receive(self, frame: str | bytes) -> None:
         """Process an event; a refused one is answered with an error and the socket stays open."""
         event_id: str | None = None
-        size = len(frame) / _EVENT_BYTES
+        # About a second of PCM in base64 counts as one event.
+        size = len(frame) / WEIGHED_BYTES
         self._turns.turns = 0
         try:
             event = read.read_frame(frame)
@@ -248,8 +247,8 @@ class RealtimeDialect(ForeignDialect):
             sounds=sounds_of(stored),
         )
         try:
-            await self._send(ev.ResponseCreate(response=config))
-            writer.response_id = self.started
+            create = ev.ResponseCreate(session_id=self._session_id, response=config)
+            writer.response_id = await self.begin(create)
         except RemoteProtocolError:
             self._writer = None
             raise

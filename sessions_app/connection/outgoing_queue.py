@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -16,7 +17,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,8 @@ class OutgoingQueue:
         self._sending_bytes = 0
         self._has_room = asyncio.Event()
         self._woken = asyncio.Event()
+        self._may_send = asyncio.Event()
+        self._may_send.set()
         self._is_reading = False
         self._is_behind = False
         # How often queued work was dropped.
@@ -198,6 +201,15 @@ class OutgoingQueue:
 
     # --- Sending ---
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold back every batch until the block ends; not reentrant."""
+        self._may_send.clear()
+        try:
+            yield
+        finally:
+            self._may_send.set()
+
     async def frames(self) -> AsyncIterator[Outgoing]:
         """Yield frames in order until the connection closes."""
         while (batch := await self.batch()) is not None:
@@ -221,6 +233,7 @@ class OutgoingQueue:
                 self._queued_bytes -= size
                 await self._do(item)
             if self._ready:
+                await self._may_send.wait()
                 ready, self._ready = self._ready, []
                 self._sending_bytes, self._ready_bytes = self._ready_bytes, 0
                 return ready

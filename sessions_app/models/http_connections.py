@@ -26,6 +26,8 @@ class HttpConnection(models.Model):
     id = models.CharField(primary_key=True, max_length=32, default=new_connection_id)
     # See `access.principal`.
     principal = models.CharField(max_length=80)
+    # The name that limits count the principal under: each visitor has a key of its own.
+    counted_as = models.CharField(max_length=200, blank=True, default="", db_default="")
     # The digest of the rights of the credential that opened it.
     rights = models.CharField(max_length=64, blank=True, default="", db_default="")
     transport = models.CharField(max_length=24, choices=SessionTransport)
@@ -38,7 +40,9 @@ class HttpConnection(models.Model):
     class Meta:
         """The unread answers of a principal are summed over its connections."""
 
-        indexes: ClassVar = [models.Index(fields=["principal"], name="connections_of_a_principal")]
+        indexes: ClassVar = [
+            models.Index(fields=["counted_as"], name="connections_counted_together")
+        ]
 
     def __str__(self) -> str:
         return f"{self.transport} of {self.principal}"

@@ -111,6 +111,15 @@ def find_response(
     return None if row is None else _past_response(row)
 
 
+def is_asking(response_id: str, principal: Principal, *, transport: str, agent: str) -> bool:
+    """Return whether a response of the principal and agent asks for a result, act or payment.
+
+    Raises RemoteProtocolError forbidden.
+    """
+    rows = _rows(principal, transport, agent).filter(pk=response_id, finished_at__isnull=True)
+    return _in_state(rows, ResponseFilter(asks=True)).exists()
+
+
 def current_texts(response_ids: Iterable[str], principal: Principal) -> dict[str, ResponseTexts]:
     """Return the current questions, and whether the answers exist, for the given responses.
 

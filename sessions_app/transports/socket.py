@@ -51,6 +51,8 @@ CLOSE_DEFECT: Final = 1011
 CLOSE_TOO_MANY: Final = 4429
 CLOSE_UNRESPONSIVE: Final = 1013
 
+WEIGHED_BYTES: Final = 64 * 1024
+"""A larger frame counts as several events, since it takes as long to read."""
 JOINED_TEXTS: Final = "uamp.texts"
 """Server extension: `websocket.send` accepts `texts`, several messages in order."""
 JOINED_CHARS: Final = 16 * 1024
@@ -79,7 +81,8 @@ class SocketDialect:
     takes_client_secrets: ClassVar[bool] = False
     # Send a `heartbeat` frame after this many seconds of silence; None for no heartbeat.
     heartbeat_seconds: ClassVar[float | None] = None
-    # How many events the last received frame counts as (UAMP_EVENTS_PER_MINUTE).
+    # How many events the last received frame counts as (UAMP_EVENTS_PER_MINUTE); set from its size
+    # before `receive`, which may change it.
     weight: float = 1
 
     def __init__(self, connection: ClientConnection, handshake: auth.Handshake) -> None:
@@ -261,6 +264,7 @@ class ClientSocket:
             if limit is not None and _is_longer(frame, limit):
                 connection.close(CLOSE_TOO_LARGE)
             elif connection.closed_with is None:
+                dialect.weight = max(1, len(frame) / WEIGHED_BYTES)
                 await dialect.receive(frame)
                 self._pace.weigh(dialect.weight)
         logger.debug("socket closed with %s", message.get("code"))

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from sessions_app.connection.outgoing_queue import Outgoing
 
-WEIGHED_BYTES: Final = 64 * 1024
-"""A larger frame counts as several events, since it takes as long to read."""
-
 
 class UampDialect(SocketDialect):
     """UAMP itself: a frame is an event, and a person with a socket is online."""
@@ -43,10 +40,9 @@ class UampDialect(SocketDialect):
         """Handle an event of the client, or of an agent that answers on this socket."""
         await table.receive(self.connection, frame)
         link = self.connection.agent_socket
-        # Events of answers have their own rate limit.
-        is_asking = link is None or not link.took
-        self.weight = max(1, len(frame) / WEIGHED_BYTES) if is_asking else 0
         if link is not None and link.took:
+            # Events of answers have their own rate limit.
+            self.weight = 0
             await keep_pace(link)
 
     def encode(self, batch: Sequence[Outgoing]) -> list[str]:

@@ -15,9 +15,9 @@ from django.utils import timezone
 from PIL import Image
 
 from agents_app.models import Agent
+from gateway_app.acp import methods
 from payments_app.tokens import issuance
 from sessions_app import http_connections
-from sessions_app.access.principal import Principal
 from sessions_app.models import HttpConnection, Response, Session, UnansweredRequest
 from sessions_app.process import retention
 from tests.client import wait_until
@@ -30,6 +30,8 @@ from tests.sessions_app.billing.paid_agents import priced, rich, usd
 if TYPE_CHECKING:
     import httpx
 
+    from gateway_app.acp.methods import AcpPort
+    from gateway_app.acp.read import Rpc
     from tests.conftest import ServerAddress
     from tests.live_server import Person
 
@@ -293,46 +295,24 @@ def test_a_connection_owes_a_bounded_number_of_answers(
     assert json.loads(refused.content)["error"]["data"]["code"] == "too_many_items"
 
 
-def test_a_connection_keeps_unread_answers_up_to_a_length(
-    alice: Person, monkeypatch: pytest.MonkeyPatch
+def test_a_request_whose_answer_would_exceed_the_length_is_refused(
+    acp: Open, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_CONNECTION", 100)
-    person = Principal(key=f"user:{alice.user.pk}", user_id=alice.user.pk)
-    opened = http_connections.open_connection(person, transport="acp", agent="echo")
-    first, second = (
-        http_connections.add_request(opened, number, session_id=None) for number in ("1", "2")
-    )
-    http_connections.keep_answer(first, "x" * 100)
-    http_connections.add_request(opened, "3", session_id=None)
-    http_connections.keep_answer(second, "y")
+    client = acp("echo", alice)
+    list_sessions = methods.list_sessions
 
-    with pytest.raises(http_connections.TooManyRequests):
-        http_connections.add_request(opened, "4", session_id=None)
-    assert http_connections.take_answer(first) == "x" * 100
-    assert http_connections.take_answer(first) is None
-    http_connections.add_request(opened, "4", session_id=None)
+    async def list_meanwhile(port: AcpPort, message: Rpc) -> dict[str, Any]:
+        # Meanwhile, other requests of the connection have been answered.
+        monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_CONNECTION", -1)
+        return await list_sessions(port, message)
 
+    monkeypatch.setattr(methods, "list_sessions", list_meanwhile)
+    body = {"jsonrpc": "2.0", "id": 9, "method": "session/list", "params": {}}
+    refused = client.web.post(client.url, json=body, headers=client.headers())
 
-def test_all_connections_of_a_person_keep_unread_answers_up_to_a_length(
-    alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_PRINCIPAL", 100)
-
-    def opened(who: Person) -> str:
-        person = Principal(key=f"user:{who.user.pk}", user_id=who.user.pk)
-        return http_connections.open_connection(person, transport="acp", agent="echo")
-
-    first, second, third = opened(alice), opened(alice), opened(bob)
-    for connection in (first, second):
-        request = http_connections.add_request(connection, "1", session_id=None)
-        http_connections.keep_answer(request, "x" * 51)
-
-    for connection in (first, second, opened(alice)):
-        with pytest.raises(http_connections.TooManyRequests):
-            http_connections.add_request(connection, "2", session_id=None)
-    http_connections.add_request(third, "2", session_id=None)
-    http_connections.close_connection(second)
-    http_connections.add_request(first, "2", session_id=None)
+    assert refused.status_code == 400
+    assert json.loads(refused.content)["error"]["data"]["code"] == "too_many_items"
+    assert not UnansweredRequest.objects.exists()
 
 
 def test_a_connection_that_is_not_used_is_deleted(acp: Open, alice: Person) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from websockets.sync.client import connect
+
 from chat_app.models import Message, Participant
+from gateway_app.openai_responses import service
 from tests.gateway_app.openai_responses.requests import SEARCH, read, respond, result, text_of
 from tests.live_server import shared_chat
 from tests.sessions_app.model_server import called, model_server, said
 
 if TYPE_CHECKING:
     import httpx
+    import pytest
+    from pytest_django import Settings
 
     from chat_app.models import Chat
     from tests.client import UampClient
+    from tests.conftest import ServerAddress
     from tests.live_server import Dial, Person
 
 
@@ -169,6 +176,39 @@ def test_references_count_as_often_as_they_are_there(web: httpx.Client, alice: P
     assert refused.json()["error"]["param"] == "input"
     taken = respond(web, "echo", {"input": [reference, reference, asked]}, alice)
     assert text_of(taken.json()) == "And now?"
+
+
+def test_referenced_answers_are_read_up_to_a_size(
+    web: httpx.Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "READ_BYTES", 300_000)
+    answers = [respond(web, "echo", {"input": "x" * 100_000}, alice).json() for _ in range(2)]
+    # The items are small: there are none of these ids.
+    references = [
+        {"type": "item_reference", "id": f"{answer['output'][0]['id'][:-1]}7"} for answer in answers
+    ]
+
+    alone = respond(web, "echo", {"input": references[:1]}, alice)
+    both = respond(web, "echo", {"input": references}, alice)
+
+    assert alone.status_code == 404
+    assert (both.status_code, both.json()["error"]["code"]) == (400, "event_too_large")
+
+
+def test_each_referenced_answer_counts_as_an_event(
+    demo: ServerAddress, web: httpx.Client, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_HTTP_EVENTS_PER_MINUTE = 20
+    many = [{"type": "item_reference", "id": f"msg_{number:032x}_0"} for number in range(30)]
+    create = {"type": "response.create", "model": "echo", "input": many}
+
+    over_http = respond(web, "echo", {"input": many}, alice)
+    with connect(f"{demo.ws}/v1/responses", additional_headers=alice.headers, proxy=None) as socket:
+        socket.send(json.dumps(create))
+        over_a_socket = json.loads(socket.recv(30))
+
+    assert (over_http.status_code, over_http.json()["error"]["code"]) == (429, "rate_limited")
+    assert (over_a_socket["status"], over_a_socket["error"]["code"]) == (429, "rate_limited")
 
 
 def test_a_planted_origin_shows_no_text_of_a_chat_that_the_person_left(

@@ -13,6 +13,7 @@ from tests.sessions_app.access.scoped_keys import key_of
 
 if TYPE_CHECKING:
     import httpx
+    from pytest_django import Settings
 
 USER = {"type": "message", "role": "user", "content": "Hello there"}
 
@@ -108,6 +109,21 @@ def test_items_are_added_once_and_not_answered(web: httpx.Client, alice: Person)
         assert added["last_id"] == added["data"][1]["id"]
     assert Message.objects.filter(chat=made["id"]).count() == 2
     assert not Response.objects.exists()
+
+
+def test_each_added_item_counts_as_an_event(
+    web: httpx.Client, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_HTTP_EVENTS_PER_MINUTE = 20
+    call = Caller(web, alice)
+    path = f"/{call('POST', '', {})['id']}/items"
+
+    refused = call("POST", path, {"items": [USER] * 20}, status=429)
+
+    assert refused["error"]["code"] == "rate_limited"
+    assert not Message.objects.exists()
+    call("POST", path, {"items": [USER] * 5})
+    assert Message.objects.count() == 5
 
 
 def test_what_a_conversation_does_not_take_is_refused(

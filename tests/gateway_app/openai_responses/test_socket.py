@@ -228,6 +228,17 @@ def test_a_socket_may_answer_in_a_chat(demo: ServerAddress, alice: Person, bob: 
         pass
 
 
+def test_a_header_names_the_chat_of_a_socket(demo: ServerAddress, alice: Person) -> None:
+    chat = shared_chat(alice)
+    with responses(demo, alice, **{"X-Chat-Id": chat.pk}) as client:
+        refused = client.ask(input="Hello there", tools=[SEARCH])
+        done = client.ask(input=[{"role": "user", "content": "Hello there"}])
+
+    assert (refused["type"], refused["error"]["param"]) == ("error", "tools")
+    assert done["response"]["conversation"] == {"id": chat.pk}
+    assert [message.content for message in chat.messages.all()] == ["Hello there"] * 2
+
+
 def test_an_answer_whose_delegated_work_has_to_be_paid_ends_with_an_error(
     demo: ServerAddress, alice: Person
 ) -> None:

@@ -16,7 +16,12 @@ from sessions_app.connection.outgoing_queue import DialectFrame, Outgoing
 from sessions_app.handlers import table
 from sessions_app.models import ApiKey, Session, SessionTransport
 from sessions_app.process import registry
-from sessions_app.transports.socket import HandshakeRefused, SocketApplication, SocketDialect
+from sessions_app.transports.socket import (
+    WEIGHED_BYTES,
+    HandshakeRefused,
+    SocketApplication,
+    SocketDialect,
+)
 from tests.client import new_event
 from uamp_project import asgi
 
@@ -124,6 +129,17 @@ def close_code(socket: Socket) -> int | None:
             socket.recv(timeout=WAIT_SECONDS)
     except ConnectionClosed as closed:
         return None if closed.rcvd is None else closed.rcvd.code
+
+
+def test_a_large_frame_counts_as_several_events(
+    words: str, alice: Person, settings: Settings
+) -> None:
+    settings.UAMP_EVENTS_PER_MINUTE, settings.UAMP_EVENTS_BURST = 1, 3
+    with dialled(f"{words}/echo", alice) as socket:
+        answer_to(socket, "x" * 4 * WEIGHED_BYTES)
+        socket.send("")
+        with pytest.raises(TimeoutError):
+            socket.recv(timeout=0.5)
 
 
 def test_a_dialect_has_the_turns_of_uamp_under_its_own_name(words: str, alice: Person) -> None:
