@@ -17,7 +17,7 @@ from PIL import Image, UnidentifiedImageError
 
 from agents_app.conversation.history import DOCUMENT_CHARS, document_text
 from chat_app.contents.measures import UNMEASURED, MeasuringBusy, measure
-from chat_app.contents.media_types import IMAGE_MAX_PIXELS
+from chat_app.contents.media_types import IMAGE_FORMATS, IMAGE_MAX_PIXELS, PILLOW_FORMATS
 from chat_app.models import Content
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
     """Return the kind of input that a content of a type is to a model."""
     if mime_type == "application/pdf":
         return "pdf"
-    family = mime_type.partition("/")[0]
-    if family == "audio":
+    if mime_type.startswith("audio/"):
         return "sound"
-    return "picture" if family == "image" else "other"
+    # Models see no other pictures, and their decoders may need gigabytes for the header alone.
+    return "picture" if mime_type in IMAGE_FORMATS.values() else "other"
 
 
 def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
@@ -67,7 +67,7 @@ def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
             except MeasuringBusy:
                 return None
         case "picture":
-            return _most_tiles(data)
+            return _most_tiles(data, mime_type)
     is_text = mime_type.startswith("text/") or mime_type == "application/json"
     return _text_tokens(data) if is_text else 0
 
@@ -82,9 +82,9 @@ def _text_tokens(data: bytes) -> int:
     return math.ceil(plain / 4) + len(text) - plain
 
 
-def _most_tiles(data: bytes) -> int:
+def _most_tiles(data: bytes, mime_type: str) -> int:
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        with Image.open(io.BytesIO(data), formats=PILLOW_FORMATS[mime_type]) as image:
             width, height = image.size
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError):
         return _MAX_TILES
