@@ -16,6 +16,7 @@ from django.db.models import Q
 from PIL import Image, UnidentifiedImageError
 
 from agents_app.conversation.history import DOCUMENT_CHARS, document_text
+from agents_app.workers import connections
 from chat_app.contents.measures import UNMEASURED, MeasuringBusy, measure
 from chat_app.contents.media_types import IMAGE_FORMATS, IMAGE_MAX_PIXELS, PILLOW_FORMATS
 from chat_app.models import Content
@@ -119,6 +120,8 @@ def _amount_of(content: Content) -> int:
             # Models do not get the content either.
             return 0
         asker = content.owner_key or str(content.owner_id)
+        # Others may need the connection while this thread waits for a process.
+        connections.release()
         content.extent = extent_of(data, content.mime_type, asker=asker)
         if content.extent is None:
             raise MeasuringBusy
