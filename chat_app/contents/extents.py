@@ -93,16 +93,25 @@ def _most_tiles(data: bytes, mime_type: str) -> int:
     return min(-(-width // side) * -(-height // side), _MAX_TILES)
 
 
-def extents_of(content_ids: Iterable[str]) -> dict[str, tuple[Extent, ...]]:
+class NotMeasured(Exception):
+    """A content has no extent yet."""
+
+
+def extents_of(
+    content_ids: Iterable[str], *, may_measure: bool = True
+) -> dict[str, tuple[Extent, ...]]:
     """Return the extents of contents by the ids and handles that name them.
 
     A handle may name several, of different owners. Contents that were not measured when they were
-    stored are measured now, and the result is stored. Raises MeasuringBusy.
+    stored are measured now, and the result is stored, or without `may_measure` NotMeasured is
+    raised. Raises MeasuringBusy.
     """
     named = {text: key for text in content_ids if (key := _uuid(text)) is not None}
     keys = set(named.values())
     by_key: dict[uuid.UUID, list[Extent]] = {}
     for content in Content.objects.filter(Q(pk__in=keys) | Q(handle__in=keys)):
+        if content.extent is None and not may_measure:
+            raise NotMeasured
         extent = Extent(kind_of(content.mime_type), _amount_of(content), content.size_bytes)
         for key in keys & {content.pk, content.handle or content.pk}:
             by_key.setdefault(key, []).append(extent)
