@@ -12,7 +12,7 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 from django.db import connection
 
-from chat_app.contents import quota, storage
+from chat_app.contents import extents, quota, storage
 from chat_app.models import Content
 from tests.client import new_event
 from tests.live_server import alice, bob, demo, impatience, web
@@ -182,17 +182,20 @@ def watched_disk(settings: Settings) -> type[WatchedDisk]:
 def test_a_file_is_measured_and_written_outside_of_transactions(
     alice: Person, watched_disk: type[WatchedDisk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_transaction: list[bool] = []
+    places: list[tuple[bool, bool]] = []
 
     def note(*_: Any, **__: Any) -> int:
-        in_transaction.append(connection.in_atomic_block)
+        places.append((connection.in_atomic_block, connection.connection is not None))
         return 1
 
-    monkeypatch.setattr(storage, "extent_of", note)
+    monkeypatch.setattr(extents, "measure", note)
     monkeypatch.setattr(watched_disk, "before_write", note, raising=False)
     owner = quota.ContentOwner(user_id=alice.user.pk)
+    connection.ensure_connection()
+    # As in a pool, the connection may be released.
+    connection.close_at = 0.0
     storage.store(b"%PDF-1.4", mime_type="application/pdf", filename="a.pdf", owner=owner)
-    assert in_transaction == [False, False]
+    assert places == [(False, False)] * 2
 
 
 def test_a_file_beyond_the_quota_is_not_measured(
