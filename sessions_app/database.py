@@ -13,11 +13,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
+from agents_app.workers.connections import ReleasingThreads
 from telemetry import metrics
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ RETRY_SECONDS: Final = (0.1, 0.4)
 CLOSE_SECONDS: Final = 30.0
 """How long the threads may take to end. Statements and lock waits have shorter limits."""
 
+LONG_THREADS: Final = 4
+"""How many long calls may run at once; within the 8 spare connections of the pool."""
+
+long_threads: Final = ReleasingThreads(LONG_THREADS, thread_name_prefix="long")
 _lock = threading.Lock()
 _executor: ThreadPoolExecutor | None = None
 
@@ -59,6 +65,14 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(executor(), context.run, job)
+
+
+async def run_long(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do the same as `run` for a function that may take a minute: it stores or measures files.
+
+    It has threads of its own, so that all other calls need not wait for it.
+    """
+    return await long_threads.run(partial(scoped, function, *args, **kwargs))
 
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:

@@ -17,7 +17,7 @@ from django.db import connection, connections, transaction
 from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase
 
-from sessions_app.database import close_connections, executor
+from sessions_app.database import LONG_THREADS, close_connections, executor, long_threads
 from tests.run_folder import copy_of, locked
 from tests.settings import RUN_FOLDER, RUN_NAME, WORKER
 
@@ -150,11 +150,12 @@ def leave_database() -> None:
 
 def wait_for_threads() -> None:
     """Wait until the database threads have done what was submitted to them."""
-    # Only when all of them wait here has the last one finished its work.
-    barrier = threading.Barrier(settings.DB_THREADS)
-    waiting = [executor().submit(barrier.wait, IDLE_SECONDS) for _ in range(settings.DB_THREADS)]
-    for future in waiting:
-        future.result(IDLE_SECONDS)
+    for threads, count in ((executor(), settings.DB_THREADS), (long_threads, LONG_THREADS)):
+        # Only when all of them wait here has the last one finished its work.
+        barrier = threading.Barrier(count)
+        waiting = [threads.submit(barrier.wait, IDLE_SECONDS) for _ in range(count)]
+        for future in waiting:
+            future.result(IDLE_SECONDS)
 
 
 def drop_databases() -> None:

@@ -77,13 +77,19 @@ class ChildProcesses:
         return len(self._turns.free)
 
     def ask(
-        self, request: bytes, *, asker: str, seconds: float, wait: float | None = None
+        self,
+        request: bytes | Callable[[], bytes],
+        *,
+        asker: str,
+        seconds: float,
+        wait: float | None = None,
     ) -> bytes:
         """Send a request to a process and return its answer.
 
-        Raises TooSlow `seconds` after a process received the request. Raises NoneFree if none
-        became free within `wait` seconds (default: `seconds`) or if too many requests of this asker
-        are waiting.
+        A function is called for the request once a process is free, so that large ones do not fill
+        the memory while they wait; what it raises is raised here. Raises TooSlow `seconds` after a
+        process received the request. Raises NoneFree if none became free within `wait` seconds
+        (default: `seconds`) or if too many requests of this asker are waiting.
         """
         try:
             turn = self._turns.ask(asker)
@@ -96,6 +102,12 @@ class ChildProcesses:
             if isinstance(error, TimeoutError):
                 raise NoneFree from None
             raise
+        if not isinstance(request, bytes):
+            try:
+                request = request()
+            except BaseException:
+                self._turns.give_back(asker, process)
+                raise
         return self._answer(process, request, asker, seconds)
 
     async def ask_from_loop(
@@ -184,7 +196,8 @@ class _ChildProcess:
         if stdin is None:
             raise OSError("the process has no input")
         # The process reads a request completely before it starts working, so this does not block.
-        stdin.write(_HEADER.pack(len(request)) + request)
+        stdin.write(_HEADER.pack(len(request)))
+        stdin.write(request)
         stdin.flush()
         return self._read(deadline)
 

@@ -12,13 +12,16 @@ import io
 import math
 import sys
 from importlib.util import find_spec
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from PIL import ExifTags, Image, ImageCms, ImageOps
 
 from agents_app.workers.child_limits import CpuTimeError, cpu_limit, limit_memory
 from agents_app.workers.child_processes import ChildProcesses, NoneFree, TooSlow, serve
 from chat_app.contents.media_types import IMAGE_MAX_PIXELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PREVIEW_MIME: Final = "image/webp"
 PREVIEW_PIXELS: Final = 1_600
@@ -51,13 +54,16 @@ class DrawingBusy(Exception):
     """No process became free in time; the preview can be drawn later."""
 
 
-def draw(data: bytes, mime_type: str, *, asker: str) -> bytes:
+def draw(read: Callable[[], bytes], mime_type: str, *, asker: str) -> bytes:
     """Return the preview of a picture as WebP; empty if it cannot be drawn within the limits.
 
-    Pictures of one asker are drawn one after another. Raises DrawingBusy. Blocks for at most
-    WAIT_SECONDS plus DRAW_SECONDS.
+    `read` returns the picture, and is called once a process is free. Pictures of one asker are
+    drawn one after another. Raises DrawingBusy. Blocks for at most WAIT_SECONDS plus DRAW_SECONDS.
     """
-    request = mime_type.encode() + b"\0" + data
+
+    def request() -> bytes:
+        return mime_type.encode() + b"\0" + read()
+
     try:
         return _processes.ask(request, asker=asker, seconds=DRAW_SECONDS, wait=WAIT_SECONDS)
     except NoneFree:

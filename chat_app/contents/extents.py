@@ -16,8 +16,9 @@ from django.db.models import Q
 from PIL import Image, UnidentifiedImageError
 
 from agents_app.conversation.history import DOCUMENT_CHARS, document_text
+from agents_app.workers import connections
 from chat_app.contents.measures import UNMEASURED, MeasuringBusy, measure
-from chat_app.contents.media_types import IMAGE_MAX_PIXELS
+from chat_app.contents.media_types import IMAGE_FORMATS, IMAGE_MAX_PIXELS, PILLOW_FORMATS
 from chat_app.models import Content
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def kind_of(mime_type: str) -> Literal["sound", "pdf", "picture", "other"]:
     """Return the kind of input that a content of a type is to a model."""
     if mime_type == "application/pdf":
         return "pdf"
-    family = mime_type.partition("/")[0]
-    if family == "audio":
+    if mime_type.startswith("audio/"):
         return "sound"
-    return "picture" if family == "image" else "other"
+    # Models see no other pictures, and their decoders may need gigabytes for the header alone.
+    return "picture" if mime_type in IMAGE_FORMATS.values() else "other"
 
 
 def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
@@ -67,7 +68,7 @@ def extent_of(data: bytes, mime_type: str, *, asker: str) -> int | None:
             except MeasuringBusy:
                 return None
         case "picture":
-            return _most_tiles(data)
+            return _most_tiles(data, mime_type)
     is_text = mime_type.startswith("text/") or mime_type == "application/json"
     return _text_tokens(data) if is_text else 0
 
@@ -82,9 +83,9 @@ def _text_tokens(data: bytes) -> int:
     return math.ceil(plain / 4) + len(text) - plain
 
 
-def _most_tiles(data: bytes) -> int:
+def _most_tiles(data: bytes, mime_type: str) -> int:
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        with Image.open(io.BytesIO(data), formats=PILLOW_FORMATS[mime_type]) as image:
             width, height = image.size
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError):
         return _MAX_TILES
@@ -92,16 +93,25 @@ def _most_tiles(data: bytes) -> int:
     return min(-(-width // side) * -(-height // side), _MAX_TILES)
 
 
-def extents_of(content_ids: Iterable[str]) -> dict[str, tuple[Extent, ...]]:
+class NotMeasured(Exception):
+    """A content has no extent yet."""
+
+
+def extents_of(
+    content_ids: Iterable[str], *, may_measure: bool = True
+) -> dict[str, tuple[Extent, ...]]:
     """Return the extents of contents by the ids and handles that name them.
 
     A handle may name several, of different owners. Contents that were not measured when they were
-    stored are measured now, and the result is stored. Raises MeasuringBusy.
+    stored are measured now, and the result is stored, or without `may_measure` NotMeasured is
+    raised. Raises MeasuringBusy.
     """
     named = {text: key for text in content_ids if (key := _uuid(text)) is not None}
     keys = set(named.values())
     by_key: dict[uuid.UUID, list[Extent]] = {}
     for content in Content.objects.filter(Q(pk__in=keys) | Q(handle__in=keys)):
+        if content.extent is None and not may_measure:
+            raise NotMeasured
         extent = Extent(kind_of(content.mime_type), _amount_of(content), content.size_bytes)
         for key in keys & {content.pk, content.handle or content.pk}:
             by_key.setdefault(key, []).append(extent)
@@ -119,6 +129,8 @@ def _amount_of(content: Content) -> int:
             # Models do not get the content either.
             return 0
         asker = content.owner_key or str(content.owner_id)
+        # Others may need the connection while this thread waits for a process.
+        connections.release()
         content.extent = extent_of(data, content.mime_type, asker=asker)
         if content.extent is None:
             raise MeasuringBusy

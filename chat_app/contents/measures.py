@@ -37,7 +37,10 @@ def measure(data: bytes, mime_type: str, *, asker: str) -> int:
     Files of one asker are measured one after another. Raises MeasuringBusy. Blocks for at most
     WAIT_SECONDS plus MEASURE_SECONDS.
     """
-    request = mime_type.encode() + b"\0" + data
+
+    def request() -> bytes:
+        return mime_type.encode() + b"\0" + data
+
     try:
         answer = _processes.ask(request, asker=asker, seconds=MEASURE_SECONDS, wait=WAIT_SECONDS)
     except NoneFree:

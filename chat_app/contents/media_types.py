@@ -108,12 +108,13 @@ _VENDOR: Final = re.compile(r"(?:application/(?:vnd\.(?!.*\+json)|x-ms|ms)|model
 # Types that a browser would run as a page: stored and served as plain downloads.
 _ACTIVE: Final = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml"}
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}")
-_PILLOW_FORMATS: Final = {
+PILLOW_FORMATS: Final = {
     "image/jpeg": ("JPEG", "MPO"),
     "image/png": ("PNG",),
     "image/webp": ("WEBP",),
     "image/gif": ("GIF",),
 }
+"""The decoders of these types, which need little memory until the pixels are read."""
 
 
 class InvalidMedia(Exception):
@@ -129,7 +130,7 @@ def sniff(data: bytes, *, declared: str, filename: str = "") -> str:
     proven = _proven(data, label)
     if label in _PROVEN_PICTURES and not proven.startswith("image/"):
         raise InvalidMedia("The image cannot be read.")
-    if proven in _PILLOW_FORMATS:
+    if proven in PILLOW_FORMATS:
         return _picture(data, proven, label)
     if proven:
         return _proven_type(proven, label)
@@ -164,7 +165,7 @@ def _proven(data: bytes, label: str) -> str:
 def picture_type(data: bytes) -> str:
     """Return the type of a picture by its bytes alone; raises InvalidMedia for anything else."""
     proven = signatures.type_of(data)
-    if proven in _PILLOW_FORMATS:
+    if proven in PILLOW_FORMATS:
         check_picture(data, proven)
     elif not proven.startswith("image/"):
         raise InvalidMedia("The image cannot be read.")
@@ -173,13 +174,13 @@ def picture_type(data: bytes) -> str:
 
 def is_unchecked_picture(data: bytes, mime_type: str) -> bool:
     """Return whether stored data begin as a picture that was refused, and stored as a file."""
-    return mime_type == DEFAULT_MIME and signatures.type_of(data) in _PILLOW_FORMATS
+    return mime_type == DEFAULT_MIME and signatures.type_of(data) in PILLOW_FORMATS
 
 
 def check_picture(data: bytes, mime_type: str) -> None:
     """Raise InvalidMedia for a picture that is unreadable or has too many pixels."""
     try:
-        with Image.open(io.BytesIO(data), formats=_PILLOW_FORMATS[mime_type]) as image:
+        with Image.open(io.BytesIO(data), formats=PILLOW_FORMATS[mime_type]) as image:
             if image.width * image.height > IMAGE_MAX_PIXELS:
                 raise InvalidMedia("The image has more than 50 megapixels.")
             image.verify()

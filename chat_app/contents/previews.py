@@ -6,10 +6,12 @@ leave it out. Everything here is synchronous.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
 
+from agents_app.workers import connections
 from chat_app.contents.drawing import DRAWN_TYPES, draw
 from chat_app.contents.storage import read
 from chat_app.models import ContentPreview
@@ -27,12 +29,14 @@ def preview_of(content: Content) -> bytes:
         return b""
     row = ContentPreview.objects.filter(pk=content.pk).first()
     if row is None:
+        asker = content.owner_key or str(content.owner_id)
+        # Others may need the connection while this thread waits for a process.
+        connections.release()
         try:
-            data = read(content)
+            picture = draw(partial(read, content), content.mime_type, asker=asker)
         except FileNotFoundError:
             return b""
-        asker = content.owner_key or str(content.owner_id)
-        row = ContentPreview(content=content, data=draw(data, content.mime_type, asker=asker))
+        row = ContentPreview(content=content, data=picture)
         try:
             with transaction.atomic():
                 ContentPreview.objects.bulk_create([row], ignore_conflicts=True)

@@ -79,10 +79,16 @@ def largest_file(owner: ContentOwner) -> int:
 
 
 def check_quota(owner: ContentOwner, size: int) -> None:
-    """Raise QuotaExceeded if an owner may not store that many more bytes."""
+    """Raise QuotaExceeded if an owner may not store that many more bytes; needs a transaction."""
     if owner.user_id is not None:
         # Concurrent uploads are counted one after the other.
         get_user_model().objects.select_for_update(no_key=True).filter(pk=owner.user_id).first()
+    check_room(owner, size)
+
+
+def check_room(owner: ContentOwner, size: int) -> None:
+    """Check the quota without a lock, before the work on a file that would be refused."""
+    if owner.user_id is not None:
         stored_by_owner = Content.objects.filter(owner_id=owner.user_id)
     else:
         stored_by_owner = Content.objects.filter(owner_id=None, owner_key=owner.key)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from django.core.files.base import ContentFile
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
+from agents_app.workers import connections
 from chat_app.contents.extents import extent_of
 from chat_app.contents.filenames import clean_filename
 from chat_app.contents.marks.ai_marks import with_mark
@@ -19,7 +21,9 @@ from chat_app.contents.measures import UNMEASURED
 from chat_app.contents.media_types import InvalidMedia, is_unchecked_picture, sniff
 from chat_app.contents.quota import (
     ContentOwner,
+    QuotaExceeded,
     check_quota,
+    check_room,
     largest_file,
     of_any_chat_elsewhere,
     of_other_servers,
@@ -28,8 +32,10 @@ from chat_app.contents.reading_rights import ContentNotFound, in_chat, owned, us
 from chat_app.models import Content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
+
+    from django.db.models.fields.files import FieldFile
 
 
 def store(
@@ -49,7 +55,7 @@ def store(
     `content_id` is an id chosen by the server, `handle` one chosen by a client; handles of other
     owners do not matter. Raises InvalidMedia for an empty or too large blob, a wrong type, or an id
     that this owner used for other bytes; QuotaExceeded; OSError if there is no space. Nothing is
-    stored then.
+    stored then. Measuring and writing may take a minute, so do not call it in a transaction.
     """
     if not data:
         raise InvalidMedia("The file is empty.")
@@ -60,16 +66,16 @@ def store(
     if owner.is_agent:
         data = with_mark(data, mime_type)
     sha256 = hashlib.sha256(data).hexdigest()
-    if (known_as := content_id or handle) is not None:
-        existing = owned(known_as, owner=owner)
-        if existing is not None:
-            if existing.sha256 == sha256:
-                return existing
-            raise InvalidMedia("You used this content_id for something else.")
+    known_as = content_id or handle
+    if (existing := _stored_as(known_as, sha256, owner=owner)) is not None:
+        return existing
     if reuse and handle is None:
         copy = used_copy(sha256, owner=owner, mime_type=mime_type, filename=filename)
         if copy is not None:
             return copy
+    check_room(owner, len(data))
+    # Others may need the connection while this thread waits for a process.
+    connections.release()
     content = Content(
         id=content_id or uuid.uuid4(),
         handle=handle,
@@ -82,17 +88,41 @@ def store(
         owner_key=owner.key,
     )
     try:
-        with transaction.atomic():
+        with written(content.blob, data), transaction.atomic():
             check_quota(owner, len(data))
-            # The stored name is the id: a client's file name never reaches the file system.
-            content.blob.save(str(content.id), ContentFile(data), save=False)
             content.save(force_insert=True)
-    except BaseException:
-        # A full disk leaves a part of the file behind, a refused row the whole file.
-        blob = content.blob
-        blob.storage.delete(blob.field.generate_filename(content, str(content.id)))
+    except (IntegrityError, QuotaExceeded):
+        # A concurrent request may have stored it.
+        if (existing := _stored_as(known_as, sha256, owner=owner)) is not None:
+            return existing
         raise
     return content
+
+
+def _stored_as(known_as: str | None, sha256: str, *, owner: ContentOwner) -> Content | None:
+    existing = None if known_as is None else owned(known_as, owner=owner)
+    if existing is not None and existing.sha256 != sha256:
+        raise InvalidMedia("You used this content_id for something else.")
+    return existing
+
+
+@contextmanager
+def written(blob: FieldFile, data: bytes) -> Iterator[None]:
+    """Write a file, and delete it if the block fails, which writes its row.
+
+    The name is random: a client's file name never reaches the file system, and a file that is
+    deleted here is no one else's.
+    """
+    # Others may need the connection while the disk or the bucket takes the file.
+    connections.release()
+    name = blob.field.generate_filename(blob.instance, uuid.uuid4().hex)
+    try:
+        blob.name = blob.storage.save(name, ContentFile(data), max_length=blob.field.max_length)
+        yield
+    except BaseException:
+        # A full disk leaves a part of the file behind.
+        blob.storage.delete(blob.name or name)
+        raise
 
 
 def read(content: Content) -> bytes:

@@ -6,12 +6,12 @@ any storage can hold them.
 
 from __future__ import annotations
 
-import uuid
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
-from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
@@ -19,10 +19,12 @@ from django.utils import timezone
 from chat_app.contents.filenames import clean_filename
 from chat_app.contents.media_types import DEFAULT_MIME, InvalidMedia
 from chat_app.contents.quota import ContentOwner, QuotaExceeded, check_quota, largest_file
-from chat_app.contents.storage import store
+from chat_app.contents.storage import store, written
 from chat_app.models import Upload, UploadPart
 
 if TYPE_CHECKING:
+    import uuid
+
     from chat_app.models import Content
 
 OPEN_UPLOADS: Final = 20
@@ -71,75 +73,97 @@ def add_part(upload_id: uuid.UUID, *, offset: int, data: bytes) -> Upload:
     """Append bytes at an offset; the last ones complete the content.
 
     Raises WrongOffset if the upload does not end there, InvalidMedia for more bytes than announced
-    and for an invalid file, whose upload is deleted.
+    and for an invalid file, whose upload is deleted, and Upload.DoesNotExist if it was deleted.
     """
-    with transaction.atomic():
-        upload = Upload.objects.select_for_update(no_key=True).get(pk=upload_id)
-        if upload.offset != offset:
-            raise WrongOffset(upload.offset)
-        if offset + len(data) > upload.length:
-            raise InvalidMedia(
-                f"This goes past the end of the upload, which has {upload.length} bytes."
-            )
-        if data:
-            _keep(upload, data)
-    return _finish(upload_id) if upload.offset == upload.length else upload
+    upload = Upload.objects.get(pk=upload_id)
+    _check_fits(upload, offset, data)
+    if data:
+        upload = _append(upload, data)
+    return _finish(upload) if upload.offset == upload.length else upload
 
 
-def _keep(upload: Upload, data: bytes) -> None:
-    if upload.parts.count() >= PARTS:
+def _check_fits(upload: Upload, offset: int, data: bytes) -> None:
+    if upload.offset != offset:
+        raise WrongOffset(upload.offset)
+    if offset + len(data) > upload.length:
         raise InvalidMedia(
-            f"An upload may have at most {PARTS} parts. Start again with larger ones."
+            f"This goes past the end of the upload, which has {upload.length} bytes."
         )
+
+
+def _append(upload: Upload, data: bytes) -> Upload:
     part = UploadPart(upload=upload, start=upload.offset)
-    part.blob.save(uuid.uuid4().hex, ContentFile(data), save=False)
-    try:
+    with written(part.blob, data), transaction.atomic():
+        upload = Upload.objects.select_for_update(no_key=True).get(pk=upload.pk)
+        _check_fits(upload, part.start, data)
+        if upload.parts.count() >= PARTS:
+            raise InvalidMedia(
+                f"An upload may have at most {PARTS} parts. Start again with larger ones."
+            )
         part.save(force_insert=True)
         upload.offset += len(data)
         upload.save(update_fields=["offset"])
-    except BaseException:
-        part.blob.delete(save=False)
-        raise
-
-
-def _finish(upload_id: uuid.UUID) -> Upload:
-    """Store the content of a complete upload; doing so twice has no effect."""
-    try:
-        with transaction.atomic():
-            upload = Upload.objects.select_for_update(no_key=True).get(pk=upload_id)
-            if upload.content_id is None:
-                upload.content = _stored(upload)
-                upload.save(update_fields=["content"])
-    except InvalidMedia:
-        delete(upload_id)
-        raise
-    _delete_parts(upload_id)
     return upload
 
 
-def _stored(upload: Upload) -> Content:
+def _finish(upload: Upload) -> Upload:
+    """Store the content of a complete upload; doing so twice has no effect."""
+    if upload.content_id is None:
+        data = _joined(upload)
+        if len(data) < upload.length:
+            # Another request has completed or deleted the upload.
+            upload.refresh_from_db()
+        if upload.content_id is None:
+            upload.content = _stored(upload, data)
+            Upload.objects.filter(pk=upload.pk).update(content=upload.content)
+    _delete_parts(upload.pk)
+    return upload
+
+
+def _joined(upload: Upload) -> bytes:
+    """Return the bytes of the parts; fewer if they are being deleted."""
     data = bytearray()
-    for part in upload.parts.order_by("start"):
-        with part.blob.open("rb") as blob:
-            data += blob.read()
-    return store(
-        bytes(data),
-        mime_type=upload.mime_type,
-        filename=upload.filename,
-        owner=ContentOwner(user_id=upload.owner_id),
-    )
+    # The part's file is deleted after its row.
+    with suppress(FileNotFoundError):
+        for part in upload.parts.order_by("start"):
+            with part.blob.open("rb") as blob:
+                data += blob.read()
+    return bytes(data)
+
+
+def _stored(upload: Upload, data: bytes) -> Content:
+    if len(data) < upload.length:
+        delete(upload.pk)
+        raise InvalidMedia("The file was deleted. Upload it again.")
+    try:
+        return store(
+            data,
+            mime_type=upload.mime_type,
+            filename=upload.filename,
+            owner=ContentOwner(user_id=upload.owner_id),
+            # Requests that complete the upload at once store one content.
+            content_id=str(upload.pk),
+        )
+    except InvalidMedia:
+        delete(upload.pk)
+        raise
 
 
 def delete(upload_id: uuid.UUID) -> None:
     """Delete an upload with its parts; a content stored from it stays."""
-    _delete_parts(upload_id)
-    Upload.objects.filter(pk=upload_id).delete()
+    with transaction.atomic():
+        # A part that is arriving is refused after this, and its file deleted.
+        upload = Upload.objects.select_for_update(no_key=True).filter(pk=upload_id).first()
+        if upload is not None:
+            _delete_parts(upload_id)
+            upload.delete()
 
 
 def _delete_parts(upload_id: uuid.UUID) -> None:
-    for part in UploadPart.objects.filter(upload_id=upload_id):
-        part.delete()
-        part.blob.delete(save=False)
+    parts = list(UploadPart.objects.filter(upload_id=upload_id))
+    UploadPart.objects.filter(pk__in=[part.pk for part in parts]).delete()
+    for part in parts:
+        transaction.on_commit(partial(part.blob.delete, save=False))
 
 
 def forget_expired(*, limit: int) -> int:

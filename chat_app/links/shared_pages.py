@@ -19,6 +19,7 @@ from django.core.signing import BadSignature, TimestampSigner
 from django.db.models import Exists, OuterRef, Q
 
 import uamp
+from agents_app.workers import connections
 from chat_app import markdown
 from chat_app.contents.reading_rights import ContentNotFound, in_chat
 from chat_app.contents.references import content_ids
@@ -100,8 +101,10 @@ def shared_page(
         newer, older = len(page_rows) > PAGE, rows.filter(seq__lte=after or 0).exists()
         page_rows = page_rows[:PAGE]
     quotes = _quotes(link, page_rows)
-    until = time.monotonic() + markdown.PAGE_SECONDS
     signed = _signature_states(link.chat_id, page_rows)
+    # Others may need the connection while this thread waits for a process.
+    connections.release()
+    until = time.monotonic() + markdown.PAGE_SECONDS
     messages = tuple(
         SharedMessage(
             place=row.seq,

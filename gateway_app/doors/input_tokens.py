@@ -19,7 +19,6 @@ from uamp import ErrorCode, RemoteProtocolError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from chat_app.contents.extents import Extent
     from gateway_app.shapes.client_turn import ClientTurn
     from sessions_app.access.principal import Principal
 
@@ -50,13 +49,13 @@ async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
     )
     ids = media_ids(history)
     owner = ContentOwner(user_id=principal.user_id, chats=principal.rights.chats)
-    extents = await database.run(_extents, ids, owner) if ids else {}
+    extents = await read_extents(await database.run(_readable, ids, owner)) if ids else {}
     return usual_input(spec, request, extents).input_tokens or 0
 
 
-def _extents(ids: Sequence[str], owner: ContentOwner) -> dict[str, tuple[Extent, ...]]:
-    """Return the extents of the contents that a caller may read; others count as unknown."""
-    return read_extents([content_id for content_id in ids if _may_read(content_id, owner)])
+def _readable(ids: Sequence[str], owner: ContentOwner) -> list[str]:
+    """Return the ids of the contents that a caller may read; the others count as unknown."""
+    return [content_id for content_id in ids if _may_read(content_id, owner)]
 
 
 def _may_read(content_id: str, owner: ContentOwner) -> bool:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import uamp
 from agents_app.providers.options import audio_formats
-from chat_app.contents.extents import extents_of
+from chat_app.contents.extents import NotMeasured, extents_of
 from chat_app.contents.measures import MeasuringBusy
+from sessions_app import database
 from uamp import ErrorCode, RemoteProtocolError
 from uamp.types.content import content_id_of
 
@@ -77,10 +78,17 @@ def media_ids(history: Sequence[uamp.Message]) -> list[str]:
     ]
 
 
-def read_extents(ids: Sequence[str]) -> dict[str, tuple[Extent, ...]]:
-    """Return the extents of contents by id; raises RemoteProtocolError busy. Synchronous."""
+async def read_extents(ids: Sequence[str]) -> dict[str, tuple[Extent, ...]]:
+    """Return the extents of contents by id, measured now if need be.
+
+    Raises RemoteProtocolError busy.
+    """
     try:
-        return extents_of(ids)
+        return await database.run(extents_of, ids, may_measure=False)
+    except NotMeasured:
+        pass  # few contents: those stored while too many files were measured
+    try:
+        return await database.run_long(extents_of, ids)
     except MeasuringBusy:
         raise RemoteProtocolError(
             ErrorCode.BUSY,

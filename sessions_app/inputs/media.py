@@ -1,20 +1,47 @@
-"""Storing the media that clients send with their inputs and histories. Synchronous."""
+"""Storing the media that clients send with their inputs and histories."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import msgspec
 
+import uamp
 from chat_app.contents import media_types, quota, reading_rights, references
+from sessions_app import database
 from uamp import ErrorCode, RemoteProtocolError
+from uamp.types.inline_media import is_data_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    import uamp
     from sessions_app.access.principal import Principal
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def run_with_media(
+    items: Iterable[uamp.ContentItem],
+    function: Callable[P, T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Run a function that stores items on a database thread.
+
+    Items with data, which are measured and written, are for the threads of long calls.
+    """
+    if any(map(_has_data, items)):
+        return await database.run_long(function, *args, **kwargs)
+    return await database.run(function, *args, **kwargs)
+
+
+def _has_data(item: uamp.ContentItem) -> bool:
+    if isinstance(item, uamp.ToolResultContent):
+        return any(map(_has_data, item.tool_result.content_items or ()))
+    medium = uamp.media_of(item)
+    return isinstance(medium, str) or (medium is not None and is_data_url(medium.url))
 
 
 def store_media(

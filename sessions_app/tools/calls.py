@@ -17,6 +17,8 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 import uamp
+from chat_app.contents import storage
+from chat_app.contents.references import content_ids
 from payments_app.selectors import with_money
 from sessions_app.inputs.media import store_media
 from sessions_app.models import Response, Session, ToolCall, ToolCallKind
@@ -122,27 +124,30 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
     RemoteProtocolError unknown_call. Media are handled as in messages: invalid_media,
     content_not_found.
     """
+    began = timezone.now()
+    rows = ToolCall.objects.filter(
+        response__session_id=session.id, call_id=result.call_id, kind=ToolCallKind.CLIENT
+    ).order_by("-id")
+    row = rows.first()
+    items: Sequence[uamp.ContentItem] = ()
+    if result.content_items and row is not None and row.status == ToolCallState.WAITING:
+        # Before the transaction, because it may take a minute.
+        items = store_media(result.content_items, session.principal)
     with transaction.atomic():
-        row = (
-            ToolCall.objects.select_for_update(no_key=True)
-            .filter(
-                response__session_id=session.id,
-                call_id=result.call_id,
-                kind=ToolCallKind.CLIENT,
-            )
-            .order_by("-id")
-            .first()
-        )
+        row = rows.select_for_update(no_key=True).first()
         if row is not None and row.status == ToolCallState.WAITING:
             move_row(row, ToolCallTrigger.FAIL if result.is_error else ToolCallTrigger.FINISH)
             row.result, row.is_error = result.result, result.is_error
             row.cause = REPORTED if result.is_error else ""
-            items = store_media(result.content_items or (), session.principal)
             row.content_items = msgspec.to_builtins(items)
             row.finished_at = timezone.now()
             row.save()
-        elif row is None or (row.result, row.is_error) != (result.result, result.is_error):
-            raise unknown_call(result.call_id)
+    recorded = [] if row is None else msgspec.convert(row.content_items, list[uamp.ContentItem])
+    if unused := set(content_ids(items)) - set(content_ids(recorded)):
+        # The call has ended meanwhile.
+        storage.discard(unused, since=began)
+    if row is None or (row.result, row.is_error) != (result.result, result.is_error):
+        raise unknown_call(result.call_id)
     return row.response_id, row.pk
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 from django.conf import settings
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, connections
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -357,7 +357,6 @@ def _read_content(claim: CallClaim, content_id: str) -> ReadContent:
     )
 
 
-@transaction.atomic
 def _write_content(
     claim: CallClaim, data: bytes, *, mime_type: str, filename: str
 ) -> uamp.ContentItem:

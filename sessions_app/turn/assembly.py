@@ -1,13 +1,13 @@
 """Assembly of a turn from inputs and a `response.create`: its message and its overrides.
 
-Only the media of the message and its history are stored; the caller discards them if the turn is
-refused.
+`assemble` stores nothing. `store_files` stores the media of the message and its history, once the
+turn is admitted; the caller discards them if the turn is refused after all.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from chat_app.log import history
 from chat_app.log.entries import NewMessage
 from sessions_app import database
 from sessions_app.billing.repeated_conversations import ReturnedCall, digest_of, returned_call
-from sessions_app.inputs.media import store_history, store_media
+from sessions_app.inputs.media import run_with_media, store_history, store_media
 from sessions_app.response.request import ResponseRequest
 from sessions_app.turn.facts import TurnFacts, facts_of
 from sessions_app.turn.options import check_options
@@ -44,14 +44,16 @@ if TYPE_CHECKING:
 class AssembledTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The message of a turn and its responses' overrides of the session.
 
-    `size` is the number of bytes stored as text; `content_ids` are the contents that the chat may
-    read from then on.
+    `size` is the number of bytes stored as text, and `content_ids` are the contents that the chat
+    may read from then on; both are known once the files are stored. `new_ids` are content ids
+    generated here.
     """
 
     message: NewMessage | None
     overrides: ResponseRequest
     size: int
     facts: TurnFacts
+    new_ids: Collection[str] = ()
     content_ids: Sequence[str] = ()
     replaced: ReplacedAnswer | None = None
     # The call of a client tool whose result this turn brings, without a message.
@@ -89,14 +91,10 @@ async def assemble(request: TurnRequest, cached_history: History) -> AssembledTu
     if facts is None:
         facts = await facts_of(request, _text_of(request, message), cached_history)
     replaced, thread = facts.replaced, facts.thread
-    began = timezone.now()
-    of_history: list[str] = []
     spoken = [*context, message] if message else context
     conversation = _asked_conversation(request, config, spoken) if stateless else None
     if stateless and has_calls(context):
         context = await database.run(recalled, context, session.principal.key)
-    if stateless and any(message.content_items for message in context):
-        context, of_history = await database.run(store_history, context, session.principal)
     overrides = msgspec.structs.replace(
         _overrides(request, config, context, stateless=stateless),
         replaces=None if replaced is None else replaced.first_id,
@@ -104,11 +102,7 @@ async def assemble(request: TurnRequest, cached_history: History) -> AssembledTu
         conversation="" if conversation is None else conversation[0],
         has_message=message is not None,
     )
-    try:
-        new = await _new_message(request, message, new_ids, reuse=stateless) if message else None
-    except RemoteProtocolError:
-        await database.run(storage.discard, of_history, since=began)
-        raise
+    new = _new_message(request, message) if message else None
     if new is not None:
         new = msgspec.structs.replace(
             new,
@@ -122,11 +116,52 @@ async def assemble(request: TurnRequest, cached_history: History) -> AssembledTu
     return AssembledTurn(
         message=new,
         overrides=overrides,
-        size=size + len(msgspec.json.encode(overrides)),
+        size=size,
         facts=facts,
+        new_ids=new_ids,
         replaced=replaced,
         returned=None if conversation is None else conversation[1],
-        content_ids=(*(references.content_ids(new.content_items) if new else ()), *of_history),
+    )
+
+
+async def store_files(request: TurnRequest, turn: AssembledTurn) -> AssembledTurn:
+    """Store the media of a turn and return it with references; raises RemoteProtocolError.
+
+    In a history that the client sends, media that it sent before are not stored again. If this
+    raises, nothing stays stored.
+    """
+    principal, message, overrides = request.session.principal, turn.message, turn.overrides
+    began = timezone.now()
+    of_history: list[str] = []
+    of_context = [
+        item for earlier in overrides.context or () for item in earlier.content_items or ()
+    ]
+    if overrides.context and of_context:
+        context, of_history = await run_with_media(
+            of_context, store_history, overrides.context, principal
+        )
+        overrides = msgspec.structs.replace(overrides, context=tuple(context))
+    if message is not None:
+        items = message.content_items
+        text_only = all(isinstance(item, uamp.TextContent) for item in items)
+        if not text_only:
+            store = partial(store_media, new_ids=turn.new_ids, reuse=overrides.context is not None)
+            try:
+                items = await run_with_media(items, store, items, principal)
+            except RemoteProtocolError:
+                await database.run(storage.discard, of_history, since=began)
+                raise
+        if request.attachments:
+            parts = items or (uamp.TextContent(text=message.content),)
+            items, text_only = (*parts, *request.attachments), False
+        message = msgspec.structs.replace(message, content_items=() if text_only else items)
+    of_message = [] if message is None else references.content_ids(message.content_items)
+    return msgspec.structs.replace(
+        turn,
+        message=message,
+        overrides=overrides,
+        size=turn.size + len(msgspec.json.encode(overrides)),
+        content_ids=(*of_message, *of_history),
     )
 
 
@@ -236,29 +271,17 @@ def _new_content_id(new_ids: set[str]) -> str:
     return content_id
 
 
-async def _new_message(
-    request: TurnRequest, message: uamp.Message, new_ids: set[str], *, reuse: bool
-) -> NewMessage:
-    """Return the message of a turn; `new_ids` are content ids generated here.
-
-    With `reuse`, media that the client sent before are not stored again.
-    """
+def _new_message(request: TurnRequest, message: uamp.Message) -> NewMessage:
+    """Return the message of a turn, whose media are not stored yet."""
     items = message.content_items or ()
     principal = request.session.principal
-    text_only = all(isinstance(item, uamp.TextContent) for item in items)
-    if not text_only:
-        items = await database.run(store_media, items, principal, new_ids=new_ids, reuse=reuse)
-    if request.attachments:
-        parts = items or (uamp.TextContent(text=message.content or ""),)
-        items, text_only = (*parts, *request.attachments), False
-    content = message.content if message.content is not None else uamp.text_of(items)
     return NewMessage(
         id=f"msg_{new_hex()}",
         role="user",
         at=timezone.now(),
         name=principal.username,
-        content=content,
-        content_items=() if text_only else items,
+        content=message.content if message.content is not None else uamp.text_of(items),
+        content_items=items,
         sender_user_id=principal.user_id,
         client_event_id=request.create.event_id,
         transport=request.session.transport,

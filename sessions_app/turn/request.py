@@ -44,8 +44,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     # Called before anything is written, for each answer that is not paid yet. Returns the source
     # that pays, or refuses the turn. With None, the payer is asked while the answer waits.
     pay: Pay | None = None
-    # Called before anything is written, with the number of answers and the size of the text in
-    # bytes. Counts them against limits, or refuses the turn.
+    # Called with the number of answers before files are stored, and with the size of the text in
+    # bytes before the turn is written. Counts them against limits, or refuses the turn.
     admit: Callable[[int, int], Awaitable[None]] | None = None
     # The name that limits count the asker under, if not the session's own.
     counted_as: str = ""

@@ -34,7 +34,7 @@ from sessions_app.store.records import (
     StartRefused,
     StartRepeated,
 )
-from sessions_app.turn.assembly import assemble, check_content
+from sessions_app.turn.assembly import assemble, check_content, store_files
 from sessions_app.turn.facts import queue_facts_of
 from sessions_app.turn.holds import beyond_budgets, continuing, reservations_of, with_state
 from sessions_app.turn.launch import launch
@@ -92,18 +92,20 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
     began = timezone.now()
     turn = await assemble(request, process.history)
     with ExitStack() as room:
-        try:
-            targets, stops = targets_of(request, turn.message, turn.facts)
-            await check_taken(request.session.config, turn.overrides, targets)
-            room.enter_context(
-                process.capacity.reserved(request.session.id, request.person, len(targets))
-            )
-            if request.admit is not None:
-                await request.admit(len(targets), turn.size)
-        except RemoteProtocolError:
-            if turn.content_ids:
+        targets, stops = targets_of(request, turn.message, turn.facts)
+        await check_taken(request.session.config, turn.overrides, targets)
+        room.enter_context(
+            process.capacity.reserved(request.session.id, request.person, len(targets))
+        )
+        if request.admit is not None:
+            await request.admit(len(targets), 0)
+        turn = await store_files(request, turn)
+        if request.admit is not None:
+            try:
+                await request.admit(0, turn.size)
+            except RemoteProtocolError:
                 await database.run(storage.discard, turn.content_ids, since=began)
-            raise
+                raise
         started = await _write(process, request, turn, targets, listener, stops, began=began)
     if stops and not started.repeated:
         write = partial(

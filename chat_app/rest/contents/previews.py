@@ -27,6 +27,7 @@ class PreviewView(RestView):
     """The preview of a file."""
 
     read_scope = "chats:read"
+    throttle_scope = "renders"
 
     permission_classes = (AllowAny,)
 

@@ -23,6 +23,7 @@ from agents_app.rest.views import caller
 from chat_app.contents import uploads
 from chat_app.contents.media_types import InvalidMedia
 from chat_app.contents.quota import ContentOwner, QuotaExceeded, largest_file
+from chat_app.models import Upload
 from chat_app.rest.edge import RestView
 from chat_app.rest.paging import read_query
 from chat_app.rest.serializers import ContentSerializer, NoQuery, content_data
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rest_framework.request import Request
-
-    from chat_app.models import Upload
 
 VERSION: Final = "1.0.0"
 PART_TYPE: Final = "application/offset+octet-stream"
@@ -178,6 +177,8 @@ class UploadView(TusView):
             raise Problem("wrong_offset", str(error), members={"offset": error.offset}) from error
         except InvalidMedia as error:
             raise _refusal(error) from error
+        except Upload.DoesNotExist as error:
+            raise Http404 from error
         headers = _place(upload)
         if upload.content_id is not None:
             headers["X-Content-Id"] = str(upload.content_id)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sessions_app import database
 from sessions_app.connection.rate_limit import check_text
+from sessions_app.inputs.media import run_with_media
 from sessions_app.process import registry
 from sessions_app.process.signals import send_decision
 from sessions_app.tools import approvals, calls
@@ -21,7 +22,9 @@ async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -
     attached = connection.attached_to(event)
     session = attached.session
     await check_text(connection, session.principal, len(event.result or ""), session.wire_id)
-    response_id, pk = await database.run(calls.record_tool_result, attached.session, event)
+    response_id, pk = await run_with_media(
+        event.content_items or (), calls.record_tool_result, attached.session, event
+    )
     await registry.current().signals.call_ended(response_id, pk)
 
 

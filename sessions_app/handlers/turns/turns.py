@@ -35,7 +35,8 @@ async def admit(
         await check_rate(
             connection, session.principal, "responses", session.wire_id, cost=answers - counted
         )
-    await check_text(connection, session.principal, size, session.wire_id)
+    if size:
+        await check_text(connection, session.principal, size, session.wire_id)
 
 
 def digest(event: ev.ResponseCreate | ev.MessageEdit) -> str:

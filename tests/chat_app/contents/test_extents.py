@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.apps import apps
@@ -120,6 +120,34 @@ def test_a_picture_has_at_most_so_many_tiles(size: tuple[int, int], tiles: int) 
     file = io.BytesIO()
     Image.new("1", size).save(file, "png")
     assert extent(file.getvalue(), "image/png") == tiles
+
+
+@pytest.mark.parametrize(
+    ("kind", "mime_type"),
+    [
+        ("TIFF", "image/tiff"),
+        ("BMP", "image/bmp"),
+        ("JPEG2000", "image/jp2"),
+        ("TIFF", "image/png"),
+    ],
+)
+def test_only_pictures_that_models_see_are_decoded(
+    kind: str, mime_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = io.BytesIO()
+    Image.new("L", (768, 768)).save(file, kind)
+    decoded: list[str] = []
+    decoder, accepts = Image.OPEN[kind]
+
+    def decode(*arguments: Any) -> Any:
+        decoded.append(kind)
+        return decoder(*arguments)
+
+    monkeypatch.setitem(Image.OPEN, kind, (decode, accepts))
+    tiles = extent(file.getvalue(), mime_type)
+    assert decoded == []
+    # Models get other types by name only; a broken picture may have any size.
+    assert tiles == (762 if mime_type == "image/png" else 0)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import io
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from django.db import connection
 from django.test import Client
 from PIL import ExifTags, Image, ImageCms
 
-from agents_app.workers.child_processes import NoneFree
-from chat_app.contents import drawing, previews
+from agents_app.workers.child_processes import PROCESSES, NoneFree
+from chat_app.contents import drawing, previews, storage
 from chat_app.contents.drawing import DRAWN_TYPES, PREVIEW_BYTES, PREVIEW_PIXELS, draw
 from chat_app.conversation import erasure
 from chat_app.models import Content, ContentPreview, ContentUse
@@ -67,7 +69,7 @@ def exchanged() -> bytes:
 
 def preview(data: bytes, mime_type: str) -> Image.Image:
     """Return the preview that a child process draws."""
-    drawn = draw(data, mime_type, asker="a")
+    drawn = draw(lambda: data, mime_type, asker="a")
     assert drawn
     return Image.open(io.BytesIO(drawn), formats=["WEBP"])
 
@@ -132,7 +134,7 @@ def test_deep_greys_are_scaled_to_what_a_screen_shows(mode: str) -> None:
 
 def test_a_large_picture_has_a_small_preview() -> None:
     noise = Image.effect_noise((5_000, 3_000), 90)
-    drawn = draw(file_of(noise, "TIFF"), "image/tiff", asker="a")
+    drawn = draw(partial(file_of, noise, "TIFF"), "image/tiff", asker="a")
     assert 0 < len(drawn) <= PREVIEW_BYTES
     assert Image.open(io.BytesIO(drawn)).size == (PREVIEW_PIXELS, PREVIEW_PIXELS * 3 // 5)
 
@@ -157,12 +159,12 @@ def test_a_large_picture_has_a_small_preview() -> None:
     ],
 )  # fmt: skip
 def test_bombs_and_broken_files_have_none(data: bytes, mime_type: str) -> None:
-    assert draw(data, mime_type, asker="a") == b""
-    assert draw(file_of(halves(), "TIFF"), "image/tiff", asker="a")
+    assert draw(lambda: data, mime_type, asker="a") == b""
+    assert draw(partial(file_of, halves(), "TIFF"), "image/tiff", asker="a")
 
 
 def test_heic_is_drawn_where_its_decoder_is_installed() -> None:
-    drawn = draw(HEIC, "image/heic", asker="a")
+    drawn = draw(lambda: HEIC, "image/heic", asker="a")
     assert bool(drawn) == ("image/heic" in DRAWN_TYPES)
     if drawn:
         assert is_near(Image.open(io.BytesIO(drawn)), (30, 15), RED)
@@ -245,6 +247,55 @@ def test_it_goes_with_its_picture() -> None:
         assert previews.preview_of(content)
     erasure.erase_profile(ada.pk)
     assert list(ContentPreview.objects.values_list("content_id", flat=True)) == [kept.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("media")
+def test_a_reader_who_waits_holds_neither_a_connection_nor_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = scan(factories.user("ada"))
+    turns = drawing._processes._turns
+    events: list[str] = []
+    take_turn = turns.ask
+
+    def wait(asker: str) -> Any:
+        assert connection.connection is None
+        events.append("wait")
+        return take_turn(asker)
+
+    def read_later(*arguments: Any) -> bytes:
+        events.append("read")
+        return storage.read(*arguments)
+
+    monkeypatch.setattr(turns, "ask", wait)
+    monkeypatch.setattr(previews, "read", read_later)
+    connection.ensure_connection()
+    # As in a pool, the connection may be released.
+    connection.close_at = 0.0
+    assert previews.preview_of(content)
+    assert events == ["wait", "read"]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("media")
+def test_a_picture_without_a_file_has_none_and_takes_no_process() -> None:
+    content = scan(factories.user("ada"))
+    content.blob.delete(save=False)
+    content.blob.name = "gone"
+    assert previews.preview_of(content) == b""
+    assert drawing._processes.free == PROCESSES
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("media")
+def test_readers_request_so_many_previews_and_no_more(settings: Settings) -> None:
+    ada = factories.user("ada")
+    content = scan(ada)
+    settings.UAMP_RENDERS_PER_MINUTE = 1
+    client = signed_in(ada)
+    answers = [client.get(f"/api/content/{content.pk}/preview") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
 
 
 @pytest.mark.django_db

@@ -6,19 +6,19 @@ import base64
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from django.core.files.storage import FileSystemStorage
 from django.db import connection
 
-from chat_app.contents import quota, storage
+from chat_app.contents import extents, quota, storage
 from chat_app.models import Content
 from tests.client import new_event
 from tests.live_server import alice, bob, demo, impatience, web
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import httpx
     from pytest_django import Settings
@@ -157,3 +157,81 @@ def test_a_row_that_is_refused_leaves_no_file(
     with pytest.raises(Exception, match="no room"):
         storage.store(b"text", mime_type="text/plain", filename="a.txt", owner=owner)
     assert files_in(folder) == set()
+
+
+class WatchedDisk(FileSystemStorage):
+    """A disk that calls a function before each write."""
+
+    before_write: ClassVar[Callable[[], None]]
+
+    def _save(self, name: str, content: Any) -> str:
+        type(self).before_write()
+        saved: str = super()._save(name, content)  # type: ignore[misc]
+        return saved
+
+
+@pytest.fixture
+def watched_disk(settings: Settings) -> type[WatchedDisk]:
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "default": {"BACKEND": f"{__name__}.{WatchedDisk.__name__}"},
+    }
+    return WatchedDisk
+
+
+def test_a_file_is_measured_and_written_outside_of_transactions(
+    alice: Person, watched_disk: type[WatchedDisk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[tuple[bool, bool]] = []
+
+    def note(*_: Any, **__: Any) -> int:
+        places.append((connection.in_atomic_block, connection.connection is not None))
+        return 1
+
+    monkeypatch.setattr(extents, "measure", note)
+    monkeypatch.setattr(watched_disk, "before_write", note, raising=False)
+    owner = quota.ContentOwner(user_id=alice.user.pk)
+    connection.ensure_connection()
+    # As in a pool, the connection may be released.
+    connection.close_at = 0.0
+    storage.store(b"%PDF-1.4", mime_type="application/pdf", filename="a.pdf", owner=owner)
+    assert places == [(False, False)] * 2
+
+
+def test_a_file_beyond_the_quota_is_not_measured(
+    alice: Person, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UAMP_STORED_BYTES_PER_USER = 3
+    monkeypatch.setattr(storage, "extent_of", None)
+    owner = quota.ContentOwner(user_id=alice.user.pk)
+    with pytest.raises(quota.QuotaExceeded):
+        storage.store(b"text", mime_type="text/plain", filename="a.txt", owner=owner)
+
+
+@pytest.mark.parametrize("max_files", [1, 2])
+def test_a_file_stored_twice_at_once_is_one_file(
+    alice: Person,
+    watched_disk: type[WatchedDisk],
+    folder: Path,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    max_files: int,
+) -> None:
+    settings.UAMP_STORED_FILES_PER_USER = max_files
+
+    def store() -> Content:
+        return storage.store(
+            b"text",
+            mime_type="text/plain",
+            filename="a.txt",
+            owner=quota.ContentOwner(user_id=alice.user.pk),
+            content_id="5f0c1d7e-0000-4000-8000-000000000001",
+        )
+
+    def store_meanwhile() -> None:
+        monkeypatch.setattr(watched_disk, "before_write", lambda: None)
+        store()
+
+    monkeypatch.setattr(watched_disk, "before_write", store_meanwhile, raising=False)
+    assert storage.read(store()) == b"text"
+    assert Content.objects.count() == len(files_in(folder)) == 1

@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from chat_app import markdown
 from chat_app.conversation.deletion import delete_message
 from chat_app.conversation.revisions import edit_message
 from chat_app.links import shared_pages
@@ -63,6 +65,27 @@ def read(path: str) -> str:
     answer = browser().get(path)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_that_waits_for_its_texts_holds_no_connection(
+    chat: Chat, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Rendered by a process, without a connection."
+    factories.message(chat, ada, text)
+    link, _ = create_share_link(chat_id=chat.pk, made_by=ada)
+    is_connected: list[bool] = []
+
+    def render(*_: Any, **__: Any) -> bytes:
+        is_connected.append(connection.connection is not None)
+        return b"<p>done</p>"
+
+    monkeypatch.setattr(markdown._processes, "ask", render)
+    # As in a pool, the connection may be released.
+    connection.close_at = 0.0
+    (message,) = shared_pages.shared_page(link).messages
+    assert message.parts[0].html == "<p>done</p>"
+    assert is_connected == [False]
 
 
 def test_a_stranger_reads_what_was_said_up_to_the_link(chat: Chat, ada: User, ben: User) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import uuid
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.core.files.storage import default_storage
+from django.core.files.storage import FileSystemStorage, default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -24,6 +25,9 @@ from tests import factories
 from tests.chat_app.rest.rest_caller import bearer, check_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from pytest_django import Settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -144,6 +148,100 @@ def test_uploads_are_bounded_counted_and_forgotten(
     check_problem(client.get(path), 404, "not_found")
     assert uploads.forget_expired(limit=10) == 1
     assert not default_storage.exists(part)
+
+
+class InterruptedDisk(FileSystemStorage):
+    """A disk that calls a function, once, before a file is written or after it is deleted."""
+
+    meanwhile: ClassVar[dict[str, Callable[[], object]]] = {}
+
+    def _save(self, name: str, content: Any) -> str:
+        self.meanwhile.pop("write", bool)()
+        saved: str = super()._save(name, content)  # type: ignore[misc]
+        return saved
+
+    def delete(self, name: str) -> None:
+        """Delete a file."""
+        super().delete(name)
+        self.meanwhile.pop("delete", bool)()
+
+
+@pytest.fixture
+def folder(settings: Settings, tmp_path: Path) -> Iterator[Path]:
+    """Store files on an InterruptedDisk."""
+    settings.MEDIA_ROOT = tmp_path
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "default": {"BACKEND": f"{__name__}.{InterruptedDisk.__name__}"},
+    }
+    yield tmp_path
+    InterruptedDisk.meanwhile.clear()
+
+
+def files_in(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_part_that_arrives_during_a_deletion_leaves_no_file(folder: Path) -> None:
+    client = bearer(factories.user("ada"))
+    path = begin(client, 4)["Location"]
+    upload = Upload.objects.get()
+    send(client, path, 0, b"ab")
+    arrived: list[Any] = []
+    InterruptedDisk.meanwhile["delete"] = lambda: arrived.append(send(client, path, 2, b"c"))
+    uploads.delete(upload.pk)
+    check_problem(arrived[0], 404, "not_found")
+    assert (Upload.objects.count(), stored_parts(), files_in(folder)) == (0, [], [])
+
+
+def test_a_part_of_an_upload_that_is_deleted_while_it_is_written_leaves_no_file(
+    folder: Path,
+) -> None:
+    client = bearer(factories.user("ada"))
+    path = begin(client, 4)["Location"]
+    upload = Upload.objects.get()
+    InterruptedDisk.meanwhile["write"] = lambda: uploads.delete(upload.pk)
+    check_problem(send(client, path, 0, b"ab"), 404, "not_found")
+    assert files_in(folder) == []
+
+
+def test_a_part_that_another_one_overtakes_is_refused(folder: Path) -> None:
+    client = bearer(factories.user("ada"))
+    path = begin(client, 4)["Location"]
+    InterruptedDisk.meanwhile["write"] = lambda: send(client, path, 0, b"xyz")
+    refused = send(client, path, 0, b"ab")
+    check_problem(refused, 409, "wrong_offset")
+    assert refused.json()["offset"] == 3
+    assert files_in(folder) == [b"xyz"]
+
+
+def test_a_file_is_completed_once_and_measured_without_a_lock(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bearer(factories.user("ada"))
+    path = begin(client, 8, "a.pdf", "application/pdf")["Location"]
+    in_transaction: list[bool] = []
+
+    def measured(*_: object, **__: object) -> int:
+        in_transaction.append(connection.in_atomic_block)
+        if len(in_transaction) == 1:
+            assert send(client, path, 8, b"").status_code == 204
+        return 1
+
+    monkeypatch.setattr(storage, "extent_of", measured)
+    done = send(client, path, 0, b"%PDF-1.4")
+    assert done["X-Content-Id"] == str(Content.objects.get().pk)
+    assert in_transaction == [False, False]
+    assert files_in(folder) == [b"%PDF-1.4"]
+
+
+def test_a_completed_file_that_was_deleted_is_not_stored_again(folder: Path) -> None:
+    client = bearer(factories.user("ada"))
+    path = begin(client, 2)["Location"]
+    send(client, path, 0, b"ab")
+    Content.objects.get().delete()
+    check_problem(send(client, path, 2, b""), 422, "invalid_media")
+    assert Upload.objects.count() == 0
 
 
 def test_a_file_has_the_size_that_a_role_allows(settings: Settings) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 import uamp
 from agents_app.tools.registry import FoundMessage, ToolError
@@ -82,6 +83,19 @@ def test_the_same_bytes_from_two_attempts_are_one_content() -> None:
     [use] = ContentUse.objects.filter(chat_id=call.response.chat_id).select_related("content")
     assert use.content.owner_key == f"chat:{call.response.chat_id}"
     assert references.item_of(use.content) == items[0]
+
+
+def test_a_file_is_measured_without_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_transaction: list[bool] = []
+
+    def measured(*_: object, **__: object) -> int:
+        in_transaction.append(connection.in_atomic_block)
+        return 1
+
+    monkeypatch.setattr(storage, "extent_of", measured)
+    with Work(claimed(queued_call("steps"))) as work:
+        work.write_content(b"a,b", mime_type="text/csv", filename="r.csv")
+    assert in_transaction == [False]
 
 
 def test_what_may_not_be_stored_is_said() -> None:
