@@ -158,13 +158,15 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
 
     `content_fields` of a page and `content_columns` of a list hold written content: only people who
     may view contents see them, and the audit records it. `find_by` are columns in which the admin's
-    search finds rows: `name` exactly, `name__begins` by the beginning of an id. Each has an index.
+    search finds rows: `name` exactly, `name__begins` by the beginning of an id. `link_parameters`
+    are the look-ups of links to the list that no filter of it offers. Each of them has an index.
     Columns do not sort: sorting by a column without an index reads the whole table.
     """
 
     content_fields: ClassVar[tuple[str, ...]] = ()
     content_columns: ClassVar[tuple[str, ...]] = ()
     find_by: ClassVar[tuple[str, ...]] = ()
+    link_parameters: ClassVar[tuple[str, ...]] = ()
     sortable_by: ClassVar[Any] = ()
 
     list_per_page = 50
