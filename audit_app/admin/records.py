@@ -110,7 +110,16 @@ def record_request(
 
 
 class AuditedAdmin(_Admin):
-    """Also records in the audit what Django's own forms add, change and delete."""
+    """Also records in the audit what Django's own forms add, change and delete.
+
+    Rows are deleted on their pages, one at a time: Django's action deletes any number at once.
+    """
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Leave out `delete_selected`."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """Label both inputs of a date and time, for which Django has no labels."""
