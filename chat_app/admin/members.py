@@ -11,12 +11,15 @@ from django.urls import reverse
 
 from audit_app.admin.columns import linked, moment
 from audit_app.admin.operations import Operation, OperationsAdmin
+from audit_app.admin.windows import filter_by
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.members.presence import notify_of_profile
 from chat_app.models import (
     AgentMention,
     Participant,
+    ParticipantReplyTrigger,
+    ParticipantRole,
     PersonSettings,
     Presence,
     Profile,
@@ -39,7 +42,10 @@ class ParticipantAdmin(HistoryAdmin):
         linked("chat"), linked("user"), linked("agent"), "role", "trigger", moment("joined_at"),
         moment("left_at"),
     )  # fmt: skip
-    list_filter = ("role", "trigger")
+    list_filter = (
+        filter_by("role", ParticipantRole.values),
+        filter_by("trigger", ParticipantReplyTrigger.values),
+    )
     list_select_related = ("chat", "user", "agent")
     search_fields = ("chat__id__exact", "user__username__exact", "agent__id__exact")
     search_help_text = "The id of a chat or an agent, or a person's name."
