@@ -19,6 +19,7 @@ from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.providers.readiness import problem_of_address
 from agents_app.providers.scripts import SCRIPTS
+from agents_app.remote.onward import OPTION, TRUST
 from agents_app.remote.rules import (
     NOT_FOR_PEERS,
     PEERS,
@@ -46,9 +47,10 @@ _MODELS: Final = tuple(value for value in ModelProvider.values if value not in _
 _REALTIME: Final = (ModelProvider.OPENAI_REALTIME.value,)
 _COMPATIBLE: Final = (ModelProvider.OPENAI_COMPAT.value,)
 _SAMPLED: Final = (ModelProvider.OPENAI_COMPAT.value, ModelProvider.ANTHROPIC.value)
-_READERS: Final[tuple[str, ...]] = ("owner", "kind", "provider", "url", "protocol", "delegates")
-"""The fields that decide who reads what an agent is sent, with the address of its model."""
-_ADDRESS: Final = "base_url"
+_READERS: Final = ("owner", "kind", "provider", "url", "protocol", "delegates", "key", "remove_key")
+"""The fields that decide who reads what an agent is sent: a key's account may keep a log of it."""
+_OPTIONS: Final = ("base_url", "api_key_env", OPTION, TRUST)
+"""The options that decide who reads what an agent is sent, or what its owner pays for it."""
 MAX_TOKENS: Final = 10_000_000
 DELEGATES: Final = 200
 """The most agents offered as delegates; others can be set by name over REST."""
@@ -296,14 +298,17 @@ class AgentForm(_AgentForm):
         return values
 
     def _check_readers(self, values: dict[str, Any]) -> None:
-        """Refuse to redirect a person's agent to others, who would then read what it is sent."""
+        """Refuse to redirect a person's agent to others, or to spend that person's money."""
         owner, operator = self.instance.owner, self.operator
         if owner is None or not isinstance(operator, User) or may_act_as(operator, owner):
             return
-        changed = [field for field in _READERS if field in self.changed_data]
-        options = values.get("options") or {}
-        if options.get(_ADDRESS) != self.instance.options.get(_ADDRESS):
+        changed: list[str] = [field for field in _READERS if field in self.changed_data]
+        options, stored = values.get("options") or {}, self.instance.options
+        if any(options.get(name) != stored.get(name) for name in _OPTIONS):
             changed.append("options")
+        # The model of a remote agent is its name on its server.
+        if values.get("kind") == AgentKind.REMOTE and "model" in self.changed_data:
+            changed.append("model")
         # A tool can pass on what it is called with, and the model decides what that is.
         if not set(values.get("tools", ())) <= set(self.instance.tools):
             changed.append("tools")
@@ -311,7 +316,7 @@ class AgentForm(_AgentForm):
             self.add_error(
                 field,
                 f"Only {owner.get_username()}, and operators who may act as them, change this:"
-                " it decides who reads what the agent is sent.",
+                " it decides who reads what the agent is sent, or what its owner pays.",
             )
 
     def _check_delegates(self, values: dict[str, Any]) -> None:

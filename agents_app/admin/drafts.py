@@ -21,6 +21,7 @@ from agents_app.admin.trial import (
     Trial,
     TrialForm,
     is_admitted,
+    log_outcome,
     record_trial,
     too_many,
     try_agent,
@@ -65,8 +66,11 @@ async def draft_view(request: HttpRequest, agent_id: str = "") -> HttpResponse:
         return await sync_to_async(_part)(request, problems=problems)
     if not await is_admitted(user):
         return await sync_to_async(_part)(request, problems=[("", too_many())], status=429)
+    done = "Tried its unsaved form"
+    await sync_to_async(record_trial)(request, agent, done)
     trial = await try_agent(spec, question.cleaned_data["prompt"], user_id=user.pk)
-    await sync_to_async(record_trial)(request, user, agent, trial, "Tried its unsaved form")
+    if agent is not None:
+        await sync_to_async(log_outcome)(user, agent, trial, done)
     return await sync_to_async(_part)(request, trial=trial)
 
 

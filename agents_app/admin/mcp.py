@@ -44,6 +44,8 @@ REFRESH_SECONDS = 60.0
 """The action starts no further refresh after this time."""
 _STDIO = ToolSourceTransport.STDIO
 _WHERE = ("transport", "url", "command", "args")
+_READERS = (*_WHERE, "headers", "env")
+"""The fields that decide who reads what the tools are called with, and in whose account."""
 
 
 def _redacted_values(values: Any) -> dict[str, str]:
@@ -134,16 +136,17 @@ class SourceForm(_SourceForm):
     def _check_callers(self, values: dict[str, Any]) -> None:
         """Refuse to move the tools that other people's agents call, with what they are called."""
         name, before = values.get("name"), self.instance
-        where = [values.get(part) for part in _WHERE]
-        if not name or [name, *where] == [before.name, *(getattr(before, p) for p in _WHERE)]:
+        readers = [values.get(part) for part in _READERS]
+        if not name or [name, *readers] == [before.name, *(getattr(before, p) for p in _READERS)]:
             return
         operator = self.operator
         owners = User.objects.filter(pk__in=_owners_of_callers(name))
         if isinstance(operator, User) and all(may_act_as(operator, owner) for owner in owners):
             return
         if names := ", ".join(sorted(owner.get_username() for owner in owners)):
+            changed = [field for field in _READERS if field in self.changed_data]
             self.add_error(
-                "url" if "url" in self.changed_data else "name",
+                next(iter(changed), "name"),
                 f"Agents of {names} call tools of {name}. Only operators who may act as them decide"
                 " where these lead.",
             )

@@ -304,12 +304,13 @@ async def trial_view(request: HttpRequest, agent_id: str) -> HttpResponse:
     if form.is_valid():
         if await is_admitted(user):
             spec = await sync_to_async(get_spec)(agent.pk)
+            done = "Probed it" if is_probe else "Tried it"
+            await sync_to_async(record_trial)(request, agent, done)
             if is_probe:
                 trial = await probe_agent(spec, user_id=user.pk)
             else:
                 trial = await try_agent(spec, form.cleaned_data["prompt"], user_id=user.pk)
-            done = "Probed it" if is_probe else "Tried it"
-            await sync_to_async(record_trial)(request, user, agent, trial, done)
+            await sync_to_async(log_outcome)(user, agent, trial, done)
         else:
             status = 429
             form.add_error(None, too_many())
@@ -333,16 +334,20 @@ def too_many() -> str:
     return f"You have run {settings.UAMP_TRIALS_PER_MINUTE} trials in a minute. Wait a moment."
 
 
-def record_trial(
-    request: HttpRequest, user: User, agent: Agent | None, trial: Trial, done: str
-) -> None:
-    """Record that a trial took place, but not its question; `agent` is None if it has no row."""
+def record_trial(request: HttpRequest, agent: Agent | None, done: str) -> None:
+    """Record a trial, but not its question; `agent` is None if it has no row.
+
+    It is recorded before it begins, since it is stopped when the operator disconnects.
+    """
+    subject = agent or (Agent._meta.label_lower, "")  # noqa: SLF001 documented API
+    record_request(request, AuditAction.AGENT_PROBED, subject, detail=f"{done}.")
+
+
+def log_outcome(user: User, agent: Agent, trial: Trial, done: str) -> None:
+    """Write the outcome of a trial to the history of its agent."""
     end = f"it failed ({trial.code})" if trial.code else f"{trial.steps} steps"
     detail = f"{done}: {end}, {trial.seconds:.1f} s."
-    if agent is not None:
-        LogEntry.objects.log_actions(user.pk, [agent], CHANGE, detail, single_object=True)
-    subject = agent or (Agent._meta.label_lower, "")  # noqa: SLF001 documented API
-    record_request(request, AuditAction.AGENT_PROBED, subject, detail=detail)
+    LogEntry.objects.log_actions(user.pk, [agent], CHANGE, detail, single_object=True)
 
 
 def _page(

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
+from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ALL_VAR, PAGE_VAR, ChangeList
 from django.core.exceptions import FieldDoesNotExist
@@ -24,6 +25,8 @@ from audit_app.admin.filters import DateRangeFilter
 from audit_app.admin.windows import BEFORE, WINDOW, WindowFilter, place_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.contrib.admin import ModelAdmin
     from django.db.models import QuerySet
     from django.http import HttpRequest
@@ -36,7 +39,7 @@ UNOFFERED: Final = {"iregex", "range", "regex"}
 """A pattern may keep the database busy indefinitely; Django cannot parse a range from a URL."""
 WHOLE: Final = {"exact", "in", "isnull"}
 """Look-ups that reveal nothing of a text to who does not know it."""
-_BODIES: Final = (models.TextField, models.JSONField, models.BinaryField)
+_TEXTS: Final = (models.CharField, models.TextField, models.JSONField, models.BinaryField)
 _ALL_EXAMINED: Final = "The filter examined all rows to the oldest"
 _IMPOSSIBLE: Final = (
     IncorrectLookupParameters,
@@ -162,19 +165,22 @@ class CheckedAdmin(_Admin):
         return CheckedList
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Refuse look-ups that addresses may not use.
+        """Allow only the parameters of the list's filters, and those of links to it.
 
-        Django allows every field of the row. With the beginning of a text, or a comparison, a list
-        would tell letter by letter what its page withholds.
+        Django allows every field of the row. Without an index, a filter by it would read the whole
+        table; by the beginning of a text, or a comparison, a list would tell letter by letter what
+        its page withholds.
         """
         if not super().lookup_allowed(lookup, value, request):
             return False
+        filters = self.get_list_filter(request)
+        if lookup in {*getattr(self, "link_parameters", ()), *_parameters_of(filters)}:
+            return True
+        fields = [self.date_hierarchy, *(name for name in filters if isinstance(name, str))]
+        if not any(f"{lookup}__".startswith(f"{name}__") for name in fields if name):
+            return False
         field, names = self._field_of(lookup)
-        if isinstance(field, _BODIES):
-            return lookup in self.list_filter
-        if isinstance(field, models.CharField):
-            return names <= WHOLE
-        return not names & UNOFFERED
+        return names <= WHOLE if isinstance(field, _TEXTS) else not names & UNOFFERED
 
     def _field_of(self, lookup: str) -> tuple[Any, set[str]]:
         """Return the last field of a look-up, and the names that follow it."""
@@ -200,3 +206,14 @@ class CheckedAdmin(_Admin):
                 return super().get_object(request, object_id, from_field)
         except (DataError, OverflowError):
             return None
+
+
+def _parameters_of(filters: Iterable[Any]) -> set[str]:
+    """Return the parameters of the filters that are not simply the name of a field."""
+    names: set[str] = set()
+    for entry in filters:
+        if isinstance(entry, tuple) and issubclass(entry[1], DateRangeFilter):
+            names.update(entry[1].parameters_of(entry[0]))
+        elif isinstance(entry, type) and issubclass(entry, SimpleListFilter):
+            names.add(str(entry.parameter_name))
+    return names

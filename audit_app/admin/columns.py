@@ -72,7 +72,7 @@ def list_buttons(
 
 def audit_button(request: HttpRequest, kind: str, row_id: Any) -> list[dict[str, str]]:
     """Return the button to the audit records of a row, for people who may read them."""
-    query = {"q": str(row_id), "kind__exact": kind}
+    query = {"q": str(row_id), "kind": kind}
     return list_buttons(request, ("audit_app.auditrecord", "Audit", query))
 
 

@@ -41,8 +41,7 @@ class DateRangeFilter(admin.FieldListFilter):
         model_admin: admin.ModelAdmin[Any],
         field_path: str,
     ) -> None:
-        start, end = f"{field_path}_from", f"{field_path}_until"
-        self.names = (start, f"{start}_time", end, f"{end}_time")
+        self.names = self.parameters_of(field_path)
         super().__init__(field, request, params, model, model_admin, field_path)
         self.first, self.first_time, self.last, self.last_time = map(self._value, self.names)
         self.error = ""
@@ -64,12 +63,18 @@ class DateRangeFilter(admin.FieldListFilter):
             if name not in {*self.names, PAGE_VAR, BEFORE}
         ]
 
+    @staticmethod
+    def parameters_of(column: str) -> tuple[str, str, str, str]:
+        """Return the parameters of the range of a column: a day and a time for each end."""
+        start, end = f"{column}_from", f"{column}_until"
+        return start, f"{start}_time", end, f"{end}_time"
+
     def _value(self, name: str) -> str:
         values: Any = self.used_parameters.get(name, "")
         return str(values[-1] if isinstance(values, list) else values)
 
     def expected_parameters(self) -> list[str | None]:
-        """Return the parameters: a day and a time for each end."""
+        """Return the parameters."""
         return list(self.names)
 
     def choices(self, changelist: Any) -> Any:

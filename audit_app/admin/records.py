@@ -110,7 +110,16 @@ def record_request(
 
 
 class AuditedAdmin(_Admin):
-    """Also records in the audit what Django's own forms add, change and delete."""
+    """Also records in the audit what Django's own forms add, change and delete.
+
+    Rows are deleted on their pages, one at a time: Django's action deletes any number at once.
+    """
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Leave out `delete_selected`."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         """Label both inputs of a date and time, for which Django has no labels."""
@@ -158,13 +167,15 @@ class RecordAdmin(ReadOnly, AuditedAdmin):
 
     `content_fields` of a page and `content_columns` of a list hold written content: only people who
     may view contents see them, and the audit records it. `find_by` are columns in which the admin's
-    search finds rows: `name` exactly, `name__begins` by the beginning of an id. Each has an index.
+    search finds rows: `name` exactly, `name__begins` by the beginning of an id. `link_parameters`
+    are the look-ups of links to the list that no filter of it offers. Each of them has an index.
     Columns do not sort: sorting by a column without an index reads the whole table.
     """
 
     content_fields: ClassVar[tuple[str, ...]] = ()
     content_columns: ClassVar[tuple[str, ...]] = ()
     find_by: ClassVar[tuple[str, ...]] = ()
+    link_parameters: ClassVar[tuple[str, ...]] = ()
     sortable_by: ClassVar[Any] = ()
 
     list_per_page = 50

@@ -90,6 +90,32 @@ class WindowFilter(admin.SimpleListFilter):
         return Q(**{str(self.parameter_name): self.value()})
 
 
+def filter_by(
+    column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
+) -> type[WindowFilter]:
+    """Return a filter by a column of the row or of a related one; `values` lists all it can have.
+
+    `common` are the values that the column's index leaves out, and empty without an index.
+    """
+
+    class ColumnFilter(WindowFilter):
+        title = column.rpartition(LOOKUP_SEP)[2]
+        parameter_name = column
+
+    ColumnFilter.values = tuple(values)
+    ColumnFilter.common = tuple(common)
+    return ColumnFilter
+
+
+def open_filter_by(
+    column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
+) -> type[WindowFilter]:
+    """Return a filter that offers also the values of the newest rows."""
+    made = filter_by(column, values, common=common)
+    made.is_closed = False
+    return made
+
+
 class ListPlace:
     """A place in a list in descending order, as its columns' values."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from audit_app.admin.windows import filter_by
 from chat_app.admin.history_pages import HistoryAdmin
-from chat_app.models import LinkCard
+from chat_app.models import LinkCard, LinkCardState
 
 
 @admin.register(LinkCard)
@@ -17,7 +18,7 @@ class LinkCardAdmin(HistoryAdmin):
 
     list_display = ("url_sha256", "state", "site", "title", "created_at")
     content_columns = content_fields = ("site", "title", "description")
-    list_filter = ("state",)
+    list_filter = (filter_by("state", LinkCardState.values),)
     search_fields = ("url_sha256__exact",)
     search_help_text = "The SHA-256 of an address."
     ordering = ("-created_at",)

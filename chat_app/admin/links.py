@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db import transaction
 
 from agents_app.rest.views import caller
+from audit_app.admin.operations import Operation, OperationsAdmin
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.log.entries import lock_chats
@@ -15,7 +16,6 @@ from chat_app.members.links import end_link
 from chat_app.models import InviteLink, ShareLink
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
     from django.http import HttpRequest
 
     from chat_app.members.links import AnyLink
@@ -23,36 +23,45 @@ if TYPE_CHECKING:
 _FACTS = ("created_at", "expires_at", "revoked_at")
 
 
-class LinkAdmin(HistoryAdmin):
+def _revoke(link: AnyLink, data: dict[str, Any], request: HttpRequest) -> str:
+    """Revoke a link as the members of its chat do."""
+    del data
+    with transaction.atomic():
+        lock_chats({link.chat_id})
+        return "it no longer works" if end_link(link, by=caller(request)) else ""
+
+
+def _revocation(kind: type[AnyLink], effect: str) -> Operation:
+    """Return the operation that revokes links of a kind; `effect` says what that means."""
+    return Operation(
+        name="revoke",
+        label="Revoke",
+        right=f"chat_app.change_{kind.__name__.lower()}",
+        act=AuditAction.LINK_REVOKED,
+        run=_revoke,
+        facts=lambda link: (
+            f"Link {link.pk} of the chat {link.chat_id}, created by"
+            f" {link.created_by or 'a deleted account'}, will no longer work. {effect}"
+        ),
+        offered=lambda link: link.revoked_at is None,
+        in_list=True,
+    )
+
+
+class LinkAdmin(OperationsAdmin, HistoryAdmin):
     """Links of one kind. An operator may revoke them, but sees nothing of their secrets."""
 
     list_select_related = ("chat", "created_by")
     search_fields = ("chat__id__exact", "created_by__username__exact")
     search_help_text = "The id of a chat, or the creator's name."
     ordering = ("-id",)
-    actions = ("revoke",)
-
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Return whether a person may revoke links."""
-        return request.user.has_perm(f"chat_app.change_{self.opts.model_name}")
-
-    @admin.action(description="Revoke the selected links", permissions=["revoke"])
-    def revoke(self, request: HttpRequest, queryset: QuerySet[AnyLink]) -> None:
-        """Revoke links as their chats' members do, and record it."""
-        operator = caller(request)
-        with transaction.atomic():
-            links = list(queryset.order_by("pk"))
-            lock_chats({link.chat_id for link in links})
-            for link in links:
-                end_link(link, by=operator)
-                self.log_act(request, link, AuditAction.LINK_REVOKED, "Revoked.")
-        self.message_user(request, f"Links revoked: {len(links)}.", messages.SUCCESS)
 
 
 @admin.register(ShareLink)
 class ShareLinkAdmin(LinkAdmin):
     """Links that show chats to strangers."""
 
+    operations = (_revocation(ShareLink, "The page that it opens will be gone."),)
     list_display = ("id", "chat", "title", "created_by", "opened_count", "opened_at", *_FACTS)
     fields = (
         "chat", "title", "until_seq", "created_by", "opened_count", "opened_at", *_FACTS,
@@ -64,6 +73,7 @@ class ShareLinkAdmin(LinkAdmin):
 class InviteLinkAdmin(LinkAdmin):
     """Links through which people join chats."""
 
+    operations = (_revocation(InviteLink, "People who joined through it stay members."),)
     list_display = ("id", "chat", "role", "created_by", "used_count", "most_uses", *_FACTS)
     fields = (
         "chat", "role", "created_by", "used_count", "most_uses", "used_at", *_FACTS, "revoked_by",

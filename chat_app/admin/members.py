@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.db import transaction
+from django.urls import reverse
 
 from audit_app.admin.columns import linked, moment
+from audit_app.admin.operations import Operation, OperationsAdmin
+from audit_app.admin.windows import filter_by
 from audit_app.record import AuditAction
 from chat_app.admin.history_pages import HistoryAdmin
 from chat_app.members.presence import notify_of_profile
 from chat_app.models import (
     AgentMention,
     Participant,
+    ParticipantReplyTrigger,
+    ParticipantRole,
     PersonSettings,
     Presence,
     Profile,
@@ -24,7 +30,7 @@ from chat_app.people import profiles
 from chat_app.people.names import key_of
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
+    from django.db.models import Model, QuerySet
     from django.http import HttpRequest
 
 
@@ -36,7 +42,10 @@ class ParticipantAdmin(HistoryAdmin):
         linked("chat"), linked("user"), linked("agent"), "role", "trigger", moment("joined_at"),
         moment("left_at"),
     )  # fmt: skip
-    list_filter = ("role", "trigger")
+    list_filter = (
+        filter_by("role", ParticipantRole.values),
+        filter_by("trigger", ParticipantReplyTrigger.values),
+    )
     list_select_related = ("chat", "user", "agent")
     search_fields = ("chat__id__exact", "user__username__exact", "agent__id__exact")
     search_help_text = "The id of a chat or an agent, or a person's name."
@@ -64,36 +73,47 @@ class ReadReceiptAdmin(HistoryAdmin):
     fields = ("chat", "user", "seq", "message", "read_at")
 
 
+def _clear(profile: Profile, data: dict[str, Any], request: HttpRequest) -> str:
+    del data, request
+    with transaction.atomic():
+        profiles.clear_profile(user_id=profile.pk)
+        notify_of_profile(User.objects.get(pk=profile.pk))
+    return "name, status and picture were removed"
+
+
+CLEAR_PROFILE: Final = Operation(
+    name="clear",
+    label="Clear profile",
+    right="auth.change_user",
+    act=AuditAction.PROFILE_CLEARED,
+    run=_clear,
+    facts=lambda profile: (
+        f"The display name, status and picture of {profile.user} will be removed. Their account,"
+        " chats and files stay."
+    ),
+    in_list=True,
+)
+
+
 @admin.register(Profile)
-class ProfileAdmin(HistoryAdmin):
+class ProfileAdmin(OperationsAdmin, HistoryAdmin):
     """People's profiles; an operator removes misleading or offensive ones."""
 
+    operations = (CLEAR_PROFILE,)
     list_display = ("user", "display_name", "status_text", "avatar_emoji", "updated_at")
     list_select_related = ("user",)
     search_fields = ("user__username__exact", "name_key__exact")
     search_help_text = "A username or a display name."
     ordering = ("-user_id",)
-    actions = ("clear",)
 
     def matching(self, rows: QuerySet[Any], field: str, text: str) -> QuerySet[Any]:
         """Compare display names by their keys, as people's own search does."""
         return super().matching(rows, field, key_of(text) if field == "name_key__exact" else text)
 
-    @admin.action(description="Remove name, status and picture", permissions=["clear"])
-    def clear(self, request: HttpRequest, queryset: QuerySet[Profile]) -> None:
-        """Clear the profiles of the chosen people."""
-        chosen = list(queryset)
-        for profile in chosen:
-            self.log_act(
-                request, profile, AuditAction.PROFILE_CLEARED, "Removed name, status and picture."
-            )
-            profiles.clear_profile(user_id=profile.pk)
-            notify_of_profile(User.objects.get(pk=profile.pk))
-        self.message_user(request, f"Profiles cleared: {len(chosen)}.")
-
-    def has_clear_permission(self, request: HttpRequest) -> bool:
-        """Let operators who may change people clear profiles."""
-        return request.user.has_perm("auth.change_user")
+    def _page_of(self, row: Model) -> str:
+        """Return the list, because the row is gone."""
+        del row
+        return reverse("admin:chat_app_profile_changelist")
 
 
 @admin.register(ProfilePicture)

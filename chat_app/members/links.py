@@ -120,14 +120,16 @@ def maker_may(link: AnyLink) -> bool:
     ).exists() and may_in_sources(link.chat_id, link.created_by_id, {NEEDED[type(link)]})
 
 
-def end_link(link: AnyLink, *, by: User | None) -> None:
+def end_link(link: AnyLink, *, by: User | None) -> bool:
     """Revoke a link and record it in the chat's log; needs a transaction and the chat's lock.
 
-    `by` is who revoked it, None for the server. A link that was already revoked stays as it is.
+    `by` is who revoked it, None for the server. Return whether it had not been revoked before.
     """
     rows = type(link)._default_manager.filter(pk=link.pk, revoked_at__isnull=True)  # noqa: SLF001 as above
-    if rows.update(revoked_at=timezone.now(), revoked_by=by):
-        append_link(ev.LinkRevoked, link, by=by)
+    if not rows.update(revoked_at=timezone.now(), revoked_by=by):
+        return False
+    append_link(ev.LinkRevoked, link, by=by)
+    return True
 
 
 def end_links_of(member: Participant, *, role: str | None) -> None:

@@ -23,6 +23,7 @@ from audit_app.admin.columns import (
     moment_text,
 )
 from audit_app.admin.filters import DateRangeFilter
+from audit_app.admin.windows import filter_by, open_filter_by
 from audit_app.record import AuditAction
 from payments_app import adjustments, services
 from payments_app.admin.ledger import (
@@ -35,8 +36,6 @@ from payments_app.admin.ledger import (
     account_label,
     agent_link,
     amount_of,
-    filter_by,
-    open_filter_by,
 )
 from payments_app.models import (
     Account,

@@ -16,7 +16,6 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models.constants import LOOKUP_SEP
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -25,15 +24,12 @@ from agents_app.selectors import known_names
 from audit_app.admin.column_search import ColumnSearch
 from audit_app.admin.columns import audit_button, row_link
 from audit_app.admin.records import RecordAdmin
-from audit_app.admin.windows import WindowFilter
 from audit_app.record import AuditAction
 from payments_app import selectors, services
 from payments_app.models import AccountKind, Idempotency
 from payments_app.money import AssetMismatch, InvalidAmount, Money
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from django.urls import URLPattern
@@ -72,32 +68,6 @@ def account_label(account: Account) -> str:
     if account.agent_id:
         return known_names().get(account.agent_id) or account.code
     return account.code
-
-
-def filter_by(
-    column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
-) -> type[WindowFilter]:
-    """Return a filter by a column of the row or of a related one; `values` lists all it can have.
-
-    `common` are the values that the column's index leaves out, and empty without an index.
-    """
-
-    class ColumnFilter(WindowFilter):
-        title = column.rpartition(LOOKUP_SEP)[2]
-        parameter_name = column
-
-    ColumnFilter.values = tuple(values)
-    ColumnFilter.common = tuple(common)
-    return ColumnFilter
-
-
-def open_filter_by(
-    column: str, values: Iterable[str] = (), *, common: Iterable[str] = ()
-) -> type[WindowFilter]:
-    """Return a filter that offers also the values of the newest rows."""
-    made = filter_by(column, values, common=common)
-    made.is_closed = False
-    return made
 
 
 @dataclass(frozen=True, slots=True)

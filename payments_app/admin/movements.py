@@ -22,6 +22,7 @@ from audit_app.admin.columns import (
 )
 from audit_app.admin.filters import DateRangeFilter
 from audit_app.admin.records import RecordInline
+from audit_app.admin.windows import filter_by, open_filter_by
 from audit_app.record import AuditAction
 from payments_app import services
 from payments_app.admin.ledger import (
@@ -33,8 +34,6 @@ from payments_app.admin.ledger import (
     account_label,
     agent_link,
     amount_of,
-    filter_by,
-    open_filter_by,
 )
 from payments_app.ledger.sums import Total
 from payments_app.models import (

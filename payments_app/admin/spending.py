@@ -12,6 +12,7 @@ from django import forms
 from django.contrib import admin
 
 from audit_app.admin.columns import linked, moment, short_id
+from audit_app.admin.windows import filter_by, open_filter_by
 from audit_app.record import AuditAction
 from payments_app.admin.ledger import (
     Done,
@@ -19,8 +20,6 @@ from payments_app.admin.ledger import (
     OrderForm,
     agent_link,
     amount_of,
-    filter_by,
-    open_filter_by,
 )
 from payments_app.models import (
     Approval,

@@ -68,7 +68,7 @@ class OperatedAgentAdmin(OperationsAdmin, AgentAdmin):
         """Return links to its answers, chats, account and transfers."""
         return list_buttons(
             request,
-            ("sessions_app.response", "Answers", {"agent__id__exact": row.pk}),
+            ("sessions_app.response", "Answers", {"agent": row.pk}),
             ("chat_app.participant", "Chats", {"q": row.pk}),
             ("payments_app.account", "Account", {"q": row.pk}),
             ("payments_app.transfer", "Transfers", {"q": row.pk}),

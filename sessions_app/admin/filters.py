@@ -1,4 +1,4 @@
-"""Filters for rows that need attention, with the conditions of the operators' home page."""
+"""Filters by agent, and for rows that need attention, as on the operators' home page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,36 @@ from django.contrib import admin
 from django.db.models import Q
 from django.utils import timezone
 
+from agents_app.models import Agent
+from audit_app.admin.windows import CHOICES_FROM
 from sessions_app.reporting import figures
 from sessions_app.reporting.liveness import lost_processes
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.http import HttpRequest
+
+
+class AgentFilter(admin.SimpleListFilter):
+    """The rows of one agent: those of the newest rows are offered, as there may be many agents."""
+
+    title = "agent"
+    parameter_name = "agent"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the agents of the newest rows, and the chosen one."""
+        newest = model_admin.model.objects.order_by(*model_admin.ordering)
+        ids = {*newest.values_list("agent_id", flat=True)[:CHOICES_FROM]}
+        ids.add(request.GET.get(self.parameter_name))
+        return list(Agent.objects.filter(pk__in=ids).order_by("name").values_list("pk", "name"))
+
+    def has_output(self) -> bool:
+        """Return true: a chosen agent counts even if it has no rows."""
+        return True
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002 required by the interface
+        """Return its rows."""
+        return queryset if self.value() is None else queryset.filter(agent_id=self.value())
 
 
 class ConditionFilter(admin.SimpleListFilter):

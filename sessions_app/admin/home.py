@@ -172,7 +172,7 @@ def _needs(figures: ServerFigures, user: User) -> list[dict[str, str]]:
                 "value": f"{agent.failed:,}",
                 "url": _list(
                     "sessions_app_response",
-                    agent__id__exact=agent.id,
+                    agent=agent.id,
                     status__exact="failed",
                     **_since(figures.errors),
                 ),

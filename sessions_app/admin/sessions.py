@@ -33,6 +33,7 @@ from audit_app.admin.records import RecordInline
 from chat_app.admin.history_pages import HistoryAdmin, pretty
 from sessions_app import session_states
 from sessions_app.admin.filters import (
+    AgentFilter,
     OpenFilter,
     StuckAnswerFilter,
     StuckCallFilter,
@@ -91,7 +92,7 @@ class SessionAdmin(OperationsAdmin, HistoryAdmin):
         short_id(), linked("user"), linked("agent"), linked("chat"), "transport", "state",
         moment("created_at"), moment("seen_at"),
     )  # fmt: skip
-    list_filter = ("status", "transport", "agent", ("created_at", DateRangeFilter))
+    list_filter = ("status", "transport", AgentFilter, ("created_at", DateRangeFilter))
     list_select_related = ("user", "agent", "chat")
     search_fields = (
         "id__exact",
@@ -184,7 +185,7 @@ class ResponseAdmin(OperationsAdmin, HistoryAdmin):
         short_id(), "asked_by", linked("agent"), linked("chat"), "state", moment("created_at"),
         "took",
     )  # fmt: skip
-    list_filter = ("status", StuckAnswerFilter, "agent", ("created_at", DateRangeFilter))
+    list_filter = ("status", StuckAnswerFilter, AgentFilter, ("created_at", DateRangeFilter))
     list_select_related = ("agent", "chat", "session__user")
     search_fields = (
         "id__exact",

@@ -72,6 +72,7 @@ class WebhookDeliveryAdmin(HistoryAdmin):
 
     list_display = ("webhook", *_ATTEMPT, moment("created_at"), moment("finished_at"))
     list_filter = ("status", OpenFilter)
+    link_parameters = (_OF_ONE,)
     list_select_related = ("webhook",)
     search_fields = ("webhook__response__id__exact", "webhook__chat__id__exact")
     search_help_text = "The id of an answer or a chat."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -12,11 +13,15 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
+from agents_app.models import Agent
 from audit_app.admin import pages
 from audit_app.models import AuditRecord
 from audit_app.record import AuditAction, record
 from sessions_app.admin.sessions import ResponseAdmin
 from tests import factories
+
+if TYPE_CHECKING:
+    from django.db.models import Model
 
 pytestmark = pytest.mark.django_db
 
@@ -269,3 +274,17 @@ def test_every_role_opens_the_admin_and_its_own_lists() -> None:
         assert listed.status_code == 200, role
         stops = ResponseAdmin.operations[0].label in listed.content.decode()
         assert stops == (role in {"Support", "Operator"}), role
+
+
+@pytest.mark.parametrize("model", [User, Group, Agent], ids=lambda model: model.__name__)
+def test_a_list_deletes_no_rows(model: type[Model]) -> None:
+    """Django's action deletes every row that matches the filters, without a reason."""
+    factories.agent("echo")
+    root = signed_in(factories.superuser())
+    keys = list(model._default_manager.values_list("pk", flat=True))
+    url = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
+    assert "delete_selected" not in root.get(url).content.decode()
+    post = {"action": "delete_selected", "_selected_action": keys, "post": "yes"}
+    for extra in ({}, {"select_across": "1"}):
+        root.post(url, {**post, **extra})
+        assert list(model._default_manager.values_list("pk", flat=True)) == keys

@@ -268,3 +268,15 @@ def test_a_range_may_have_times_of_the_day(root: Client) -> None:
     assert sorted(listed("")) == sorted(keys)
     assert listed("&created_at_from_time=10:01&created_at_until_time=10:01") == [keys[1]]
     assert sorted(listed("&created_at_until_time=10:01")) == sorted(keys[:2])
+
+
+@pytest.mark.parametrize("query", ["role=owner", "trigger=never"])
+def test_members_are_filtered_a_window_at_a_time(query: str, root: Client) -> None:
+    """No index has the role or the trigger of members, of whom there may be millions."""
+    for number in range(5):
+        factories.chat(factories.user(f"person{number}"))
+    address = reverse("admin:chat_app_participant_changelist")
+    part = shown(root, f"{address}?{query}")
+    assert part.examined
+    keys = [key for keys in walked(root, address, f"?{query}") for key in keys]
+    assert len(keys) == (5 if query == "role=owner" else 0)

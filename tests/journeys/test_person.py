@@ -6,6 +6,7 @@ Runs against the product as started by `make run`: daphne, SQLite, a Celery chil
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
+# The place at which each line of the labels of buttons begins.
+LINE_STARTS = """(buttons) => buttons.flatMap((button) => {
+  const range = document.createRange();
+  return [...button.childNodes].filter((node) => node.nodeType === 3 && node.data.trim())
+    .flatMap((node) => { range.selectNode(node); return [...range.getClientRects()]; })
+    .map((line) => line.left);
+})"""
+
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
@@ -44,6 +53,27 @@ def change_settings(product: Product, username: str, **values: Any) -> None:
 async def open_settings(page: Page, section: str) -> None:
     await page.get_by_test_id("settings").click()
     await page.get_by_role("tab", name=section).click()
+
+
+async def labels_wrap_well(page: Page) -> None:
+    """In the members panel, wrapped labels begin where others do, and facts have their lines."""
+    panel = page.locator("members-panel")
+    agent = panel.locator("li").filter(has_text="paid-echo")
+    facts: list[str | re.Pattern[str]] = [
+        "Bereit",
+        "Antwortet auf Erwähnungen",
+        re.compile("^0,02.*pro Antwort"),
+    ]
+    await expect(agent.locator("small")).to_have_text(facts)
+    for width in (1280, 390):
+        await page.set_viewport_size({"width": width, "height": 800})
+        if not await panel.is_visible():
+            await page.get_by_test_id("members").click()
+        await expect(panel).to_be_visible()
+        starts = await panel.locator(".panel-body > .button").evaluate_all(LINE_STARTS)
+        assert len(starts) > 3
+        assert max(starts) - min(starts) < 1, (width, starts)
+    await page.set_viewport_size({"width": 1280, "height": 720})
 
 
 async def test_settings_are_the_same_on_all_devices_and_in_the_first_frame(
@@ -90,6 +120,7 @@ async def test_settings_are_the_same_on_all_devices_and_in_the_first_frame(
         await expect(laptop.locator("html")).to_have_attribute("lang", "de")
         await expect(laptop.get_by_test_id("composer")).to_have_value("not sent")
         await expect(laptop.get_by_role("heading", name="Chats")).to_be_visible()
+        await labels_wrap_well(laptop)
         # It is stored in the account, so the phone's next page has it too.
         await phone.reload()
         await expect(phone.locator("html")).to_have_attribute("lang", "de")

@@ -26,7 +26,7 @@ from sessions_app.admin.timeline.tail import tail_of
 from sessions_app.models import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from django.contrib.admin import AdminSite
     from django.contrib.auth.models import AnonymousUser, User
@@ -85,13 +85,13 @@ class TimelinePages:
 
         Raises PermissionDenied without the rights to view chats and responses.
         """
-        page, selection = _page_of_chat(request, chat_id)
+        page, selection, _ = _page_of_chat(request, chat_id)
         address = reverse("admin:sessions_app_chat_timeline_tail", args=[chat_id])
         return self._rendered(request, page, selection, address=address)
 
     def tail_of_chat(self, request: HttpRequest, chat_id: str) -> HttpResponseBase:
         """Stream the live part of a chat's timeline; raises like `chat`."""
-        return tail_of(request, lambda again: _part(again, _page_of_chat(again, chat_id)[0]))
+        return tail_of(request, _LivePart(lambda again: _page_of_chat(again, chat_id, live=True)))
 
     def response(self, request: HttpRequest, response_id: str) -> HttpResponse:
         """Show the timeline of a response.
@@ -104,9 +104,7 @@ class TimelinePages:
 
     def tail_of_response(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
         """Stream the live part of a response's timeline; raises like `response`."""
-        return tail_of(
-            request, lambda again: _part(again, _page_of_response(again, response_id)[0])
-        )
+        return tail_of(request, _LivePart(lambda again: _page_of_response(again, response_id)))
 
     def entry(self, request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
         """Show a log entry in its wire format; requires the right to view contents."""
@@ -139,11 +137,7 @@ class TimelinePages:
     ) -> HttpResponse:
         items = _linked(page.items, request.user)
         if selection.sight.texts:
-            kind = "chat_app.chat" if response is None else "sessions_app.response"
-            row_id = page.chat_id if response is None else response.pk
-            record_request(
-                request, AuditAction.TRANSCRIPT_READ, (kind, row_id), detail="The timeline."
-            )
+            _record_reading(request, page, response, "The timeline.")
         query = _query(selection)
         context = {
             **self._site.each_context(request),
@@ -166,17 +160,49 @@ class TimelinePages:
         return TemplateResponse(request, "admin/sessions_app/timeline/timeline.html", context)
 
 
+class _LivePart:
+    """The live part of a timeline, read again and again; the first with texts is recorded."""
+
+    def __init__(
+        self, read: Callable[[HttpRequest], tuple[TimelinePage, _Selection, Response | None]]
+    ) -> None:
+        self._read = read
+        self._is_recorded = False
+
+    def __call__(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the part as the request's person may see it now."""
+        page, selection, response = self._read(request)
+        if selection.sight.texts and not self._is_recorded:
+            _record_reading(request, page, response, "The live timeline.")
+            self._is_recorded = True
+        return _part(request, page)
+
+
+def _record_reading(
+    request: HttpRequest, page: TimelinePage, response: Response | None, detail: str
+) -> None:
+    """Record in the audit that a person read the texts of a timeline."""
+    subject = ("chat_app.chat", page.chat_id)
+    if response is not None:
+        subject = ("sessions_app.response", response.pk)
+    record_request(request, AuditAction.TRANSCRIPT_READ, subject, detail=detail)
+
+
 def version_of(item: Item) -> str:
     """Return a digest that changes with an item's displayed content."""
     return f"{zlib.crc32(repr(item).encode()):x}"
 
 
-def _page_of_chat(request: HttpRequest, chat_id: str) -> tuple[TimelinePage, _Selection]:
+def _page_of_chat(
+    request: HttpRequest, chat_id: str, *, live: bool = False
+) -> tuple[TimelinePage, _Selection, None]:
+    """Return the chosen page of a chat, or the newest if it is followed `live`."""
     selection = _selection(request, "chat_app.view_chat", "sessions_app.view_response")
-    page = chat_page(unquote(chat_id), selection.chosen, selection.sight)
+    chosen = replace(selection.chosen, before=SEQ_MAX) if live else selection.chosen
+    page = chat_page(unquote(chat_id), chosen, selection.sight)
     if page is None:
         raise Http404
-    return page, selection
+    return page, selection, None
 
 
 def _page_of_response(

@@ -186,7 +186,7 @@ export class MembersPanel extends View {
   /** @param {Participant} member */
   _member(member) {
     const isMe = member.kind === "user" && String(member.id) === me.id;
-    const facts =
+    const lines =
       member.kind === "agent"
         ? [
             TRIGGERS[member.trigger ?? ""],
@@ -194,16 +194,20 @@ export class MembersPanel extends View {
             member.budget &&
               interpolate(
                 member.budget_period === "total"
-                  ? gettext("budget $%(amount)s in total")
-                  : gettext("budget $%(amount)s a day"),
+                  ? gettext("Budget: $%(amount)s in total")
+                  : gettext("Budget: $%(amount)s a day"),
                 { amount: member.budget },
               ),
           ]
         : [
-            member.display_name && `@${member.name}`,
-            member.online || isMe ? gettext("Online") : gettext("Offline"),
-            ROLES[member.role],
-            member.status_text,
+            [
+              member.display_name && `@${member.name}`,
+              member.online || isMe ? gettext("Online") : gettext("Offline"),
+              ROLES[member.role],
+              member.status_text,
+            ]
+              .filter(Boolean)
+              .join(" · "),
           ];
     return html`<li>
       ${face(member.name, member.kind, member.online || isMe)}<span class="picker-text"
@@ -218,9 +222,9 @@ export class MembersPanel extends View {
               member.kind === "user" ? people.nameOf(member.name) : member.name
             }${isMe ? ` ${gettext("(you)")}` : ""}
           </button></b
-        >${member.kind === "agent" ? this._work(member) : nothing}<small
-          >${facts.filter(Boolean).join(" · ")}</small
-        ></span
+        >${member.kind === "agent" ? this._work(member) : nothing}${lines
+          .filter(Boolean)
+          .map((line) => html`<small>${line}</small>`)}</span
       >
       <button
         type="button"

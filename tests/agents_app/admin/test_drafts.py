@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission
 from django.core.cache import cache
@@ -14,7 +15,12 @@ from django.urls import reverse
 from agents_app.models import Agent, RemoteProtocol
 from audit_app.models import AuditRecord
 from tests.agents_app.admin.test_admin import form
-from tests.agents_app.admin.test_trial import browser, operator, signed_in
+from tests.agents_app.admin.test_trial import (
+    browser,
+    operator,
+    records_when_asked,
+    signed_in,
+)
 from tests.live_server import counted_rows, quick_agent
 from tests.sessions_app.model_server import model_server, said
 
@@ -62,10 +68,24 @@ def test_the_form_is_asked_as_it_stands_and_nothing_is_saved(admin_client: Clien
     assert counted_rows() == rows
     record = AuditRecord.objects.get()
     assert (record.action, record.object_id) == ("agent.probed", agent.pk)
-    assert record.detail.startswith("Tried its unsaved form: 1 steps")
-    assert "hello" not in record.detail
+    assert record.detail == "Tried its unsaved form."
+    assert LogEntry.objects.get().change_message.startswith("Tried its unsaved form: 1 steps")
     change = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
     assert reverse(STORED, args=[agent.pk]) in admin_client.get(change).content.decode()
+
+
+def test_a_trial_of_a_form_is_recorded_before_it_begins(server: ServerAddress) -> None:
+    sent = {
+        **form(tools=[]), "name": "model", "provider": "openai_compat", "model": "m",
+        "options": "{}", "trial-prompt": "hello",
+    }  # fmt: skip
+    records = records_when_asked(
+        server,
+        operator("try_agent", "view_agent", "change_agent"),
+        lambda agent: reverse(STORED, args=[agent.pk]),
+        sent,
+    )
+    assert records == [("agent.probed", "Tried its unsaved form.")]
 
 
 def test_a_new_agent_is_asked_before_it_has_a_row(admin_client: Client) -> None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from agents_app.admin.mcp import SourceForm
+from agents_app.mcp.places import HIDDEN
 from agents_app.models import Agent, ToolSource
 from tests import factories
 from tests.agents_app.mcp import mcp_sources
@@ -250,6 +251,22 @@ def test_only_who_may_act_as_the_owners_of_agents_moves_their_tools(
         staff.post(change(source), {**values, "url": source.url, "seconds": 9}).status_code == 302
     )
     assert admin_client.post(change(source), values).status_code == 302
+
+
+def test_only_who_may_act_as_the_owners_of_agents_changes_the_account_of_their_tools(
+    staff: Client,
+) -> None:
+    factories.agent("helper", owner=factories.user("eve"), tools=["web__*"])
+    source = mcp_sources.address("http://127.0.0.1:1/mcp")
+    ToolSource.objects.update(headers={"Authorization": "Bearer eves"})
+    values = form(name=source.name, url=source.url)
+    mine = {**values, "headers": "Authorization: Bearer mine"}
+    refused = staff.post(change(source), mine)
+    assert "Agents of eve" in refused.context["adminform"].form.errors["headers"][0]
+    source.refresh_from_db()
+    assert source.headers == {"Authorization": "Bearer eves"}
+    same = {**values, "headers": f"Authorization: {HIDDEN}", "seconds": 9}
+    assert staff.post(change(source), same).status_code == 302
 
 
 def test_staff_with_the_permission_add_addresses(staff: Client) -> None:

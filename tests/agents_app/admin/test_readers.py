@@ -11,6 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from agents_app.models import Agent
+from agents_app.outbound.keys import encrypted_key
+from agents_app.providers.clients import model_place
 from audit_app.authority import SEES_CONTENT
 from tests import factories
 from tests.agents_app.admin.test_admin import form
@@ -77,6 +79,49 @@ def test_the_address_of_a_model_is_not_moved(developer: Client) -> None:
     assert "Only eve" in moved["options"][0]
     same = '{"base_url": "https://model.example/v1", "timeout": 30}'
     assert _saved(developer, agent, **MODEL, options=same) == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("key", {"key": "sk-mine"}),
+        ("remove_key", {"remove_key": "on"}),
+        ("options", {"options": '{"api_key_env": "MINE_API_KEY"}'}),
+    ],
+)
+def test_the_account_that_a_model_is_called_with_stays(
+    developer: Client, field: str, values: dict[str, Any]
+) -> None:
+    secret = encrypted_key("sk-eves", model_place("openai_compat", None))
+    agent = Agent.objects.create(name="helper", owner=factories.user("eve"), secret=secret, **MODEL)
+    assert "Only eve" in _saved(developer, agent, **{**MODEL, "options": "{}", **values})[field][0]
+    agent.refresh_from_db()
+    assert (agent.secret, agent.options) == (secret, {})
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("model", {"model": "mine"}),
+        ("key", {"key": "sk-mine"}),
+        ("options", {"options": '{"pays_per_answer": "9"}'}),
+        ("options", {"options": '{"pays_per_answer": "1", "trusts_cost": true}'}),
+    ],
+)
+def test_a_remote_agent_stays_what_its_owner_chose(
+    developer: Client, field: str, values: dict[str, Any]
+) -> None:
+    remote = {
+        "kind": "remote", "url": "https://agents.example/v1", "protocol": "completions",
+        "model": "far", "tools": [],
+    }  # fmt: skip
+    agent = Agent.objects.create(
+        name="helper", owner=factories.user("eve"), options={"pays_per_answer": "1"}, **remote
+    )
+    sent = {**remote, "options": '{"pays_per_answer": "1"}', **values}
+    assert "Only eve" in _saved(developer, agent, **sent)[field][0]
+    agent.refresh_from_db()
+    assert (agent.model, agent.secret, agent.options) == ("far", "", {"pays_per_answer": "1"})
 
 
 def test_everything_else_is_an_operators_to_change(developer: Client) -> None:

@@ -25,7 +25,7 @@ from tests.threads import join_threads
 from tests.upp.wire_server import STREAM_HEAD, Exchange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pytest_django import Settings
 
@@ -95,7 +95,7 @@ def test_a_probe_asks_the_model_for_one_word_and_is_recorded(admin_client: Clien
     assert 64 in sent.values()
     record = AuditRecord.objects.get()
     assert (record.action, record.object_id) == ("agent.probed", agent.pk)
-    assert record.detail.startswith("Probed it: 1 steps")
+    assert record.detail == "Probed it."
 
 
 def test_the_way_back_to_the_agent_is_found_whatever_its_id(admin_client: Client) -> None:
@@ -242,6 +242,42 @@ def test_what_a_failed_trial_said_and_used_is_shown(server: ServerAddress) -> No
     assert "Half an" in page
     assert "The connection to the model was lost." in page
     assert "The answer was cut off before its end." in page
+
+
+def records_when_asked(
+    server: ServerAddress, user: User, address_of: Callable[[Agent], str], data: dict[str, Any]
+) -> list[tuple[str, str]]:
+    """Post a trial; return what the audit has of it by the time that the model is asked."""
+    asked, goes_on = threading.Event(), threading.Event()
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.send(STREAM_HEAD)
+        asked.set()
+        await asyncio.to_thread(goes_on.wait, 15)
+        await exchange.finish()
+
+    with provider(answer) as wire, browser(server, user) as web:
+        data = {**data, "options__base_url": wire.url} if "name" in data else data
+        url = address_of(model_agent(wire.url))
+        thread = threading.Thread(target=lambda: web.post(url, data=data))
+        thread.start()
+        try:
+            assert asked.wait(10)
+            return list(AuditRecord.objects.values_list("action", "detail"))
+        finally:
+            goes_on.set()
+            join_threads([thread])
+
+
+@pytest.mark.parametrize(
+    ("data", "detail"), [({"prompt": "Hello"}, "Tried it."), ({"probe": "1"}, "Probed it.")]
+)
+def test_a_trial_is_recorded_before_it_begins(
+    server: ServerAddress, data: dict[str, Any], detail: str
+) -> None:
+    """An operator who disconnects ends it, and leaves nothing that could record it later."""
+    records = records_when_asked(server, operator("try_agent"), address, data)
+    assert records == [("agent.probed", detail)]
 
 
 def test_a_wait_for_a_model_delays_no_other_person(server: ServerAddress) -> None:

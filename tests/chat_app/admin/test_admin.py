@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import sync_playwright
 
 from audit_app.admin.records import CappedPaginator
+from audit_app.models import AuditRecord
+from chat_app.links.invite_links import create_invite_link
 from chat_app.links.share_links import create_share_link
 from chat_app.models import (
     ChatEvent,
@@ -242,8 +244,18 @@ def test_an_operator_takes_a_profile_away() -> None:
     reader.post(address("chat_app.profile"), chosen)
     assert Profile.objects.filter(pk=ada.pk).exists()
     operator = signed_in(factories.superuser())
-    assert operator.post(address("chat_app.profile"), chosen).status_code == 302
+    # The list asks first.
+    assert (
+        "ada will be removed" in operator.post(address("chat_app.profile"), chosen).content.decode()
+    )
+    assert Profile.objects.filter(pk=ada.pk).exists()
+    url = reverse("admin:chat_app_profile_operate", args=[ada.pk, "clear"])
+    gone = operator.post(url, {"reason": "it was offensive"})
+    assert gone.headers["Location"] == address("chat_app.profile")
     assert not Profile.objects.exists()
+    (row,) = AuditRecord.objects.all()
+    assert (row.action, row.object_id) == ("profile.cleared", str(ada.pk))
+    assert row.reason == "it was offensive"
     assert not ProfilePicture.objects.exists()
 
 
@@ -257,10 +269,33 @@ def test_an_operator_revokes_links_and_it_is_recorded() -> None:
     assert Client().get(f"/shared/{secret}").status_code == 200
 
     client = signed_in(factories.superuser())
-    client.post(address("chat_app.sharelink"), post)
+    # The list asks for a reason first.
+    asking = client.post(address("chat_app.sharelink"), post)
+    assert "will no longer work" in asking.content.decode()
+    assert Client().get(f"/shared/{secret}").status_code == 200
+    client.post(address("chat_app.sharelink"), {**post, "reason": "it was posted"})
     assert Client().get(f"/shared/{secret}").status_code == 404
-    assert LogEntry.objects.get().change_message == "Revoked."
+    client.post(address("chat_app.sharelink"), {**post, "reason": "it was posted"})
+    (row,) = AuditRecord.objects.all()
+    assert (row.action, row.reason) == ("link.revoked", "it was posted")
+    page = client.get(reverse("admin:chat_app_sharelink_change", args=[link.pk]))
+    assert "operate/revoke/" not in page.content.decode()
     (payload,) = ChatEvent.objects.filter(chat=chat, type="link.revoked").values_list(
         "payload", flat=True
     )
     assert payload["by"]["name"] == "root"
+
+
+def test_an_operator_revokes_one_link_on_its_page() -> None:
+    person = factories.user()
+    link, _ = create_invite_link(chat_id=factories.chat(person).pk, made_by=person)
+    reader = signed_in(staff("view_invitelink"))
+    url = reverse("admin:chat_app_invitelink_operate", args=[link.pk, "revoke"])
+    assert reader.post(url, {"reason": "no"}).status_code == 403
+    client = signed_in(factories.superuser())
+    page = client.get(reverse("admin:chat_app_invitelink_change", args=[link.pk]))
+    assert url in page.content.decode()
+    assert client.post(url, {"reason": "it was posted"}).status_code == 302
+    link.refresh_from_db()
+    assert link.revoked_at is not None
+    assert link.revoked_by is not None

@@ -354,3 +354,23 @@ def test_sessions_of_every_transport_are_listed_under_its_name(
     width = Session._meta.get_field("transport").max_length
     assert width is not None
     assert len(transport.value) <= width
+
+
+@pytest.mark.parametrize("label", ["sessions_app.response", "sessions_app.session"])
+def test_a_list_offers_the_agents_of_its_newest_rows(label: str) -> None:
+    """A server may have thousands of agents, which each page would list."""
+    ada, idle = factories.user(), factories.agent("idle")
+    for name in ("echo", "parrot"):
+        agent = factories.agent(name)
+        chat = factories.chat(ada, agent)
+        factories.session(ada, chat, agent=agent)
+        factories.response(agent, chat)
+    client = signed_in(factories.superuser())
+    page = client.get(address(label)).content.decode()
+    assert f"?agent={agent.pk}" in page
+    assert idle.pk not in page
+    rows = client.get(f"{address(label)}?agent={agent.pk}").context["cl"].result_list
+    assert [row.agent_id for row in rows] == [agent.pk]
+    chosen = client.get(f"{address(label)}?agent={idle.pk}")
+    assert idle.pk in chosen.content.decode()
+    assert not chosen.context["cl"].result_list

@@ -265,8 +265,50 @@ def test_roles_see_what_is_theirs() -> None:
     assert all(secret in page for secret in secrets)
     (row,) = AuditRecord.objects.all()
     assert (row.action, row.object_id) == ("transcript.read", response.chat_id)
-    part_of(client, of_chat(response.chat, "timeline_tail", texts=1))
-    assert AuditRecord.objects.count() == 1
+
+
+@pytest.mark.parametrize("of", ["chat", "response"])
+def test_a_tail_records_that_it_shows_texts(of: str) -> None:
+    response, client = paid_and_failed(), staff("Auditor")
+    url = of_chat(response.chat, "timeline_tail")
+    if of == "response":
+        url = f"{of_response(response, 'timeline_tail')}?"
+    assert WORDS not in json.dumps(part_of(client, url))
+    assert not AuditRecord.objects.exists()
+    assert WORDS in json.dumps(part_of(client, f"{url}texts=1"))
+    (row,) = AuditRecord.objects.all()
+    row_id = response.chat_id if of == "chat" else response.pk
+    assert (row.action, row.object_id) == ("transcript.read", row_id)
+    assert row.detail == "The live timeline."
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_tail_is_recorded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "RUNNING_SECONDS", 0.01)
+
+    def running() -> tuple[AsyncClient, Response]:
+        ada, agent = factories.user(), factories.agent()
+        response = factories.response(agent, factories.chat(ada, agent))
+        client = AsyncClient()
+        client.force_login(factories.superuser("root"))
+        return client, response
+
+    client, response = await sync_to_async(running)()
+    answer: Any = await client.get(f"{of_response(response, 'timeline_tail')}?texts=1")
+    frames = answer.streaming_content
+    await anext(frames)
+    await sync_to_async(factories.tool_call)(response, arguments='{"safe": "secret-argument"}')
+    assert b"secret-argument" in await anext(frames)
+    assert await AuditRecord.objects.acount() == 1
+    await frames.aclose()
+
+
+def test_a_tail_has_only_the_newest_page() -> None:
+    response, client = paid_and_failed(), staff("Auditor")
+    newest = part_of(client, of_chat(response.chat, "timeline_tail"))
+    for place in ({"before": 1}, {"before": 2}):
+        url = of_chat(response.chat, "timeline_tail", **place)
+        assert part_of(client, url)["items"] == newest["items"]
 
 
 def test_a_raw_entry_is_for_readers_of_contents_and_recorded() -> None:
