@@ -86,8 +86,8 @@ class Http3(QuicConnectionProtocol):
 
     def quic_event_received(self, event: QuicEvent) -> None:
         """Take what came on the connection."""
-        for one in self._http.handle_event(event):
-            self._take(one)
+        for http_event in self._http.handle_event(event):
+            self._take(http_event)
 
     def _take(self, event: H3Event) -> None:
         if not isinstance(event, (HeadersReceived, DataReceived)):
