@@ -316,9 +316,9 @@ def test_no_text_of_a_statement_is_a_formula(memo: str) -> None:
         chat_id="a=b",
     )
 
-    written = "".join(statement_pages(payer.id))
+    csv_text = "".join(statement_pages(payer.id))
 
-    row = next(csv.DictReader(StringIO(written, newline="")))
+    row = next(csv.DictReader(StringIO(csv_text, newline="")))
     assert (row["memo"], row["chat"], row["amount"]) == (f"'{memo}", "a=b", "-1")
 
 
