@@ -91,7 +91,7 @@ async def test_a_dependent_tool_begins_when_the_other_has_ended() -> None:
     assert log.index("-a") < log.index("+b")
     assert sorted(log) == ["+a", "+b", "+c", "-a", "-b", "-c"]
     answer = result.state.messages[2]
-    assert [one.result for one in getattr(answer, "results", ())] == ["b", "a", "c"]
+    assert [entry.result for entry in getattr(answer, "results", ())] == ["b", "a", "c"]
 
 
 def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
