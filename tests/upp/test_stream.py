@@ -256,10 +256,10 @@ async def test_an_error_comes_after_what_was_said_before_it() -> None:
         yield Fail(UPPError("down", code=ErrorCode.PROVIDER_ERROR))
 
     result = streamed(script)
-    said: list[StreamEvent] = []
+    events: list[StreamEvent] = []
     with pytest.raises(UPPError, match="down"):
-        await follow(result, said.append)
-    assert texts(said) == ["half"]
+        await follow(result, events.append)
+    assert texts(events) == ["half"]
     with pytest.raises(UPPError, match="down"):
         await result
 
