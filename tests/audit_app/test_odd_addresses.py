@@ -93,9 +93,9 @@ def test_a_list_takes_any_address(label: str, root: Client) -> None:
         # 400: a lookup that the list does not offer.
         assert answer.status_code in {200, 302, 400}, query
         if answer.status_code == 302:
-            shown = root.get(answer.headers["Location"])
-            assert shown.status_code == 200, query
-            assert shown.context["messages"], query
+            target = root.get(answer.headers["Location"])
+            assert target.status_code == 200, query
+            assert target.context["messages"], query
 
 
 def test_a_list_has_no_patterns(root: Client) -> None:
@@ -130,7 +130,7 @@ def test_a_list_does_not_tell_whether_a_body_is_known(name: str, root: Client) -
 def test_a_page_of_a_row_that_cannot_be_is_missing(root: Client) -> None:
     views, ids = ("change", "delete", "history"), ("_00", HUGE, "x", "%ED%A0%80")
     for place, model in enumerate(admin.site._registry):
-        names = [f"admin:{model._meta.app_label}_{model._meta.model_name}_{one}" for one in views]
+        names = [f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}" for view in views]
         missing = [reverse(name, args=["x1x"]).replace("x1x", pk) for name in names for pk in ids]
         for address in share_of(missing, place):
             assert root.get(address).status_code in {302, 403, 404}, address
