@@ -39,11 +39,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     try:
         return (yield)
     finally:
-        taken = sum(os.times()[:4]) - before
+        cpu_seconds = sum(os.times()[:4]) - before
         path = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
-        seconds[path.parts[0]] += taken  # type: ignore[assignment]  # a Counter of floats
-        modules[path.as_posix()] += taken  # type: ignore[assignment]  # as above
-        tests[item.nodeid] += taken  # type: ignore[assignment]  # as above
+        seconds[path.parts[0]] += cpu_seconds  # type: ignore[assignment]  # a Counter of floats
+        modules[path.as_posix()] += cpu_seconds  # type: ignore[assignment]  # as above
+        tests[item.nodeid] += cpu_seconds  # type: ignore[assignment]  # as above
 
 
 def pytest_sessionfinish() -> None:

@@ -49,8 +49,8 @@ async def _size(target: MeasuredTarget, peer: AskingPeer, streams: int) -> float
     (server,) = target.gauge.servers
     async with await open_streams(target.place, peer, [STREAMS_A_SOCKET]):
         pass
-    whole, rest = divmod(streams, STREAMS_A_SOCKET)
-    counts = [STREAMS_A_SOCKET] * whole + [rest] * bool(rest)
+    full_sockets, rest = divmod(streams, STREAMS_A_SOCKET)
+    counts = [STREAMS_A_SOCKET] * full_sockets + [rest] * bool(rest)
     before = gauges.pss_bytes(server.pid)
     async with await open_streams(target.place, peer, counts):
         return (gauges.pss_bytes(server.pid) - before) / streams / 1024

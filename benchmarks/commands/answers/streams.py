@@ -76,19 +76,19 @@ async def stream(order: Order) -> None:
         loop.call_later(order.warm * 0.7 * number / len(sockets), socket.ask)
     await asyncio.sleep(order.warm)
     say("begin")
-    begun = time.perf_counter()
+    start = time.perf_counter()
     await asyncio.sleep(order.seconds)
     ended = time.perf_counter()
     say("end")
     gaps: list[float] = []
     deltas = 0
     for socket in sockets:
-        inside = [at for at in socket.times if begun <= at <= ended]
+        inside = [at for at in socket.times if start <= at <= ended]
         deltas += len(inside)
         gaps += [later - at for at, later in pairwise(inside)]
     cuts = statistics.quantiles(gaps, n=100, method="inclusive")
     reported = {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(gaps)}
-    say(json.dumps({"gaps": reported, "deltas": deltas, "seconds": ended - begun}))
+    say(json.dumps({"gaps": reported, "deltas": deltas, "seconds": ended - start}))
     for socket in sockets:
         socket.close()
 

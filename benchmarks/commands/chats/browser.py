@@ -96,7 +96,7 @@ async def open_chat(running: Browser, product: Product, chat_id: str) -> tuple[f
         await page.goto(f"{product.url}/chats/{chat_id}", wait_until="commit")
         await page.wait_for_function("() => window.drawnAt")
         await page.evaluate(WATCH_STREAM)
-        begun = await page.evaluate("performance.now()")
+        start = await page.evaluate("performance.now()")
         await page.get_by_test_id("composer").press("a")
         await page.wait_for_function("() => window.keys.length")
         typed = await page.evaluate("window.keys[0]")
@@ -105,7 +105,7 @@ async def open_chat(running: Browser, product: Product, chat_id: str) -> tuple[f
         await keys.send("Performance.enable")
         heap, nodes = await _weight(keys)
         await page.get_by_test_id("composer").fill("")
-        return min(drawn, begun) + typed, heap, nodes
+        return min(drawn, start) + typed, heap, nodes
 
 
 async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
@@ -117,17 +117,17 @@ async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
     await page.wait_for_function(f"() => ({WORDS_SHOWN})() > 20", timeout=START_SECONDS * MS)
     await page.evaluate(WATCH_STREAM)
     loop = asyncio.get_running_loop()
-    begun, before, half = loop.time(), await page.evaluate(WORDS_SHOWN), 0.0
+    start, before, half = loop.time(), await page.evaluate(WORDS_SHOWN), 0.0
     max_elements = 0
-    while loop.time() < begun + seconds:
+    while loop.time() < start + seconds:
         await page.keyboard.press("a")
         max_elements = max(
             max_elements, await page.evaluate("document.getElementsByTagName('*').length")
         )
-        if not half and loop.time() > begun + seconds / 2:
+        if not half and loop.time() > start + seconds / 2:
             half = (await _weight(keys))[0]
         await asyncio.sleep(KEY_SECONDS)
-    words, took = await page.evaluate(WORDS_SHOWN) - before, loop.time() - begun
+    words, took = await page.evaluate(WORDS_SHOWN) - before, loop.time() - start
     frames = await page.evaluate("window.frames")
     gaps = [later - at for at, later in pairwise(frames)]
     typed = await page.evaluate("window.keys")

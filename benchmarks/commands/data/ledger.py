@@ -162,7 +162,7 @@ def _reserve(place: int) -> Callable[[int], object]:
 
     def reserve(number: int) -> str:
         response_id = f"{unique}:r{number}"
-        (made,) = services.authorize_many(
+        (outcome,) = services.authorize_many(
             [
                 services.Authorization(
                     key=f"hold:{response_id}",
@@ -173,8 +173,8 @@ def _reserve(place: int) -> Callable[[int], object]:
                 )
             ]
         )
-        if isinstance(made, Exception):
-            raise made
+        if isinstance(outcome, Exception):
+            raise outcome
         return response_id
 
     return reserve
