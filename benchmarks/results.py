@@ -106,15 +106,15 @@ def parser(command: str, description: str | None) -> argparse.ArgumentParser:
     return argument_parser
 
 
-def settings_of(chosen: argparse.Namespace) -> dict[str, str]:
+def settings_of(options: argparse.Namespace) -> dict[str, str]:
     """Return the settings given with `--set`."""
-    return dict(pair.split("=", 1) for pair in chosen.set)
+    return dict(pair.split("=", 1) for pair in options.set)
 
 
-def databases_of(chosen: argparse.Namespace) -> Sequence[str]:
+def databases_of(options: argparse.Namespace) -> Sequence[str]:
     """Return the databases to measure."""
-    if chosen.database:
-        return list(chosen.database)
+    if options.database:
+        return list(options.database)
     if servers.postgres_url() is None:
         print("No PostgreSQL answers; set TEST_DATABASE_URL to measure it too.", file=sys.stderr)
         return ["sqlite"]

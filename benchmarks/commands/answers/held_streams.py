@@ -30,17 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("held_streams", __doc__)
     parser.add_argument("--streams", type=int, default=1000, metavar="N", help="at once (1000)")
     parser.set_defaults(rounds=3)
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     peer = AskingPeer(TEXT)
-    with results.Results("held_streams", chosen.results) as report:
-        for database in results.databases_of(chosen):
+    with results.Results("held_streams", options.results) as report:
+        for database in results.databases_of(options):
             sizes = []
-            for _ in range(chosen.rounds):
+            for _ in range(options.rounds):
                 with ExitStack() as stack:
-                    target = plain_server(database, results.settings_of(chosen), peer, stack)
-                    sizes.append(asyncio.run(_size(target, peer, chosen.streams)))
+                    target = plain_server(database, results.settings_of(options), peer, stack)
+                    sizes.append(asyncio.run(_size(target, peer, options.streams)))
             figure = spread(sizes)
-            print(f"{database}: {figure} KiB for each of {chosen.streams} streams", flush=True)
+            print(f"{database}: {figure} KiB for each of {options.streams} streams", flush=True)
             report.add(f"held_streams.{database}.stream", figure, "KiB")
 
 
