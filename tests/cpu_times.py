@@ -26,10 +26,10 @@ tests: Counter[str] = Counter()
 
 def total(folder: Path, kind: str) -> Counter[str]:
     """Return the seconds recorded by all processes of a run, by folder, module or test."""
-    added: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for file in folder.glob("*.json"):
-        added.update(json.loads(file.read_text())[kind])
-    return added
+        totals.update(json.loads(file.read_text())[kind])
+    return totals
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

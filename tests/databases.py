@@ -152,8 +152,8 @@ def wait_for_threads() -> None:
     """Wait until the database threads have done what was submitted to them."""
     # Only when all of them wait here has the last one finished its work.
     barrier = threading.Barrier(settings.DB_THREADS)
-    waiting = [executor().submit(barrier.wait, IDLE_SECONDS) for _ in range(settings.DB_THREADS)]
-    for future in waiting:
+    futures = [executor().submit(barrier.wait, IDLE_SECONDS) for _ in range(settings.DB_THREADS)]
+    for future in futures:
         future.result(IDLE_SECONDS)
 
 

@@ -254,7 +254,9 @@ def test_every_operation_of_the_ledger_is_used_by_the_product() -> None:
     used = names_used_of("payments_app.services", others)
     # The folder of payment tokens is below those modules.
     own_operations = {
-        name for name, it in exported.items() if name in names_used_of(it.__module__, others)
+        name
+        for name, operation in exported.items()
+        if name in names_used_of(operation.__module__, others)
     }
 
     assert set(exported) - used - own_operations == set()

@@ -60,10 +60,10 @@ def environment(directory: Path, wheels: Sequence[Path], *, extra: str = "") -> 
 
 
 def _pip(command: str, *arguments: str, python: Path | None = None) -> None:
-    chosen = [] if python is None else ["--python", str(python)]
+    python_options = [] if python is None else ["--python", str(python)]
     quiet = ["-q", "--disable-pip-version-check", "--no-index"]
     subprocess.run(  # noqa: S603 our own arguments
-        [sys.executable, "-m", "pip", *chosen, command, *quiet, *arguments],
+        [sys.executable, "-m", "pip", *python_options, command, *quiet, *arguments],
         check=True,
         capture_output=True,
         text=True,
