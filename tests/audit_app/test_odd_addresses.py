@@ -131,14 +131,14 @@ def test_a_page_of_a_row_that_cannot_be_is_missing(root: Client) -> None:
     views, ids = ("change", "delete", "history"), ("_00", HUGE, "x", "%ED%A0%80")
     for place, model in enumerate(admin.site._registry):
         names = [f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}" for view in views]
-        missing = [reverse(name, args=["x1x"]).replace("x1x", pk) for name in names for pk in ids]
-        for address in share_of(missing, place):
+        addresses = [reverse(name, args=["x1x"]).replace("x1x", pk) for name in names for pk in ids]
+        for address in share_of(addresses, place):
             assert root.get(address).status_code in {302, 403, 404}, address
 
 
 def test_every_other_page_takes_any_address(root: Client) -> None:
     """Pages of our own: timelines, statements, operations, the search, completions."""
-    tried = 0
+    page_count = 0
     for name in names_of_pages():
         for value in ("_00", HUGE, "x"):
             for args in ([], [value], [value, value]):
@@ -146,11 +146,11 @@ def test_every_other_page_takes_any_address(root: Client) -> None:
                     address = reverse(f"admin:{name}", args=args)
                 except NoReverseMatch:
                     continue
-                tried += 1
+                page_count += 1
                 for query in ("", "?q=%00&at=%00&term=%00", f"?q={HUGE}&at={HUGE}&who={HUGE}&p=x"):
                     status = root.get(address + query).status_code
                     assert status < 500, address + query
-    assert tried > 20
+    assert page_count > 20
 
 
 def names_of_pages() -> set[str]:

@@ -53,11 +53,11 @@ class Http3(QuicConnectionProtocol):
         if body:
             self._http.send_data(stream, body, end_stream=True)
         self.transmit()
-        waiting = asyncio.create_task(self._keep_alive())
+        keep_alive = asyncio.create_task(self._keep_alive())
         try:
             await asyncio.wait_for(answer.ended.wait(), SECONDS)
         finally:
-            waiting.cancel()
+            keep_alive.cancel()
         return answer
 
     async def _keep_alive(self) -> None:

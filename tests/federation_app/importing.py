@@ -39,6 +39,6 @@ def import_peer(host: str, address: str) -> Peer:
     seen = re.search(r'name="seen" value="([0-9a-f]{64})"', page)
     assert f"Found {did}" in page, page
     assert seen, page
-    added = client.post(ADD, {**values, "seen": seen[1]})
-    assert added.status_code == 302, added.content.decode()
+    response = client.post(ADD, {**values, "seen": seen[1]})
+    assert response.status_code == 302, response.content.decode()
     return Peer.objects.get(did=did)

@@ -46,8 +46,8 @@ def test_a_call_reaches_only_people_of_this_server_and_says_so(
         assert (error["code"], "other servers" in error["message"]) == ("forbidden", True)
         assert not VoiceCall.objects.exists()
 
-    added = web.post(f"{path}/participants", headers=alice.headers, json={"user": "bob"})
-    added.raise_for_status()
+    response = web.post(f"{path}/participants", headers=alice.headers, json={"user": "bob"})
+    response.raise_for_status()
     client.until("participant.joined")
     client.send("voice.invite", media=["audio"])
     client.until("call.updated")

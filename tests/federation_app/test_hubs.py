@@ -272,8 +272,8 @@ def test_a_child_that_is_not_what_its_hub_lists_becomes_no_peer(
     else:
         entry["did"] = HUB
     hub.changes["manifests"] = [entry, good]
-    added, problems = hubs.trust_children(row)
-    assert added == [TWO]
+    child_dids, problems = hubs.trust_children(row)
+    assert child_dids == [TWO]
     assert len(problems) == (lie != "itself")
     assert sorted(Peer.objects.values_list("did", flat=True)) == sorted([HUB, TWO])
     assert code_of(one) == "4.01"

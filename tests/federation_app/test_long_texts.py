@@ -94,8 +94,8 @@ def test_people_with_the_longest_names_write_on_both_servers(
     for person, end in ((bob, "b"), (mallory, "m")):
         User.objects.filter(pk=person.user.pk).update(username=LONG_NAME + end)
         new = {"user": LONG_NAME + end}
-        added = rest(web, alice, "POST", f"/chats/{chat.pk}/participants", new)
-        assert added.status_code < 300, added.text
+        response = rest(web, alice, "POST", f"/chats/{chat.pk}/participants", new)
+        assert response.status_code < 300, response.text
         rest(web, person, "POST", f"/chats/{chat.pk}/messages", {"content": f"from {end}"})
     wait_until(lambda: len(other.texts(mirror)) == 2)
     # Names that begin alike stay apart.

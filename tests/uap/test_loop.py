@@ -120,20 +120,20 @@ async def test_nothing_is_limited_unless_it_is_asked_for() -> None:
 
 async def test_the_limit_of_the_tool_strategy_counts_over_steps_and_is_an_error() -> None:
     """UAP §10.3: toolStrategy goes to the model's tools as it is."""
-    reported: list[object] = []
+    reports: list[object] = []
     bot = agent(
         model=model(call("t")),
         tools=[tool("t")],
-        tool_strategy=ToolUseStrategy(max_iterations=2, on_max_iterations=reported.append),
+        tool_strategy=ToolUseStrategy(max_iterations=2, on_max_iterations=reports.append),
         strategy=AgentStrategy(
-            on_error=lambda error, state: reported.append((error.args, state.step))
+            on_error=lambda error, state: reports.append((error.args, state.step))
         ),
     )
 
     with pytest.raises(TooManyRoundsError) as raised:
         await bot.generate("go", START)
     assert raised.value.code is ErrorCode.INVALID_REQUEST
-    assert reported == [2, (("The model requested more than 2 tool rounds.",), 3)]
+    assert reports == [2, (("The model requested more than 2 tool rounds.",), 3)]
 
 
 async def test_zero_rounds_give_the_calls_back() -> None:

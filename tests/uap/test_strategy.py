@@ -170,18 +170,18 @@ async def test_the_end_of_a_step_gets_the_turn_of_that_step() -> None:
 
 async def test_an_error_is_reported_with_the_state_so_far() -> None:
     """UAP §10.1: onError(error, state)."""
-    reported: list[tuple[Exception, list[str]]] = []
+    reports: list[tuple[Exception, list[str]]] = []
     bot = agent(
         model=model(call("t"), [Fail(DOWN)]),
         tools=[tool("t")],
         strategy=AgentStrategy(
-            on_error=lambda error, state: reported.append((error, message_lines(state.messages)))
+            on_error=lambda error, state: reports.append((error, message_lines(state.messages)))
         ),
     )
     with pytest.raises(UPPError):
         await bot.generate("go", START)
 
-    assert reported == [(DOWN, ["user go", "assistant", "results done"])]
+    assert reports == [(DOWN, ["user go", "assistant", "results done"])]
 
 
 @pytest.mark.parametrize("streaming", [False, True])

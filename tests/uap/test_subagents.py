@@ -365,11 +365,11 @@ async def test_an_abort_of_the_parent_ends_the_sub_agent() -> None:
 
     inner = agent(model=model(call("t")), tools=[tool("t", waits)])
     async with parent(explorer_tool(inner)).stream("go", START) as stream:
-        waiting = asyncio.ensure_future(stream.result())
+        result_task = asyncio.ensure_future(stream.result())
         await asyncio.wait_for(started.wait(), 1)
         stream.abort()
         with pytest.raises(UPPError, match="aborted"):
-            await waiting
+            await result_task
     await settle()
 
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -103,15 +103,15 @@ def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depends_on", "reported"),
+    ("depends_on", "message"),
     [
         (["serch"], "Did you mean 'search'"),
         (["x"], r"'read' depends on 'x', which is not one of the tools\.$"),
     ],
 )
-def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], reported: str) -> None:
+def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], message: str) -> None:
     """UAP §8.3: dependsOn names tools; a name that is misspelt would order nothing."""
-    with pytest.raises(UPPError, match=reported) as raised:
+    with pytest.raises(UPPError, match=message) as raised:
         agent(model=model("x"), tools=[tool("search"), tool("read", depends_on=depends_on)])
     assert raised.value.code is ErrorCode.INVALID_REQUEST
 

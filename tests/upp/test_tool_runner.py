@@ -84,14 +84,14 @@ class Opaque:
 
 @pytest.mark.parametrize("value", [Opaque(), [Opaque()], "\ud83d", {1j: 1}])
 async def test_a_result_that_json_has_no_word_for_is_reported_to_the_model(value: Any) -> None:
-    reported: list[Exception] = []
-    strategy = ToolUseStrategy(on_error=lambda _tool, _arguments, error: reported.append(error))
+    errors: list[Exception] = []
+    strategy = ToolUseStrategy(on_error=lambda _tool, _arguments, error: errors.append(error))
     execution = await ran(lambda _: value, tool_strategy=strategy)
 
     kind = type(value).__name__
     assert execution.is_error
     assert execution.result.startswith(f"The tool ran, but its result ({kind}) is not JSON: ")
-    assert [str(error) for error in reported] == [execution.result]
+    assert [str(error) for error in errors] == [execution.result]
 
 
 async def test_a_result_that_holds_itself_is_reported_to_the_model() -> None:

@@ -239,11 +239,11 @@ def test_a_forked_child_repeats_no_id_of_its_parent() -> None:
         finally:
             os._exit(0)
     psutil.Process(child).wait(60)
-    reported = os.read(read, 100).decode()
+    child_id = os.read(read, 100).decode()
     os.close(read)
     os.close(write)
-    assert UUID(reported).version == 4
-    assert reported != UserMessage(content=()).id
+    assert UUID(child_id).version == 4
+    assert child_id != UserMessage(content=()).id
 
 
 def test_an_error_is_json_with_its_cause() -> None:

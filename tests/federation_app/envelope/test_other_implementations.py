@@ -88,8 +88,10 @@ def test_joserfc_and_this_server_verify_each_other(name: str) -> None:
     signature = signed(content, private_keys()[did])["sig"]
     compact_jws = signature.replace("..", f".{case['jws_payload_b64u']}.")
     algorithms = [case["alg"]]
-    opened = jws.deserialize_compact(compact_jws, key_of(did, private=False), algorithms=algorithms)
-    assert opened.payload == payload
+    decoded = jws.deserialize_compact(
+        compact_jws, key_of(did, private=False), algorithms=algorithms
+    )
+    assert decoded.payload == payload
 
     header = {"alg": case["alg"], "kid": case["kid"], "typ": SIGNATURE_TYPE}
     theirs = jws.serialize_compact(header, payload, key_of(did, private=True), algorithms)

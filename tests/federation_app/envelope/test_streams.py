@@ -134,8 +134,8 @@ def test_a_delta_is_read_and_refused() -> None:
             continue
         with pytest.raises(EnvelopeError) as refused:
             delta_of(rest)
-        missing = EnvelopeCode.CONFLICT if name == "delta_seq" else EnvelopeCode.MALFORMED
-        assert refused.value.code is missing
+        expected_code = EnvelopeCode.CONFLICT if name == "delta_seq" else EnvelopeCode.MALFORMED
+        assert refused.value.code is expected_code
     wrongs: list[dict[str, Any]] = [
         {"delta_seq": -1},
         {"delta_seq": 2**53},

@@ -47,14 +47,14 @@ def test_eight_processes_take_no_more_than_there_is() -> None:
         "DATABASE_URL": os.environ.get("TEST_DATABASE_URL", ""),
     }
     arguments = [str(number) for number in (payer.id, shop.id, DEBITS, PROCESSES)]
-    reported = subprocess.run(  # noqa: S603 our own interpreter
+    process = subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "-m", "tests.faults.ledger_debits", *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         timeout=100,
         check=True,
     )
-    done = [int(number) for number in reported.stdout.split()]
+    done = [int(number) for number in process.stdout.split()]
 
     assert len(done) == PROCESSES
     assert sum(done) == UNITS

@@ -88,7 +88,7 @@ def test_a_thread_takes_what_messages_take() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "members", "reported"),
+    ("kind", "members", "message"),
     [
         (TextBlock, {"text": 5}, "TextBlock.text must be a str, not int"),
         (ImageBlock, {"source": "a.png", "mime_type": "image/png"}, "Image.from_path"),
@@ -105,9 +105,9 @@ def test_a_thread_takes_what_messages_take() -> None:
     ],
 )
 def test_wrong_members_are_refused_with_what_is_taken(
-    kind: Any, members: dict[str, Any], reported: str
+    kind: Any, members: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(TypeError, match=reported):
+    with pytest.raises(TypeError, match=message):
         kind(**members)
 
 

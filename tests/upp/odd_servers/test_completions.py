@@ -74,9 +74,9 @@ async def test_a_call_is_one_whatever_its_pieces_leave_out(pieces: list[dict[str
     (call,) = turn.response.tool_calls
 
     assert (call.tool_name, call.arguments, call.malformed) == ("t", {"a": 1}, None)
-    reported = [event.delta for event in events if event.type == "tool_call_delta"]
-    assert {event.tool_call_id for event in reported} == {call.tool_call_id}
-    assert json.loads("".join(event.arguments_json or "" for event in reported)) == {"a": 1}
+    deltas = [event.delta for event in events if event.type == "tool_call_delta"]
+    assert {delta.tool_call_id for delta in deltas} == {call.tool_call_id}
+    assert json.loads("".join(delta.arguments_json or "" for delta in deltas)) == {"a": 1}
 
 
 async def test_calls_without_a_number_are_distinguished_by_id_and_name() -> None:

@@ -55,8 +55,10 @@ async def test_a_call_may_come_whole_and_without_an_id() -> None:
     assert [call.arguments for call in calls] == [{"a": 1}] * 2
     assert len({call.tool_call_id for call in calls}) == 2
     assert all(call.tool_call_id for call in calls)
-    reported = [event.delta.arguments_json for event in streamed if event.type == "tool_call_delta"]
-    assert reported == ['{"a":1}'] * 2
+    argument_texts = [
+        event.delta.arguments_json for event in streamed if event.type == "tool_call_delta"
+    ]
+    assert argument_texts == ['{"a":1}'] * 2
 
 
 async def test_the_pieces_of_a_call_count_more_than_its_beginning() -> None:

@@ -13,10 +13,10 @@ from upp.providers.scripted import Call, ScriptedModel
 
 
 async def test_calls_of_a_round_run_together_and_keep_their_order() -> None:
-    both = asyncio.Barrier(2)
+    barrier = asyncio.Barrier(2)
 
     async def meet(arguments: dict[str, Any]) -> str:
-        await asyncio.wait_for(both.wait(), 60)
+        await asyncio.wait_for(barrier.wait(), 60)
         await asyncio.sleep(0.02 if arguments["n"] == 1 else 0)
         return f"r{arguments['n']}"
 
