@@ -34,11 +34,13 @@ def tree(revision: str) -> Path:
             capture_output=True,
         ).stdout
         # Another process may do the same: each extracts a copy, and the first one is kept.
-        with tempfile.TemporaryDirectory(dir=cache_folder(), prefix=f"{folder.name}-") as made:
+        with tempfile.TemporaryDirectory(
+            dir=cache_folder(), prefix=f"{folder.name}-"
+        ) as temporary_folder:
             with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                files.extractall(Path(made, "tree"), filter="data")
+                files.extractall(Path(temporary_folder, "tree"), filter="data")
             try:
-                Path(made, "tree").rename(folder)
+                Path(temporary_folder, "tree").rename(folder)
             except OSError:
                 if not folder.exists():
                     raise

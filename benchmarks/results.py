@@ -82,35 +82,39 @@ def _commit() -> str:
 
 def parser(command: str, description: str | None) -> argparse.ArgumentParser:
     """Return a command's parser with the common options."""
-    made = argparse.ArgumentParser(
+    argument_parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks {command}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--results", metavar="FILE", help="keep the figures in this JSON file")
-    made.add_argument("--rounds", type=int, default=5, metavar="N", help="of each cell (5)")
-    made.add_argument("--seconds", type=float, default=2.0, help="of one run (2)")
-    made.add_argument(
+    argument_parser.add_argument(
+        "--results", metavar="FILE", help="keep the figures in this JSON file"
+    )
+    argument_parser.add_argument(
+        "--rounds", type=int, default=5, metavar="N", help="of each cell (5)"
+    )
+    argument_parser.add_argument("--seconds", type=float, default=2.0, help="of one run (2)")
+    argument_parser.add_argument(
         "--database",
         choices=["sqlite", "postgresql"],
         nargs="+",
         help="only these (both, where a PostgreSQL answers)",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="setting of the server"
     )
-    return made
+    return argument_parser
 
 
-def settings_of(chosen: argparse.Namespace) -> dict[str, str]:
+def settings_of(options: argparse.Namespace) -> dict[str, str]:
     """Return the settings given with `--set`."""
-    return dict(pair.split("=", 1) for pair in chosen.set)
+    return dict(pair.split("=", 1) for pair in options.set)
 
 
-def databases_of(chosen: argparse.Namespace) -> Sequence[str]:
+def databases_of(options: argparse.Namespace) -> Sequence[str]:
     """Return the databases to measure."""
-    if chosen.database:
-        return list(chosen.database)
+    if options.database:
+        return list(options.database)
     if servers.postgres_url() is None:
         print("No PostgreSQL answers; set TEST_DATABASE_URL to measure it too.", file=sys.stderr)
         return ["sqlite"]

@@ -128,7 +128,7 @@ def _make_agents(plan: dict[str, Any], user: User) -> None:
 
 def _daemon_token(user: User, name: str, count: int) -> str:
     """Create the agents of a daemon, and return the token that registers them."""
-    made = Agent.objects.bulk_create(
+    agents = Agent.objects.bulk_create(
         [Agent(name=f"{name}-{number}", kind="connected", owner=user) for number in range(count)]
     )
     secret = sessions.ApiKey.make_secret()
@@ -139,7 +139,7 @@ def _daemon_token(user: User, name: str, count: int) -> str:
         prefix=prefix,
         sha256=sha256,
         scopes=["agents:connect"],
-        agents=[agent.pk for agent in made],
+        agents=[agent.pk for agent in agents],
     )
     return secret
 

@@ -40,8 +40,8 @@ class Bucket:
         """Return the bytes of all objects by key."""
         listed = self.client.list_objects_v2(Bucket=self.name).get("Contents", [])
         return {
-            one["Key"]: self.client.get_object(Bucket=self.name, Key=one["Key"])["Body"].read()
-            for one in listed
+            entry["Key"]: self.client.get_object(Bucket=self.name, Key=entry["Key"])["Body"].read()
+            for entry in listed
         }
 
 

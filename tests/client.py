@@ -110,8 +110,10 @@ class UampClient:
             try:
                 frames.append(self.receive(max(0.01, deadline - time.monotonic())))
             except TimeoutError:
-                got = [frame["type"] for frame in frames]
-                raise AssertionError(f"no {types} within {timeout} s, but {got}") from None
+                received_types = [frame["type"] for frame in frames]
+                raise AssertionError(
+                    f"no {types} within {timeout} s, but {received_types}"
+                ) from None
         return frames
 
     def settle(self) -> list[Frame]:
@@ -199,9 +201,9 @@ class Story:
         if type_ == "session.created":
             self.epoch = frame["epoch"]
         elif type_ == "response.delta" and frame["delta"]["type"] == "text":
-            known = self.texts.get(frame["response_id"], "")
-            assert frame["offset"] in {0, len(known)}, (frame, known)
-            self.texts[frame["response_id"]] = known[: frame["offset"]] + frame["delta"]["text"]
+            text = self.texts.get(frame["response_id"], "")
+            assert frame["offset"] in {0, len(text)}, (frame, text)
+            self.texts[frame["response_id"]] = text[: frame["offset"]] + frame["delta"]["text"]
         elif "seq" in frame:
             assert frame["seq"] > self.after, (frame, self.after)
             self.after = frame["seq"]
@@ -209,10 +211,10 @@ class Story:
             if type_ in TERMINAL:
                 # Deltas add up to the output; a response missed completely has none. A process that
                 # is killed may have shown more than it had stored.
-                known, output = self.texts.get(frame["response_id"], ""), output_text(frame)
+                text, output = self.texts.get(frame["response_id"], ""), output_text(frame)
                 if frame.get("error", {}).get("code") == "interrupted":
-                    known = known[: len(output)]
-                assert known in {"", output}, (frame, known)
+                    text = text[: len(output)]
+                assert text in {"", output}, (frame, text)
                 self.texts[frame["response_id"]] = output
 
     def take_all(self, frames: Iterable[Frame]) -> Self:

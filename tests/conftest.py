@@ -360,10 +360,10 @@ def redis_url() -> Iterator[str]:
     if url := services.running_redis():
         yield url
         return
-    with services.own_redis() as own:
-        if own is None:
+    with services.own_redis() as redis_server:
+        if redis_server is None:
             pytest.skip("no Redis: set TEST_REDIS_URL or install redis-server")
-        yield own
+        yield redis_server
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,10 @@ tests: Counter[str] = Counter()
 
 def total(folder: Path, kind: str) -> Counter[str]:
     """Return the seconds recorded by all processes of a run, by folder, module or test."""
-    added: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for file in folder.glob("*.json"):
-        added.update(json.loads(file.read_text())[kind])
-    return added
+        totals.update(json.loads(file.read_text())[kind])
+    return totals
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -39,11 +39,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     try:
         return (yield)
     finally:
-        taken = sum(os.times()[:4]) - before
+        cpu_seconds = sum(os.times()[:4]) - before
         path = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
-        seconds[path.parts[0]] += taken  # type: ignore[assignment]  # a Counter of floats
-        modules[path.as_posix()] += taken  # type: ignore[assignment]  # as above
-        tests[item.nodeid] += taken  # type: ignore[assignment]  # as above
+        seconds[path.parts[0]] += cpu_seconds  # type: ignore[assignment]  # a Counter of floats
+        modules[path.as_posix()] += cpu_seconds  # type: ignore[assignment]  # as above
+        tests[item.nodeid] += cpu_seconds  # type: ignore[assignment]  # as above
 
 
 def pytest_sessionfinish() -> None:

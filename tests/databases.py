@@ -88,10 +88,10 @@ def _keep_open(name: str) -> None:
     The last connection that closes writes the log into the database and deletes it, and the next
     one creates it anew: in each test.
     """
-    held = sqlite3.connect(name, check_same_thread=False)
+    sqlite_connection = sqlite3.connect(name, check_same_thread=False)
     # A database is opened by the first statement that reads it.
-    held.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    _held.append(held)
+    sqlite_connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    _held.append(sqlite_connection)
 
 
 def copy_prepared(url: str, make: Callable[[Path, str], None], folder: Path) -> None:
@@ -103,11 +103,11 @@ def copy_prepared(url: str, make: Callable[[Path, str], None], folder: Path) -> 
     server, _, name = url.rpartition("/")
     template = f"{server}/{PREPARED}"
 
-    def make_template(made: Path) -> None:
+    def make_template(fresh_folder: Path) -> None:
         _execute(template, f'DROP DATABASE IF EXISTS "{PREPARED}" WITH (FORCE)')
         _execute(template, f'CREATE DATABASE "{PREPARED}"')
-        make(made, template)
-        (made / "template").write_text(template)
+        make(fresh_folder, template)
+        (fresh_folder / "template").write_text(template)
 
     copy_of("prepared", make_template, folder)
     with locked("prepared"):
@@ -153,8 +153,8 @@ def wait_for_threads() -> None:
     for threads, count in ((executor(), settings.DB_THREADS), (long_threads, LONG_THREADS)):
         # Only when all of them wait here has the last one finished its work.
         barrier = threading.Barrier(count)
-        waiting = [threads.submit(barrier.wait, IDLE_SECONDS) for _ in range(count)]
-        for future in waiting:
+        futures = [threads.submit(barrier.wait, IDLE_SECONDS) for _ in range(count)]
+        for future in futures:
             future.result(IDLE_SECONDS)
 
 
@@ -171,8 +171,8 @@ def drop_databases() -> None:
     if connection.vendor != "postgresql" or not (RUN_FOLDER / "migrated").exists():
         return
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
-        found = server.execute("SELECT datname FROM pg_database").fetchall()
-        for (database,) in found:
+        names = server.execute("SELECT datname FROM pg_database").fetchall()
+        for (database,) in names:
             if database == name or database.startswith(f"{name}_gw"):
                 server.execute(f'DROP DATABASE "{database}" WITH (FORCE)'.encode())
 

@@ -32,11 +32,11 @@ def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     quick = [item for item in items if folder_of(item) not in SECONDS]
     shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
     # There are two workers per core (tests/run.py).
-    taken = [0.0] * max(workers // 2, 1)
+    core_seconds = [0.0] * max(workers // 2, 1)
     for module in sorted(slow, key=lambda module: -_seconds(module)):
-        least = taken.index(min(taken))
+        least = core_seconds.index(min(core_seconds))
         shares[least] += module
-        taken[least] += _seconds(module)
+        core_seconds[least] += _seconds(module)
     ordered: list[pytest.Item] = []
     for number, share in enumerate(shares):
         size = (len(items) - len(ordered)) // (workers - number)

@@ -106,7 +106,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         ours.settimeout(START_SECONDS)
         # Without settings: imported modules must not read those of the tests.
-        kept = {
+        variables = {
             name: value
             for name, value in os.environ.items()
             if name not in {"DJANGO_SETTINGS_MODULE", "PYTHONUNBUFFERED"}
@@ -116,7 +116,7 @@ class ForkServer:
                 [sys.executable, "-c", "from tests.forks import serve; serve()",
                  str(theirs.fileno()), ROOM],
                 cwd=ROOT,
-                env=kept,
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

@@ -96,8 +96,8 @@ def dial(demo: ServerAddress) -> Iterator[Dial]:
     def open_socket(
         who: Person | None = None, path: str = "/uamp", headers: dict[str, str] | None = None
     ) -> UampClient:
-        shown = {**(who.headers if who else {}), **(headers or {})}
-        clients.append(UampClient(demo.ws + path, headers=shown))
+        request_headers = {**(who.headers if who else {}), **(headers or {})}
+        clients.append(UampClient(demo.ws + path, headers=request_headers))
         return clients[-1]
 
     yield open_socket

@@ -21,7 +21,7 @@ def with_ids(caplog: pytest.LogCaptureFixture, level: int) -> Iterator[list[Any]
     caplog.handler.addFilter(ids)
     try:
         with caplog.at_level(level):
-            found: list[logging.LogRecord] = caplog.records
-            yield found
+            records: list[logging.LogRecord] = caplog.records
+            yield records
     finally:
         caplog.handler.removeFilter(ids)

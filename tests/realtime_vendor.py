@@ -174,8 +174,8 @@ class _Talk:
 
     @property
     def _input(self) -> Shown:
-        found: Shown = self._session.get("audio", {}).get("input", {})
-        return found
+        audio_input: Shown = self._session.get("audio", {}).get("input", {})
+        return audio_input
 
     def _ms(self, samples: bytes) -> int:
         return len(samples) // _BYTES[self._input["format"]["type"]]

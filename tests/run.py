@@ -84,8 +84,8 @@ class Suite:
         self.unstable = self.folder / "unstable"
         self.cpu = self.folder / "cpu"
         shared = self.folder / "shared"
-        for made in (self.cpu, shared):
-            made.mkdir()
+        for folder in (self.cpu, shared):
+            folder.mkdir()
         for file in (self.skipped, self.failed, self.failed_tests, self.unstable):
             file.touch()
         self.environment |= {

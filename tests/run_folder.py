@@ -25,12 +25,12 @@ def copy_of(
     name: str, make: Callable[[Path], None], target: Path, *, folder: Path = RUN_FOLDER
 ) -> None:
     """Copy a folder to `target`; the first process that needs it creates it in `folder`."""
-    made = folder / name
+    copied_folder = folder / name
     with locked(name):
-        if not made.exists():
+        if not copied_folder.exists():
             making = folder / f"{name}.making"
             shutil.rmtree(making, ignore_errors=True)
             making.mkdir()
             make(making)
-            making.rename(made)
-    shutil.copytree(made, target, dirs_exist_ok=True)
+            making.rename(copied_folder)
+    shutil.copytree(copied_folder, target, dirs_exist_ok=True)

@@ -81,9 +81,9 @@ def test_the_protocol_without_its_client_is_under_the_sans_io_contract() -> None
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
-    found = [str(path) for path in MODULES if path.stem in SHAPELESS_NAMES]
+    paths = [str(path) for path in MODULES if path.stem in SHAPELESS_NAMES]
 
-    assert found == []
+    assert paths == []
 
 
 def test_no_module_is_too_long_and_no_folder_too_full() -> None:
@@ -230,14 +230,14 @@ DOORS += [
 def test_every_function_of_a_door_is_used_by_the_product() -> None:
     unused = {}
     for door in (*DOORS, "payments_app.ledger.holds"):
-        own = ROOT / f"{door.replace('.', '/')}.py"
+        module_path = ROOT / f"{door.replace('.', '/')}.py"
         inside = {
             node.id
-            for node in ast.walk(ast.parse(text_of(own)))
+            for node in ast.walk(ast.parse(text_of(module_path)))
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
-        used = names_used_of(door, set(MODULES) - {own}) | inside
-        unused[door] = functions_of(own) - used
+        used = names_used_of(door, set(MODULES) - {module_path}) | inside
+        unused[door] = functions_of(module_path) - used
 
     assert len(unused) > 30
     assert {door: names for door, names in unused.items() if names} == {}
@@ -253,9 +253,13 @@ def test_every_operation_of_the_ledger_is_used_by_the_product() -> None:
     others = set(MODULES) - {door}
     used = names_used_of("payments_app.services", others)
     # The folder of payment tokens is below those modules.
-    own = {name for name, it in exported.items() if name in names_used_of(it.__module__, others)}
+    own_operations = {
+        name
+        for name, operation in exported.items()
+        if name in names_used_of(operation.__module__, others)
+    }
 
-    assert set(exported) - used - own == set()
+    assert set(exported) - used - own_operations == set()
 
 
 def test_every_name_that_uamp_exports_is_used_or_documented() -> None:
@@ -295,7 +299,7 @@ def test_no_text_cites_what_is_not_in_the_repository() -> None:
         timeout=PROGRAM_SECONDS,
     ).stdout.splitlines()
     paths = [ROOT / name for name in listed if Path(name).suffix in WRITTEN]
-    found = [
+    places = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in paths
         if path != Path(__file__)
@@ -305,4 +309,4 @@ def test_no_text_cites_what_is_not_in_the_repository() -> None:
         if ELSEWHERE.search(line)
     ]
 
-    assert found == []
+    assert places == []

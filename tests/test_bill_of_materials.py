@@ -30,8 +30,8 @@ def document() -> dict[str, Any]:
         check=True,
         timeout=PROGRAM_SECONDS,
     )
-    made: dict[str, Any] = json.loads(done.stdout)
-    return made
+    bill: dict[str, Any] = json.loads(done.stdout)
+    return bill
 
 
 def by_scope(document: dict[str, Any], scope: str, ecosystem: str = "pypi") -> set[str]:
@@ -72,29 +72,40 @@ def test_it_lists_what_the_pages_are_bundled_from_and_not_the_bundler(
     document: dict[str, Any],
 ) -> None:
     bundled = by_scope(document, "required", "npm")
-    wanted = json.loads((ROOT / "requirements/browser/package.json").read_text())
-    assert wanted["dependencies"].keys() <= bundled
+    manifest = json.loads((ROOT / "requirements/browser/package.json").read_text())
+    assert manifest["dependencies"].keys() <= bundled
     assert not bundled & {"esbuild", "typescript"}
     assert by_scope(document, "optional", "npm") == set()
 
 
 def test_dependencies_are_those_of_the_locks(document: dict[str, Any]) -> None:
-    found = {entry["ref"]: set(entry["dependsOn"]) for entry in document["dependencies"]}
+    dependencies = {entry["ref"]: set(entry["dependsOn"]) for entry in document["dependencies"]}
 
-    def named(reference: str) -> set[str]:
-        return {one.partition("@")[0].removeprefix("pkg:pypi/") for one in found[reference]}
+    def required_names(reference: str) -> set[str]:
+        return {
+            dependency.partition("@")[0].removeprefix("pkg:pypi/")
+            for dependency in dependencies[reference]
+        }
 
-    (celery,) = (reference for reference in found if reference.startswith("pkg:pypi/celery@"))
-    assert {"kombu", "billiard", "vine"} <= named(celery)
-    own = document["metadata"]["component"]["bom-ref"]
-    assert {"django", "uamp-server-uamp", "stripe"} <= named(own)
-    (library,) = (one for one in found if one.startswith("pkg:pypi/uamp-server-uamp@"))
-    assert {"msgspec", "websockets"} <= named(library)
+    (celery,) = (
+        reference for reference in dependencies if reference.startswith("pkg:pypi/celery@")
+    )
+    assert {"kombu", "billiard", "vine"} <= required_names(celery)
+    own_reference = document["metadata"]["component"]["bom-ref"]
+    assert {"django", "uamp-server-uamp", "stripe"} <= required_names(own_reference)
+    (library,) = (
+        reference
+        for reference in dependencies
+        if reference.startswith("pkg:pypi/uamp-server-uamp@")
+    )
+    assert {"msgspec", "websockets"} <= required_names(library)
     # Two versions of one npm package: mermaid brings its own.
-    (mermaid,) = (reference for reference in found if reference.startswith("pkg:npm/mermaid@"))
-    katex = {one for one in found if one.startswith("pkg:npm/katex@")}
+    (mermaid,) = (
+        reference for reference in dependencies if reference.startswith("pkg:npm/mermaid@")
+    )
+    katex = {reference for reference in dependencies if reference.startswith("pkg:npm/katex@")}
     assert len(katex) == 2
-    assert len(found[mermaid] & katex) == 1
+    assert len(dependencies[mermaid] & katex) == 1
 
 
 def test_the_same_locks_give_the_same_document(document: dict[str, Any]) -> None:

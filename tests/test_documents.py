@@ -29,12 +29,12 @@ def links(page: Path) -> list[str]:
 @cache
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub generates them."""
-    found: set[str] = set()
+    anchor_names: set[str] = set()
     for heading in re.findall(r"^#{1,6} +(.+?) *$", prose(page), re.MULTILINE):
         words = re.sub(r"[^\w\- ]", "", heading.lower())
         name = words.replace(" ", "-")
-        found.add(name)
-    return found
+        anchor_names.add(name)
+    return anchor_names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -129,23 +129,23 @@ TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 @cache
 def defined_in(path: Path) -> set[str]:
     """Return the names that a module defines, with `Class.member` for class members."""
-    found: set[str] = set()
+    names: set[str] = set()
 
     def add(body: list[ast.stmt], prefix: str = "") -> None:
         for node in body:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                found.add(prefix + node.name)
+                names.add(prefix + node.name)
             if isinstance(node, (ast.Import, ast.ImportFrom)):
-                found.update(prefix + (name.asname or name.name) for name in node.names)
+                names.update(prefix + (name.asname or name.name) for name in node.names)
             targets: list[ast.expr] = [node.target] if isinstance(node, ast.AnnAssign) else []
             if isinstance(node, ast.Assign):
                 targets = node.targets
-            found.update(prefix + target.id for target in targets if isinstance(target, ast.Name))
+            names.update(prefix + target.id for target in targets if isinstance(target, ast.Name))
             if isinstance(node, ast.ClassDef):
                 add(node.body, f"{prefix}{node.name}.")
 
     add(ast.parse(path.read_text(encoding="utf-8")).body)
-    return found
+    return names
 
 
 def is_code(name: str) -> bool:
@@ -166,8 +166,8 @@ def exists(word: str) -> bool:
     checked.
     """
     begin = re.split(r"[/.]", word)[0]
-    if found := TEST.fullmatch(word):
-        path, name = found.groups()
+    if match := TEST.fullmatch(word):
+        path, name = match.groups()
         return (ROOT / path).is_file() and name in defined_in(ROOT / path)
     if PATH.fullmatch(word):
         return (ROOT / word).is_file()
@@ -237,16 +237,16 @@ DEFAULTS = dict(
 
 def test_the_guarantees_have_the_defaults_of_their_settings() -> None:
     page = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
-    named = re.findall(r"`([A-Z_]{5,})` \((\w+(?: MiB)?)\)", page)
+    defaults = re.findall(r"`([A-Z_]{5,})` \((\w+(?: MiB)?)\)", page)
 
-    assert named
-    for name, value in named:
+    assert defaults
+    for name, value in defaults:
         number, _, unit = value.partition(" ")
         assert DEFAULTS[name] == (str(int(number) * 2**20) if unit else value), name
 
 
 @pytest.mark.parametrize("page", PAGES_OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_setting_that_a_page_names_is_on_the_page_of_settings(page: Path) -> None:
-    named = set(re.findall(r"`(UAMP_[A-Z_]*[A-Z])`", prose(page)))
+    setting_names = set(re.findall(r"`(UAMP_[A-Z_]*[A-Z])`", prose(page)))
 
-    assert sorted(named - set(DEFAULTS)) == []
+    assert sorted(setting_names - set(DEFAULTS)) == []

@@ -44,13 +44,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[fork_server.ForkServer]:
 
 def run(cwd: str = "/", **environment: str) -> dict[str, Any]:
     """Run the code and return its report about its process."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with subprocess.Popen(  # noqa: S603 our own interpreter
         [sys.executable, "-c", CODE, "an argument"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=cwd,
-        env={**kept, **environment},
+        env={**variables, **environment},
         start_new_session=True,
     ) as process:
         output, _ = process.communicate(b"typed", timeout=PROGRAM_SECONDS)

@@ -35,10 +35,10 @@ def whole_indexes(table: str) -> dict[str, list[str]]:
         if getattr(index, "condition", None) is not None
     }
     with connection.cursor() as cursor:
-        found = connection.introspection.get_constraints(cursor, table)
+        constraints = connection.introspection.get_constraints(cursor, table)
     return {
         name: fact["columns"]
-        for name, fact in found.items()
+        for name, fact in constraints.items()
         if fact["index"] or fact["unique"] or fact["primary_key"]
         if name not in partial and all(fact["columns"])
     }

@@ -67,13 +67,13 @@ def test_a_lock_is_installed_though_the_index_has_a_newer_release(
     installer: str, python: Path, tmp_path: Path
 ) -> None:
     # A lock names no extras, and `wants` requires its second package with one.
-    wants, wanted = f"{installer}_wants", f"{installer}_wanted"
+    wants, required = f"{installer}_wants", f"{installer}_wanted"
     lock = tmp_path / "lock.txt"
     lines = [
-        f"{wants}==1.0 --hash=sha256:{make_wheel(tmp_path, wants, '1.0', [f'{wanted}[toml]'])}",
-        f"{wanted}==1.0 --hash=sha256:{make_wheel(tmp_path, wanted, '1.0')}",
+        f"{wants}==1.0 --hash=sha256:{make_wheel(tmp_path, wants, '1.0', [f'{required}[toml]'])}",
+        f"{required}==1.0 --hash=sha256:{make_wheel(tmp_path, required, '1.0')}",
     ]
-    make_wheel(tmp_path, wanted, "2.0")
+    make_wheel(tmp_path, required, "2.0")
     lock.write_text("\n".join(lines) + "\n")
     script = SCRIPT
     if installer == "pip":
@@ -88,7 +88,7 @@ def test_a_lock_is_installed_though_the_index_has_a_newer_release(
 
     assert done.returncode == 0, done.stderr
     assert ("Installing with pip" in done.stderr) == (installer == "pip")
-    code = f"import {wants}, {wanted}; print({wants}.VERSION, {wanted}.VERSION)"
+    code = f"import {wants}, {required}; print({wants}.VERSION, {required}.VERSION)"
     printed = subprocess.run(  # noqa: S603 our own interpreter
         [str(python), "-c", code], check=True, capture_output=True, timeout=LIMIT_SECONDS
     )

@@ -44,10 +44,10 @@ async def answer(exchange: Exchange) -> None:
         await exchange.delta(tool_calls=[{"index": 0, "id": "call_1", "function": call}])
         await exchange.finish("tool_calls")
         return
-    said: Any = "It is 4 degrees."
+    result: Any = "It is 4 degrees."
     if body.get("response_format"):
-        said = json.dumps({"city": "Oslo", "degrees": 4})
-    await exchange.delta(content=said)
+        result = json.dumps({"city": "Oslo", "degrees": 4})
+    await exchange.delta(content=result)
     await exchange.finish()
 
 
@@ -90,10 +90,10 @@ def test_an_example_runs_as_it_stands(
 ) -> None:
     script = tmp_path / "example.py"
     script.write_text(EXAMPLES[heading] + NOTHING_OF_THE_SERVER)
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
+    variables = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
     done = subprocess.run(  # noqa: S603 our own text
         [str(python), "-W", "error", str(script)],
-        env={**kept, "OPENAI_BASE_URL": wire, "NO_PROXY": "*"},
+        env={**variables, "OPENAI_BASE_URL": wire, "NO_PROXY": "*"},
         cwd=tmp_path,
         capture_output=True,
         text=True,

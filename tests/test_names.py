@@ -39,7 +39,7 @@ PERMITTED = {
 
 def classes() -> dict[str, tuple[str, ...]]:
     """Return the modules that define a class of each name, including nested classes."""
-    found: dict[str, list[str]] = defaultdict(list)
+    modules_of_classes: dict[str, list[str]] = defaultdict(list)
     for name in LISTED:
         if not name.endswith(".py") or "/migrations/" in name or name.startswith("tests/"):
             continue
@@ -48,8 +48,8 @@ def classes() -> dict[str, tuple[str, ...]]:
             continue
         for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and node.name not in OF_DJANGO:
-                found[node.name].append(name)
-    return {name: tuple(sorted(modules)) for name, modules in found.items()}
+                modules_of_classes[node.name].append(name)
+    return {name: tuple(sorted(modules)) for name, modules in modules_of_classes.items()}
 
 
 def test_two_classes_share_a_name_only_where_a_specification_names_both() -> None:
@@ -107,11 +107,11 @@ ALLOWED = {
 def forbidden(text: str) -> set[str]:
     """Return the words to avoid in a text, including those that are parts of a name."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text)
-    return {found.lower() for found in WORD.findall(spaced)}
+    return {word.lower() for word in WORD.findall(spaced)}
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "words"),
     [
         ("def test_it_is_told_once", {"told"}),
         ("class CheckpointKeeper:", {"keeper"}),
@@ -119,8 +119,8 @@ def forbidden(text: str) -> set[str]:
         ("It was still distilled there.", set()),
     ],
 )
-def test_a_word_is_found_in_names_and_prose(text: str, found: set[str]) -> None:
-    assert forbidden(text) == found
+def test_a_word_is_found_in_names_and_prose(text: str, words: set[str]) -> None:
+    assert forbidden(text) == words
 
 
 def test_prose_and_names_are_plain_and_name_their_actors() -> None:

@@ -73,10 +73,10 @@ def test_a_module_with_a_contract_of_its_own_is_a_folder() -> None:
 @pytest.mark.parametrize("app", sorted(PURPOSES))
 def test_every_module_of_an_app_is_in_the_picture(app: str) -> None:
     texts = [element.text for element in ET.fromstring(picture(OWN_CONTRACTS)).iter()]  # noqa: S314 our own file
-    (found,) = [a for level in house(OWN_CONTRACTS).levels for a in level if a.name == app]
+    (layered_app,) = [a for level in house(OWN_CONTRACTS).levels for a in level if a.name == app]
 
     assert app in texts
-    assert {module for layer in found.layers for module in layer} <= set(texts)
+    assert {module for layer in layered_app.layers for module in layer} <= set(texts)
 
 
 def test_nothing_is_drawn_outside_the_picture() -> None:

@@ -27,13 +27,13 @@ ELSEWHERE = {
 
 
 def test_processes_are_started_by_program() -> None:
-    found = {
+    programs = {
         path.relative_to(TESTS).as_posix()
         for path in TESTS.rglob("*.py")
         if path.name != "programs.py" and path.parts[len(TESTS.parts)] != "interop"
         if any(word in (text := path.read_text()) for word in STARTERS) and starts_process(text)
     }
-    assert found == set(ELSEWHERE)
+    assert programs == set(ELSEWHERE)
 
 
 def starts_process(text: str) -> bool:

@@ -89,22 +89,24 @@ def test_every_word_of_rfc_2119_has_its_requirement(specification: docs.Specific
 
 def declared(name: str) -> dict[str, set[str]]:
     """Return the tests whose docstrings name sections of a specification, with these."""
-    found: dict[str, set[str]] = {}
+    sections_of_tests: dict[str, set[str]] = {}
     for file in sorted((docs.ROOT / "tests").rglob("test_*.py")):
         path = file.relative_to(docs.ROOT).as_posix()
         if f"{name} §" not in file.read_text(encoding="utf-8"):
             continue
         for test, node in docs.tests_of(path).items():
             if re.search(rf"\b{name} §\d", docstring := ast.get_docstring(node) or ""):
-                found[f"{path}::{test}"] = set(re.findall(r"§(\d+(?:\.\d+)*)", docstring))
-    return found
+                sections_of_tests[f"{path}::{test}"] = set(
+                    re.findall(r"§(\d+(?:\.\d+)*)", docstring)
+                )
+    return sections_of_tests
 
 
 @each_specification
 def test_a_test_that_declares_a_section_is_named_by_a_requirement_of_it(
     specification: docs.Specification,
 ) -> None:
-    named = {
+    named_tests = {
         (test, section.number)
         for section in specification.sections
         for entry in section.requirements
@@ -114,12 +116,14 @@ def test_a_test_that_declares_a_section_is_named_by_a_requirement_of_it(
     assert [
         test
         for test, sections in declared(specification.name).items()
-        if not any((test, section) in named for section in sections)
+        if not any((test, section) in named_tests for section in sections)
     ] == []
 
 
 def test_a_test_of_a_specification_is_named_by_a_requirement() -> None:
-    named = {t for _, data in SPECIFICATIONS for entry in data.requirements for t in entry.tests}
+    named_tests = {
+        t for _, data in SPECIFICATIONS for entry in data.requirements for t in entry.tests
+    }
     modules = [
         file.relative_to(docs.ROOT).as_posix() for file in docs.ROOT.glob("tests/**/test_spec_*.py")
     ]
@@ -129,7 +133,7 @@ def test_a_test_of_a_specification_is_named_by_a_requirement() -> None:
         f"{module}::{test}"
         for module in modules
         for test in docs.tests_of(module)
-        if f"{module}::{test}" not in named
+        if f"{module}::{test}" not in named_tests
     ] == []
 
 

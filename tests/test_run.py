@@ -45,14 +45,14 @@ def run_in_worker(
     """Run a module of tests like the tests of this project."""
     (folder / "conftest.py").write_text("from tests.conftest import *\n")
     (folder / "test_made.py").write_text(source)
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return subprocess.run(  # noqa: S603 our own interpreter
         [
             *(sys.executable, "-m", "pytest", "-q", "-n1", str(folder)),
             *("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)),
         ],
         cwd=folder,
-        env={**kept, **environment},
+        env={**variables, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -190,11 +190,11 @@ def run_suite(
     folder.mkdir()
     (planted / "conftest.py").write_text("from tests.conftest import *\n")
     (planted / "test_planted.py").write_text(source)
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "-c", SUITE, str(folder), str(ROOT), str(planted), str(seconds), tier],
         cwd=planted,
-        env={**kept, **LIMITS, "PYTHONPATH": str(ROOT)},
+        env={**variables, **LIMITS, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
@@ -335,5 +335,5 @@ def test_modules_without_tests_for_a_run_are_not_imported(
     module = tmp_path / "tests/chat_app/test_it.py"
     module.parent.mkdir(parents=True)
     module.write_text(text)
-    found = tiers.has_nothing_for(module, tmp_path, vendor, only_browser=only_browser, short=True)
-    assert found is expected
+    outcome = tiers.has_nothing_for(module, tmp_path, vendor, only_browser=only_browser, short=True)
+    assert outcome is expected

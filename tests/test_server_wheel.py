@@ -82,9 +82,9 @@ def test_the_wheel_has_the_packages_and_assets_and_none_of_the_libraries(
 def test_the_wheel_has_its_bill_of_materials(wheels: dict[str, Path]) -> None:
     with ZipFile(wheels[SERVER]) as wheel:
         (name,) = (name for name in wheel.namelist() if "/sboms/" in name)
-        made = json.loads(wheel.read(name))
+        bill = json.loads(wheel.read(name))
     assert name.endswith(".dist-info/sboms/uamp-server.cdx.json")
-    assert made == runpy.run_path(str(ROOT / "packaging" / "bill_of_materials.py"))["document"]()
+    assert bill == runpy.run_path(str(ROOT / "packaging" / "bill_of_materials.py"))["document"]()
 
 
 def test_the_wheel_requires_what_the_lock_has_and_leaves_extras_out(
@@ -187,8 +187,8 @@ def check_answers(web: httpx.Client, key: str) -> None:
     version = web.get("/info").json()["version"]
     assert version == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert "hello there" in answer(web, agent="echo", text="hello there")
-    sent = {"file": ("sales.csv", CSV, "text/csv")}
-    content = web.post("/api/v1/contents", files=sent)
+    files = {"file": ("sales.csv", CSV, "text/csv")}
+    content = web.post("/api/v1/contents", files=files)
     assert content.status_code == 201, content.text
     text = answer(web, agent="report", text="Please", content=content.json()["content_id"])
     assert "2 rows and 2 columns" in text
@@ -224,7 +224,7 @@ def test_the_other_commands_run_installed(program: Path, tmp_path: Path) -> None
             timeout=PROGRAM_SECONDS,
         )
 
-    early, migrated, made, checked = (
+    early, migrated, account, checked = (
         run("serve"),
         run("migrate", "--verbosity=0"),
         run("user", "olga", "--admin"),
@@ -234,5 +234,5 @@ def test_the_other_commands_run_installed(program: Path, tmp_path: Path) -> None
     assert "run `uamp-server migrate` first" in early.stderr
     assert migrated.returncode == 0, migrated.stderr
     assert (tmp_path / "data" / "uamp-server" / "db.sqlite3").is_file()
-    assert made.stdout.startswith("olga can sign in with the password "), made.stderr
+    assert account.stdout.startswith("olga can sign in with the password "), account.stderr
     assert checked.returncode == 0, checked.stderr

@@ -36,7 +36,7 @@ def parts_of(value: str) -> list[str]:
 def one_sided(sheet: str) -> list[str]:
     """Return the declarations in a style sheet that name the left or right side."""
     rules = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
-    found = []
+    one_sided_rules = []
     for name, value in DECLARATION.findall(rules):
         parts = parts_of(value)
         sides = len(parts) == 4 and name in FOUR_SIDES and parts[1] != parts[3]
@@ -45,8 +45,8 @@ def one_sided(sheet: str) -> list[str]:
             name,
             value.strip(),
         ) not in SAME_FROM_BOTH:
-            found.append(f"{name}: {value.strip()}")
-    return found
+            one_sided_rules.append(f"{name}: {value.strip()}")
+    return one_sided_rules
 
 
 def test_the_scan_finds_what_names_a_side() -> None:

@@ -45,12 +45,12 @@ def test_every_text_is_translated_with_its_values(domain: str, language: str) ->
             continue
         texts = [message.id] if isinstance(message.id, str) else message.id
         translated = message.string or ""
-        made = [translated] if isinstance(translated, str) else translated
+        translations = [translated] if isinstance(translated, str) else translated
         places = set(chain.from_iterable(PLACE.findall(text) for text in texts))
         if (
             message.fuzzy
-            or not all(made)
-            or any(set(PLACE.findall(text)) != places for text in made)
+            or not all(translations)
+            or any(set(PLACE.findall(text)) != places for text in translations)
         ):
             wrong.append(message.id)
     assert wrong == []
@@ -69,18 +69,18 @@ def test_one_word_has_one_translation(word: str, german: str) -> None:
     beginning = re.sub(r"ung$|e$", "", german).lower()
     stems = (beginning, "aufruf", "ruf") if word == "call" else (beginning,)
     used = re.compile(rf"\b{word}s?\b", re.IGNORECASE)
-    found, wrong = 0, []
+    count, wrong = 0, []
     for domain in ("django", "djangojs"):
         for message in words.catalogue_of(domain, "de"):
             texts = [message.id] if isinstance(message.id, str) else message.id
-            made = message.string or ""
-            translated = [made] if isinstance(made, str) else made
+            translation = message.string or ""
+            translated = [translation] if isinstance(translation, str) else translation
             if not any(used.search(PLACE.sub("", text)) for text in texts):
                 continue
-            found += 1
+            count += 1
             plain = [PLACE.sub("", text).lower() for text in translated]
             wrong += [text for text in plain if not any(stem in text for stem in stems)]
-    assert found, "no text has this word"
+    assert count, "no text has this word"
     assert wrong == []
 
 
@@ -105,7 +105,7 @@ class Shown(HTMLParser):
 
 def templates_of(source: str) -> list[str]:
     """Return a script's template strings tagged `html`, with each value as one character."""
-    found: list[str] = []
+    templates: list[str] = []
     open_templates: list[tuple[bool, list[str]]] = []
     # What ends the current region: a template string, or the braces of a value in one.
     ends: list[str] = []
@@ -118,7 +118,7 @@ def templates_of(source: str) -> list[str]:
             elif character == "`":
                 ends.pop()
                 is_html, parts = open_templates.pop()
-                found += ["".join(parts)] if is_html else []
+                templates += ["".join(parts)] if is_html else []
             elif source.startswith("${", at):
                 open_templates[-1][1].append(VALUE)
                 ends.append("}")
@@ -136,17 +136,17 @@ def templates_of(source: str) -> list[str]:
         elif character == "}" and ends:
             ends.pop()
         at += 1
-    return found
+    return templates
 
 
 def unmarked(source: str) -> list[str]:
     """Return the texts in a script's templates that are shown untranslated."""
-    shown = Shown()
+    parser = Shown()
     for template in templates_of(source):
-        shown.feed(template)
-        shown.close()
-        shown.reset()
-    texts = (text.strip(" .,:()·@$") for text in shown.texts)
+        parser.feed(template)
+        parser.close()
+        parser.reset()
+    texts = (text.strip(" .,:()·@$") for text in parser.texts)
     return [text for text in texts if LETTERS.search(text) and text not in SAME_IN_EVERY_LANGUAGE]
 
 
@@ -171,10 +171,10 @@ NOT_SHOWN = re.compile(r"<(script|style|code)\b.*?</\1>", re.DOTALL)
 
 def unmarked_in_page(source: str) -> list[str]:
     """Return the texts in a page's template that are shown untranslated."""
-    shown = Shown()
-    shown.feed(PUT_IN.sub(VALUE, NOT_SHOWN.sub("", source)))
-    shown.close()
-    texts = (text.strip(" .,:()·@$") for text in shown.texts)
+    parser = Shown()
+    parser.feed(PUT_IN.sub(VALUE, NOT_SHOWN.sub("", source)))
+    parser.close()
+    texts = (text.strip(" .,:()·@$") for text in parser.texts)
     return [text for text in texts if LETTERS.search(text) and text not in SAME_IN_EVERY_LANGUAGE]
 
 

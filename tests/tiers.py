@@ -77,14 +77,14 @@ def _place(item: pytest.Function, mark: pytest.Mark) -> tuple[int, int]:
     names, rows = mark.args[0], list(mark.args[1])
     if isinstance(names, str):
         names = [name.strip() for name in names.split(",")]
-    own = [item.callspec.params[name] for name in names]
+    own_values = [item.callspec.params[name] for name in names]
 
     def is_own(row: Any) -> bool:
         if isinstance(row, ParameterSet):
             values: Sequence[Any] = row.values
         else:
             values = row if len(names) > 1 else (row,)
-        return all(value is other for value, other in zip(values, own, strict=True))
+        return all(value is other for value, other in zip(values, own_values, strict=True))
 
     return next(index for index, row in enumerate(rows) if is_own(row)), len(rows)
 

@@ -59,10 +59,10 @@ def _watch(activity: str, seconds: float | None) -> None:
     """Arm the watchdog for an activity; None disarms it."""
     if FOLDER:
         file = Path(FOLDER) / (WORKER or "main")
-        written = file.with_suffix(".new")
-        written.write_text(f"{os.getpid()}\n{time.time() + (seconds or math.inf)}\n{activity}\n")
+        new_file = file.with_suffix(".new")
+        new_file.write_text(f"{os.getpid()}\n{time.time() + (seconds or math.inf)}\n{activity}\n")
         # Tests replace Path.rename.
-        os.replace(written, file)  # noqa: PTH105 as above
+        os.replace(new_file, file)  # noqa: PTH105 as above
     if seconds is None:
         faulthandler.cancel_dump_traceback_later()
     else:

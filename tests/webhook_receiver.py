@@ -39,21 +39,21 @@ def receiver(
     web: httpx.Client, settings: Settings, celery_worker_thread: None
 ) -> Iterator[Receiver]:
     """Yield a receiver, with a running worker that sends."""
-    found = Receiver()
+    webhook_receiver = Receiver()
 
     class Handler(QuietHandler):
         def do_POST(self) -> None:  # noqa: N802 part of the interface
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            with found.lock:
-                found.seen.append((self.headers, body))
-                status = found.statuses.pop(0) if found.statuses else 200
+            with webhook_receiver.lock:
+                webhook_receiver.seen.append((self.headers, body))
+                status = webhook_receiver.statuses.pop(0) if webhook_receiver.statuses else 200
             self.send_response(status)
             if status == 302:
-                self.send_header("Location", found.url)
+                self.send_header("Location", webhook_receiver.url)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
     with serving(LocalServer(Handler)) as server:
-        found.url = f"{server.origin}/hook"
+        webhook_receiver.url = f"{server.origin}/hook"
         settings.UAMP_FETCH_ALLOW_HOSTS = [server.origin.removeprefix("http://")]
-        yield found
+        yield webhook_receiver

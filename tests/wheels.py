@@ -60,10 +60,10 @@ def environment(directory: Path, wheels: Sequence[Path], *, extra: str = "") -> 
 
 
 def _pip(command: str, *arguments: str, python: Path | None = None) -> None:
-    chosen = [] if python is None else ["--python", str(python)]
+    python_options = [] if python is None else ["--python", str(python)]
     quiet = ["-q", "--disable-pip-version-check", "--no-index"]
     subprocess.run(  # noqa: S603 our own arguments
-        [sys.executable, "-m", "pip", *chosen, command, *quiet, *arguments],
+        [sys.executable, "-m", "pip", *python_options, command, *quiet, *arguments],
         check=True,
         capture_output=True,
         text=True,
@@ -76,8 +76,8 @@ def _requirements(wheels: Iterable[Path], extra: str) -> set[str]:
 
     The wheels themselves are left out.
     """
-    own = dict(_metadata(wheel) for wheel in wheels)
-    waiting = [(line, extra) for lines in own.values() for line in lines]
+    own_packages = dict(_metadata(wheel) for wheel in wheels)
+    waiting = [(line, extra) for lines in own_packages.values() for line in lines]
     seen: set[tuple[str, str]] = set()
     while waiting:
         line, chosen = waiting.pop()
@@ -87,11 +87,11 @@ def _requirements(wheels: Iterable[Path], extra: str) -> set[str]:
         for more in required.extras or {""}:
             if (required.name, more) not in seen:
                 seen.add((required.name, more))
-                lines = own.get(required.name)
+                lines = own_packages.get(required.name)
                 if lines is None:
                     lines = distribution(required.name).requires or []
                 waiting += [(line, more) for line in lines]
-    return {name for name, _ in seen} - own.keys()
+    return {name for name, _ in seen} - own_packages.keys()
 
 
 def _metadata(wheel: Path) -> tuple[str, list[str]]:

@@ -98,11 +98,13 @@ class Crowd:
     async def _take(self, socket: Any, frame: dict[str, Any]) -> None:
         if frame["type"] != "input.text":
             return
-        named = {"session_id": frame["session_id"]}
+        session_fields = {"session_id": frame["session_id"]}
         for number in range(1, DELTAS + 1):
             delta = {"type": "text", "text": f"word{number:02} "}
-            await socket.send(json.dumps({"type": "response.delta", **named, "delta": delta}))
-        await socket.send(json.dumps({"type": "response.done", **named}))
+            await socket.send(
+                json.dumps({"type": "response.delta", **session_fields, "delta": delta})
+            )
+        await socket.send(json.dumps({"type": "response.done", **session_fields}))
 
     def _count(self, change: int) -> None:
         if change < 0 and self._lost_at is None:

@@ -40,8 +40,8 @@ class JoinOrder:
 async def run(order: JoinOrder) -> None:
     """Carry out an order."""
     port, key = order.owner
-    added: list[float] = []
-    opened: list[float] = []
+    add_seconds: list[float] = []
+    open_seconds: list[float] = []
     readers: list[Reader] = []
     say("begin")
     async with httpx.AsyncClient(
@@ -55,10 +55,10 @@ async def run(order: JoinOrder) -> None:
             answer = await owner.post(f"chats/{order.chat}/participants", json={"user": username})
             answer.raise_for_status()
             done = time.perf_counter()
-            added.append(done - began)
+            add_seconds.append(done - began)
             session_order = Order(port=own_port, token=own_key, session={"chat": order.chat})
             readers.append(await open_session(Reader, session_order, number))
-            opened.append(time.perf_counter() - done)
+            open_seconds.append(time.perf_counter() - done)
 
         async with asyncio.TaskGroup() as joining:
             for number, person in enumerate(order.people):
@@ -67,8 +67,8 @@ async def run(order: JoinOrder) -> None:
     await asyncio.sleep(QUIET_SECONDS)
     say("end")
     result: dict[str, Any] = {
-        "added_ms": quantiles(added),
-        "opened_ms": quantiles(opened),
+        "added_ms": quantiles(add_seconds),
+        "opened_ms": quantiles(open_seconds),
         "bytes": sum(reader.bytes for reader in readers),
     }
     await asyncio.to_thread(sys.stdin.readline)

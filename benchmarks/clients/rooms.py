@@ -129,11 +129,11 @@ class Asker(Socket):
 async def open_session(make: Any, order: Order, number: int) -> Any:
     """Connect a `Socket` and wait until its session is open; raises TimeoutError."""
     async with asyncio.timeout(TIMEOUT_SECONDS):
-        _, opened = await asyncio.get_running_loop().create_connection(
+        _, protocol = await asyncio.get_running_loop().create_connection(
             lambda: make(order, number), "127.0.0.1", order.port
         )
-        await opened.opened
-    return opened
+        await protocol.opened
+    return protocol
 
 
 async def _open(make: Any, port: int, token: str, order: RoomOrder, number: int) -> Any:
@@ -196,8 +196,8 @@ async def run(order: RoomOrder) -> None:
     }
     # The server's memory is read before the sockets close.
     await asyncio.to_thread(sys.stdin.readline)
-    for opened in [*readers, *([asker] if asker else [])]:
-        opened.close()
+    for client in [*readers, *([asker] if asker else [])]:
+        client.close()
     say(json.dumps(result))
 
 

@@ -93,12 +93,12 @@ class UserPage(Socket):
             super()._event(payload)
 
     def _message(self, payload: bytearray) -> None:
-        sent = SENT_AT.search(payload)
+        match = SENT_AT.search(payload)
         # The agent repeats the text at the end of its answer.
-        if sent is None or b'"role":"user"' not in payload:
+        if match is None or b'"role":"user"' not in payload:
             return
-        seconds = time.perf_counter() - int(sent[1]) / 1e9
-        (self.delays.stored if sent[1] == self._sent else self.delays.shown).append(seconds)
+        seconds = time.perf_counter() - int(match[1]) / 1e9
+        (self.delays.stored if match[1] == self._sent else self.delays.shown).append(seconds)
         self.last_message = json.loads(payload)["message"]["id"]
 
     def _send(self, event: dict[str, Any]) -> None:
@@ -137,13 +137,16 @@ async def live(page: UserPage, number: int, order: UserOrder, history: httpx.Asy
     dice = random.Random(number)  # noqa: S311 not a secret
 
     async def write() -> None:
-        written = dice.randrange(habits.ask_every)
+        message_number = dice.randrange(habits.ask_every)
         while True:
             await asyncio.sleep(dice.expovariate(1 / habits.write_seconds))
             page.type(is_typing=True)
             await asyncio.sleep(TYPING_SECONDS)
-            written += 1
-            page.write(f"{number}-{written}", "" if written % habits.ask_every else order.agent)
+            message_number += 1
+            page.write(
+                f"{number}-{message_number}",
+                "" if message_number % habits.ask_every else order.agent,
+            )
 
     async def read() -> None:
         _, key, chat = order.people[number]

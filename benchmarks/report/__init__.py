@@ -29,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the table and the plot."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks report", description=__doc__)
     parser.add_argument("--results", metavar="FILE", type=Path, default=RESULTS)
-    chosen = parser.parse_args(arguments)
-    results = json.loads(chosen.results.read_text())
+    options = parser.parse_args(arguments)
+    results = json.loads(options.results.read_text())
     PAGE.write_text(with_table(PAGE.read_text(), render(results)))
     PLOT.write_text(draw(results))
 

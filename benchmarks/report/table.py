@@ -181,8 +181,8 @@ def _terms(results: Results) -> list[str]:
     ]
     for title, database in DATABASES:
         for sockets in (1, 32):
-            whole = f"turn.{database}.{sockets}.reference"
-            names = (whole, f"{whole}.loop", f"{whole}.store", f"turn.floor.{sockets}.reference")
+            prefix = f"turn.{database}.{sockets}.reference"
+            names = (prefix, f"{prefix}.loop", f"{prefix}.store", f"turn.floor.{sockets}.reference")
             if all(name in figures for name in names):
                 values = " | ".join(formatted(figures[name]["median"]) for name in names)
                 lines.append(f"| {title} | {sockets} | {values} |")

@@ -79,17 +79,20 @@ def test_an_auditor_exports_the_filtered_records_and_it_is_recorded() -> None:
     auditor = signed_in(member_of("Auditor"))
     url = reverse("admin:audit_app_auditrecord_changelist")
     form = {"action": "export_records", "_selected_action": ["0"], "select_across": "1"}
-    found = auditor.post(f"{url}?action=key.revoked", form)
-    assert found["Content-Type"] == "application/x-ndjson"
-    (row,) = [json.loads(line) for line in found.content.decode().splitlines()]
+    response = auditor.post(f"{url}?action=key.revoked", form)
+    assert response["Content-Type"] == "application/x-ndjson"
+    (row,) = [json.loads(line) for line in response.content.decode().splitlines()]
     assert (row["actor"], row["action"], row["object_id"], row["reason"]) == (
         gone_id,
         "key.revoked",
         "7",
         "=it leaked",
     )
-    kept = AuditRecord.objects.latest("pk")
-    assert (kept.action, kept.detail) == ("audit.exported", "1 records action=key.revoked")
+    export_record = AuditRecord.objects.latest("pk")
+    assert (export_record.action, export_record.detail) == (
+        "audit.exported",
+        "1 records action=key.revoked",
+    )
     support = signed_in(member_of("Support")).post(url, form)
     assert support.status_code == 403
     assert AuditRecord.objects.filter(action="audit.exported").count() == 1
@@ -153,8 +156,8 @@ def test_what_was_written_is_shown_to_readers_of_contents_and_recorded() -> None
     ]
     listed = reverse("admin:audit_app_auditrecord_changelist")
     assert support.get(listed).status_code == 403
-    found = auditor.get(listed, {"action": "transcript.read"}).content.decode()
-    assert found.count("192.0.2.7") == 1
+    page_text = auditor.get(listed, {"action": "transcript.read"}).content.decode()
+    assert page_text.count("192.0.2.7") == 1
     assert auditor.get(listed, {"q": message.pk}).content.decode().count("192.0.2.7") == 1
 
 
@@ -162,9 +165,9 @@ def exported(client: Client, query: str) -> list[str]:
     """Return the actions and actors that an export of the filtered list has."""
     url = reverse("admin:audit_app_auditrecord_changelist")
     form = {"action": "export_records", "_selected_action": ["0"], "select_across": "1"}
-    found = client.post(f"{url}?{query}", form)
-    assert found["Content-Type"] == "application/x-ndjson", query
-    rows = [json.loads(line) for line in found.content.decode().splitlines()]
+    response = client.post(f"{url}?{query}", form)
+    assert response["Content-Type"] == "application/x-ndjson", query
+    rows = [json.loads(line) for line in response.content.decode().splitlines()]
     return [f"{row['action']} {row['kind']} {row['actor']}" for row in rows]
 
 
@@ -259,9 +262,9 @@ def test_the_page_of_the_roles_shows_their_rights() -> None:
         for role, cell in zip(ROLES, cells.split("|"), strict=True):
             assert (cell.strip() == "yes") == (right in rights[role]), (right, role)
     # No role may change who may what, and none but the auditor reads what was said.
-    for name, held in rights.items():
-        assert not held & {"change_user", "change_group", "add_user"}
-        assert ("view_content" in held) == (name == "Auditor")
+    for name, permissions in rights.items():
+        assert not permissions & {"change_user", "change_group", "add_user"}
+        assert ("view_content" in permissions) == (name == "Auditor")
     writing = [right for right in rights["Auditor"] if not right.startswith("view_")]
     assert writing == ["export_content"]
 

@@ -94,9 +94,9 @@ def test_a_list_takes_any_address(label: str, root: Client) -> None:
         # 400: a lookup that the list does not offer.
         assert answer.status_code in {200, 302, 400}, query
         if answer.status_code == 302:
-            shown = root.get(answer.headers["Location"])
-            assert shown.status_code == 200, query
-            assert shown.context["messages"], query
+            target = root.get(answer.headers["Location"])
+            assert target.status_code == 200, query
+            assert target.context["messages"], query
 
 
 def test_a_list_has_no_patterns(root: Client) -> None:
@@ -153,15 +153,15 @@ def test_a_list_is_filtered_only_by_what_it_offers(root: Client) -> None:
 def test_a_page_of_a_row_that_cannot_be_is_missing(root: Client) -> None:
     views, ids = ("change", "delete", "history"), ("_00", HUGE, "x", "%ED%A0%80")
     for place, model in enumerate(admin.site._registry):
-        names = [f"admin:{model._meta.app_label}_{model._meta.model_name}_{one}" for one in views]
-        missing = [reverse(name, args=["x1x"]).replace("x1x", pk) for name in names for pk in ids]
-        for address in share_of(missing, place):
+        names = [f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}" for view in views]
+        addresses = [reverse(name, args=["x1x"]).replace("x1x", pk) for name in names for pk in ids]
+        for address in share_of(addresses, place):
             assert root.get(address).status_code in {302, 403, 404}, address
 
 
 def test_every_other_page_takes_any_address(root: Client) -> None:
     """Pages of our own: timelines, statements, operations, the search, completions."""
-    tried = 0
+    page_count = 0
     for name in names_of_pages():
         for value in ("_00", HUGE, "x"):
             for args in ([], [value], [value, value]):
@@ -169,11 +169,11 @@ def test_every_other_page_takes_any_address(root: Client) -> None:
                     address = reverse(f"admin:{name}", args=args)
                 except NoReverseMatch:
                     continue
-                tried += 1
+                page_count += 1
                 for query in ("", "?q=%00&at=%00&term=%00", f"?q={HUGE}&at={HUGE}&who={HUGE}&p=x"):
                     status = root.get(address + query).status_code
                     assert status < 500, address + query
-    assert tried > 20
+    assert page_count > 20
 
 
 def names_of_pages() -> set[str]:

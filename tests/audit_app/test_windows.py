@@ -42,7 +42,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audit_app.admin.records.COUNTED_ROWS", 3)
 
 
-def shown(client: Client, address: str) -> Any:
+def change_list(client: Client, address: str) -> Any:
     """Return the list on a page."""
     answer = client.get(address)
     assert answer.status_code == 200, address
@@ -51,13 +51,13 @@ def shown(client: Client, address: str) -> Any:
 
 def walked(client: Client, address: str, query: str) -> list[list[Any]]:
     """Return the keys that each list has, from the newest row to the oldest."""
-    found = []
+    windows = []
     while query:
-        part = shown(client, f"{address}{query}")
-        found.append([row.pk for row in part.result_list])
+        part = change_list(client, f"{address}{query}")
+        windows.append([row.pk for row in part.result_list])
         query = part.further
-        assert len(found) < 20
-    return found
+        assert len(windows) < 20
+    return windows
 
 
 def chat_with(*roles: str, title: str = "") -> tuple[Chat, User, list[str]]:
@@ -77,7 +77,7 @@ def test_the_oldest_row_is_found_by_searching_further_back(root: Client) -> None
     first = root.get(f"{MESSAGES}?role=tool").content.decode()
     assert "The filter examined 3 rows, back to" in first
     assert first.count("Search further back") == 2
-    last = root.get(MESSAGES + shown(root, f"{MESSAGES}?role=tool").further).content.decode()
+    last = root.get(MESSAGES + change_list(root, f"{MESSAGES}?role=tool").further).content.decode()
     assert "Newest rows" in last
 
 
@@ -93,8 +93,8 @@ def test_windows_have_each_matching_row_once(root: Client) -> None:
     _, _, keys = chat_with(*["user", "tool"] * 5)
     Message.objects.update(created_at=Message.objects.earliest("seq").created_at)
 
-    found = [key for part in walked(root, MESSAGES, "?role=user") for key in part]
-    assert sorted(found) == sorted(keys[::2])
+    walked_keys = [key for part in walked(root, MESSAGES, "?role=user") for key in part]
+    assert sorted(walked_keys) == sorted(keys[::2])
 
 
 def test_a_rare_value_is_found_at_once(root: Client) -> None:
@@ -107,10 +107,10 @@ def test_a_rare_value_is_found_at_once(root: Client) -> None:
 
 
 def test_a_window_counts_only_rows_that_pass_the_other_filters(root: Client) -> None:
-    wanted, _, keys = chat_with("tool", "user", title="Wanted")
+    chat, _, keys = chat_with("tool", "user", title="Wanted")
     chat_with(*["user"] * 8, title="Other")
 
-    assert walked(root, MESSAGES, f"?role=tool&q={wanted.pk}") == [[keys[0]]]
+    assert walked(root, MESSAGES, f"?role=tool&q={chat.pk}") == [[keys[0]]]
 
 
 def test_a_window_stays_within_a_range_of_days(root: Client) -> None:
@@ -122,12 +122,12 @@ def test_a_window_stays_within_a_range_of_days(root: Client) -> None:
     Message.objects.filter(pk__in=keys[4:10]).update(created_at=datetime(2021, 1, 1, tzinfo=UTC))
 
     days = "created_at_from=2021-01-01&created_at_until=2021-01-01"
-    found = walked(root, MESSAGES, f"?role=tool&{days}")
-    assert sorted(key for part in found for key in part) == sorted(keys[4:10:2])
-    assert len(found) == 3
-    with CaptureQueriesContext(connection) as asked:
-        shown(root, f"{MESSAGES}?role=tool&{days}")
-    (counting,) = [query["sql"] for query in asked if "COUNT(*)" in query["sql"]]
+    windows = walked(root, MESSAGES, f"?role=tool&{days}")
+    assert sorted(key for part in windows for key in part) == sorted(keys[4:10:2])
+    assert len(windows) == 3
+    with CaptureQueriesContext(connection) as queries:
+        change_list(root, f"{MESSAGES}?role=tool&{days}")
+    (counting,) = [query["sql"] for query in queries if "COUNT(*)" in query["sql"]]
     assert counting.count('"chat_app_message"."created_at" >=') == 1
 
 
@@ -135,8 +135,8 @@ def test_two_filters_share_a_window(root: Client) -> None:
     _, _, keys = chat_with("tool", "user", "tool", "user")
     Message.objects.filter(pk=keys[2]).update(status="failed")
 
-    found = walked(root, MESSAGES, "?role=tool&status=completed")
-    assert [key for part in found for key in part] == [keys[0]]
+    windows = walked(root, MESSAGES, "?role=tool&status=completed")
+    assert [key for part in windows for key in part] == [keys[0]]
 
 
 def test_a_list_leads_on_to_rows_beyond_the_counted(
@@ -147,17 +147,17 @@ def test_a_list_leads_on_to_rows_beyond_the_counted(
     everything = list(ChatEvent.objects.order_by("-pk").values_list("pk", flat=True))
     assert len(everything) >= 7
 
-    assert not shown(root, EVENTS).further, "the next page comes first"
-    found: list[int] = []
+    assert not change_list(root, EVENTS).further, "the next page comes first"
+    row_ids: list[int] = []
     address = "?"
     while address:
-        found += [row.pk for row in shown(root, f"{EVENTS}{address}").result_list]
-        last = shown(root, f"{EVENTS}{address}&p=2")
+        row_ids += [row.pk for row in change_list(root, f"{EVENTS}{address}").result_list]
+        last = change_list(root, f"{EVENTS}{address}&p=2")
         if last.page_num == 2 and last.paginator.num_pages == 2:
-            found += [row.pk for row in last.result_list]
+            row_ids += [row.pk for row in last.result_list]
         address = str(getattr(last, "further", ""))
-    assert found == everything
-    assert chat.events.count() == len(found)
+    assert row_ids == everything
+    assert chat.events.count() == len(row_ids)
 
 
 def test_pages_stay_in_a_window_and_filters_begin_anew(
@@ -165,8 +165,8 @@ def test_pages_stay_in_a_window_and_filters_begin_anew(
 ) -> None:
     monkeypatch.setattr(admin.site._registry[Message], "list_per_page", 1)
     chat_with(*["user"] * 7)
-    further = shown(root, f"{MESSAGES}?role=user")
-    second = shown(root, f"{MESSAGES}{further.further}")
+    further = change_list(root, f"{MESSAGES}?role=user")
+    second = change_list(root, f"{MESSAGES}{further.further}")
 
     assert second.result_count == 3
     assert "before=" in second.get_query_string({"p": 2})
@@ -185,7 +185,7 @@ def test_a_place_that_is_none_is_refused(before: str, root: Client) -> None:
 def test_every_filter_without_an_index_has_windows() -> None:
     request = RequestFactory().get("/")
     request.user = factories.superuser()
-    found = 0
+    filter_count = 0
     for model, page in admin.site._registry.items():
         if any(
             isinstance(item, type) and issubclass(item, WindowFilter) for item in page.list_filter
@@ -194,8 +194,8 @@ def test_every_filter_without_an_index_has_windows() -> None:
                 request, page.get_queryset(request)
             )
             assert place_in(model, ordering) is not None, model
-            found += 1
-    assert found >= 8
+            filter_count += 1
+    assert filter_count >= 8
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_every_filter_without_an_index_has_windows() -> None:
 def test_a_rare_value_uses_the_index_that_leaves_out_common_ones(
     address: str, index: str, root: Client
 ) -> None:
-    rows = shown(root, address).queryset
+    rows = change_list(root, address).queryset
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             # Of an empty table the planner reads all rows.
@@ -222,7 +222,9 @@ def test_a_rare_value_uses_the_index_that_leaves_out_common_ones(
 def test_kinds_of_transfers_are_offered(root: Client) -> None:
     (choices,) = [
         spec.lookup_choices
-        for spec in shown(root, reverse("admin:payments_app_transfer_changelist")).filter_specs
+        for spec in change_list(
+            root, reverse("admin:payments_app_transfer_changelist")
+        ).filter_specs
         if getattr(spec, "parameter_name", "") == "kind"
     ]
     assert ("refund", "refund") in choices
@@ -252,7 +254,7 @@ def test_a_range_that_cannot_be_read_lists_nothing_and_says_so(
     assert list(answer.context["cl"].result_list) == []
     assert answer.content.decode().count(error) == 2
     assert "No rows are listed." in answer.content.decode()
-    assert list(shown(root, f"{MESSAGES}?role=tool&{query}").result_list) == []
+    assert list(change_list(root, f"{MESSAGES}?role=tool&{query}").result_list) == []
 
 
 def test_a_range_may_have_times_of_the_day(root: Client) -> None:
@@ -263,7 +265,7 @@ def test_a_range_may_have_times_of_the_day(root: Client) -> None:
     day = "created_at_from=2021-01-01&created_at_until=2021-01-01"
 
     def listed(times: str) -> list[str]:
-        return [row.pk for row in shown(root, f"{MESSAGES}?{day}{times}").result_list]
+        return [row.pk for row in change_list(root, f"{MESSAGES}?{day}{times}").result_list]
 
     assert sorted(listed("")) == sorted(keys)
     assert listed("&created_at_from_time=10:01&created_at_until_time=10:01") == [keys[1]]

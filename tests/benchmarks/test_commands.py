@@ -56,11 +56,11 @@ def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("command", list(CHEAP))
 def test_a_small_run_ends_with_figures(command: str, tmp_path: Path) -> None:
-    kept = tmp_path / "results.json"
+    results_file = tmp_path / "results.json"
 
-    main([command, *SMALL, *CHEAP[command], "--results", str(kept)])
+    main([command, *SMALL, *CHEAP[command], "--results", str(results_file)])
 
-    assert json.loads(kept.read_text())[command]["figures"]
+    assert json.loads(results_file.read_text())[command]["figures"]
 
 
 def test_every_command_with_an_aim_is_run_or_needs_more_than_sqlite() -> None:

@@ -37,29 +37,29 @@ class Tenant:
 
 def tenant(name: str) -> Tenant:
     """Make a person, and of each kind of row one that has their secret in its text."""
-    one = Tenant(person(name), secret=f"secret-of-{name}")
-    user = one.who.user
+    owner = Tenant(person(name), secret=f"secret-of-{name}")
+    user = owner.who.user
     rights = ("add_agent", "change_agent")
     user.user_permissions.set(Permission.objects.filter(codename__in=rights))
     agent = factories.agent(f"agent-of-{name}", is_public=False, owner=user)
     chat = create_chat(
-        title=f"{one.secret} title",
+        title=f"{owner.secret} title",
         created_by_id=user.pk,
         user_ids=[user.pk],
         agents=[(agent.pk, "mention"), (Agent.objects.get(name="echo").pk, "mention")],
     )
     session = factories.session(user, chat, chat_scoped=True)
-    question = factories.message(chat, user, f"{one.secret} question")
+    question = factories.message(chat, user, f"{owner.secret} question")
     response = factories.response(agent, chat, session=session, message_id=question.pk)
-    factories.message(chat, agent, f"{one.secret} answer", response_id=response.pk)
+    factories.message(chat, agent, f"{owner.secret} answer", response_id=response.pk)
     call = factories.tool_call(
-        response, kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING, result=one.secret
+        response, kind=ToolCallKind.CLIENT, status=ToolCallState.WAITING, result=owner.secret
     )
     queued = factories.queued_turn(user, session)
     content = store(
         factories.png(),
         mime_type="image/png",
-        filename=f"{one.secret}.png",
+        filename=f"{owner.secret}.png",
         owner=ContentOwner(user_id=user.pk),
     )
     ContentUse.objects.create(content=content, chat=chat)
@@ -68,13 +68,13 @@ def tenant(name: str) -> Tenant:
     lock = authorize(key=f"lock {name}", account_id=account.id, amount=usd("1")).hold_id
     member = Participant.objects.get(chat=chat, agent=agent)
     upload = uploads.begin(
-        user_id=user.pk, length=9, filename=f"{one.secret}.txt", mime_type="text/plain"
+        user_id=user.pk, length=9, filename=f"{owner.secret}.txt", mime_type="text/plain"
     )
     webhook = chat_webhooks.make(
         user.pk,
-        WebhookRequest(chat_id=chat.pk, url="https://example.org/", name=f"{one.secret} webhook"),
+        WebhookRequest(chat_id=chat.pk, url="https://example.org/", name=f"{owner.secret} webhook"),
     ).webhook
-    one.ids = {
+    owner.ids = {
         "webhook_id": str(webhook.pk),
         "delivery_id": str(chat_webhooks.ping(webhook).pk),
         "upload_id": str(upload.pk),
@@ -92,10 +92,10 @@ def tenant(name: str) -> Tenant:
         "name": agent.name,
         "user_id": str(user.pk),
     }
-    return one
+    return owner
 
 
-def texts_of(one: Tenant) -> list[str]:
+def texts_of(owner: Tenant) -> list[str]:
     """Return what no answer to another person may have."""
     rows: list[Any] = ["chat_id", "message_id", "response_id", "content_id", "token_id", "lock_id"]
-    return [one.secret, *(one.ids[name] for name in rows)]
+    return [owner.secret, *(owner.ids[name] for name in rows)]

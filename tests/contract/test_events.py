@@ -64,7 +64,7 @@ def people_of(settings: Settings) -> tuple[Tenant, dict[str, Person | None]]:
     return owner, callers
 
 
-def new_rows(owner: Tenant, wanted: str) -> dict[str, str]:
+def new_rows(owner: Tenant, payload_text: str) -> dict[str, str]:
     """Make the rows of the owner that a payload names; return their ids, and the others' too."""
     ids = dict(owner.ids)
     chat = Chat.objects.get(pk=ids["chat_id"])
@@ -74,16 +74,16 @@ def new_rows(owner: Tenant, wanted: str) -> dict[str, str]:
     ids["message_id"] = question.pk
     response = factories.response(agent, chat, session=session, message_id=question.pk)
     ids["response_id"] = response.pk
-    if "answer_id" in wanted:
+    if "answer_id" in payload_text:
         ids["answer_id"] = factories.message(chat, agent, "a", response_id=response.pk).pk
-    if "item_id" in wanted:
+    if "item_id" in payload_text:
         ids["item_id"] = str(factories.queued_turn(owner.who.user, session).pk)
-    if "asking_id" in wanted:
+    if "asking_id" in payload_text:
         asking = factories.tool_call(
             response, status=ToolCallState.ASKING, asked_in=chat.pk, kind=ToolCallKind.LONG
         )
         ids["asking_id"] = asking.call_id
-    if "participant_id" in wanted:
+    if "participant_id" in payload_text:
         new = factories.agent(f"agent-{uuid.uuid4().hex[:8]}")
         row = Participant.objects.create(chat=chat, agent=new)
         ids["participant_id"] = str(row.pk)
@@ -92,7 +92,7 @@ def new_rows(owner: Tenant, wanted: str) -> dict[str, str]:
 
 def filled(template: Any, ids: dict[str, str]) -> Any:
     """Return a payload with ids; that of a participant is a number."""
-    text = re.sub(r"\{(\w+)\}", lambda one: ids.get(one[1], one[0]), json.dumps(template))
+    text = re.sub(r"\{(\w+)\}", lambda match: ids.get(match[1], match[0]), json.dumps(template))
     return json.loads(re.sub(r'("participant_id": )"(\d+)"', r"\1\2", text))
 
 
@@ -121,11 +121,15 @@ def test_each_event_is_for_those_of_the_table(dial: Dial, settings: Settings) ->
             scope = {} if type_ in WITHOUT_SESSION else {"session_id": sessions[name]}
             clients[name].send(type_, **scope, **filled(payload, ids))
             frames = clients[name].settle()
-            errors = [one["error"]["code"] for one in frames if one["type"] == "session.error"]
-            errors += ["payment_not_due" for one in frames if one["type"] == "payment.error"]
-            seen[name] = errors or [one["type"] for one in frames][:4]
+            errors = [
+                frame["error"]["code"] for frame in frames if frame["type"] == "session.error"
+            ]
+            errors += ["payment_not_due" for frame in frames if frame["type"] == "payment.error"]
+            seen[name] = errors or [frame["type"] for frame in frames][:4]
             if type_ == "voice.invite":
-                voice_id = next((one["call_id"] for one in frames if "call_id" in one), voice_id)
+                voice_id = next(
+                    (frame["call_id"] for frame in frames if "call_id" in frame), voice_id
+                )
             if not DENIED.intersection(errors):
                 allowed.add(name)
         if allowed != who.value:
@@ -137,9 +141,9 @@ def test_each_method_is_for_those_of_the_table(web: httpx.Client, settings: Sett
     owner, callers = people_of(settings)
     message = {"messageId": "first", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
     wrong = []
-    sent = _call(web, "SendMessage", {"message": message}, owner.who)
+    answer = _call(web, "SendMessage", {"message": message}, owner.who)
     task_id = Response.objects.latest("created_at").pk
-    assert task_id in sent
+    assert task_id in answer
     for method, (who, params) in A2A.items():
         allowed, seen = set(), {}
         for name in reversed(CALLERS):

@@ -120,7 +120,7 @@ def _a2a_paths() -> list[tuple[str, str]]:
 def _requests() -> list[tuple[str, str, str]]:
     """Return method, route and path of every request that needs a key, if it has one."""
     table = [
-        (method, route, re.sub(r"\{(\w+)\}", lambda found: IDS.get(found[1], "1"), route))
+        (method, route, re.sub(r"\{(\w+)\}", lambda match: IDS.get(match[1], "1"), route))
         for route, methods in ROUTES.items()
         if not (PAGES.match(route) or route == "" or route in OWN_CREDENTIAL | PUBLIC)
         for method in methods
@@ -129,9 +129,9 @@ def _requests() -> list[tuple[str, str, str]]:
 
 
 def _sent(web: httpx.Client, method: str, path: str, body: str, kind: str, **headers: str) -> int:
-    shown = {"Content-Type": kind, **headers}
+    sent_headers = {"Content-Type": kind, **headers}
     content = None if method == "GET" else body.encode(errors="surrogateescape")
-    answer = web.request(method, f"/{path}", content=content, headers=shown)
+    answer = web.request(method, f"/{path}", content=content, headers=sent_headers)
     assert not answer.is_redirect, path
     return answer.status_code
 
@@ -189,7 +189,7 @@ def test_a_secret_is_for_people_whatever_is_asked(web: httpx.Client, route: str)
 
 def test_no_path_is_named_here_without_need(web: httpx.Client) -> None:
     for route in OWN_CREDENTIAL | PUBLIC:
-        path = re.sub(r"\{(\w+)\}", lambda found: IDS.get(found[1], "1"), route)
+        path = re.sub(r"\{(\w+)\}", lambda match: IDS.get(match[1], "1"), route)
         for method in ROUTES[route]:
             assert _sent(web, method, path, "{", "application/json", **WRONG) != 401, route
     assert set(ROUTES) >= OWN_CREDENTIAL | PUBLIC | TOKEN_IN_BODY
@@ -201,7 +201,7 @@ def test_documents_have_a_limit_and_nothing_else_counts_as_one(
     settings.UAMP_DOCUMENTS_PER_MINUTE = 0
     refused = set()
     for route, methods in ROUTES.items():
-        path = re.sub(r"\{(\w+)\}", lambda found: IDS.get(found[1], "1"), route)
+        path = re.sub(r"\{(\w+)\}", lambda match: IDS.get(match[1], "1"), route)
         if "GET" in methods and web.get(f"/{path}").status_code == 429:
             refused.add(route)
     assert refused == PUBLIC - NOT_DOCUMENTS

@@ -66,7 +66,7 @@ def test_every_operation_keeps_its_contract(
     schema.config.update(base_url=demo.http)
     operations: list[Any] = [result.ok() for result in schema.get_all_operations()]  # type: ignore[union-attr]  # an invalid schema raises
     # The chat goes last, since most rows are in it.
-    operations.sort(key=lambda one: (ORDER.index(one.method), one.label == DELETES_CHAT))
+    operations.sort(key=lambda entry: (ORDER.index(entry.method), entry.label == DELETES_CHAT))
     failures: list[str] = []
     answered: dict[str, set[int]] = defaultdict(set)
     for operation in operations:
@@ -97,20 +97,24 @@ def _failures(
     @hypothesis.given(case=operation.as_strategy(), data=st.data())
     def call(case: Any, data: st.DataObject) -> None:
         asker, other = data.draw(st.permutations(people))
-        for given in (case.path_parameters, case.body, case.query):
-            _put_ids(given, asker, other, data)
+        for part in (case.path_parameters, case.body, case.query):
+            _put_ids(part, asker, other, data)
         response = case.call(headers=asker.who.headers)
         answered[operation.label].add(response.status_code)
         case.validate_response(response, checks=CHECKS)
         if response.status_code == 201:
-            named = operation.definition.raw["responses"]["201"]["headers"]
-            assert ("Location" in named) is ("location" in response.headers), response.headers
+            documented_headers = operation.definition.raw["responses"]["201"]["headers"]
+            assert ("Location" in documented_headers) is ("location" in response.headers), (
+                response.headers
+            )
         text = response.content.decode("utf-8", "replace")
         request = f"{response.request.method} {response.request.url} {response.request.body!r}"
-        for shown in texts_of(other):
+        for private_text in texts_of(other):
             # A refusal repeats the path of the request, which names what was asked for.
-            if shown in text and shown not in request:
-                raise AssertionError(f"{request} of {asker.who.user} shows {shown}: {text[:500]}")
+            if private_text in text and private_text not in request:
+                raise AssertionError(
+                    f"{request} of {asker.who.user} shows {private_text}: {text[:500]}"
+                )
 
     try:
         call()
@@ -121,17 +125,17 @@ def _failures(
     return []
 
 
-def _put_ids(given: Any, asker: Tenant, other: Tenant, data: st.DataObject) -> None:
+def _put_ids(part: Any, asker: Tenant, other: Tenant, data: st.DataObject) -> None:
     """Name rows of both people in the parameters or the body of a request, where they fit."""
-    for name in given if isinstance(given, dict) else ():
+    for name in part if isinstance(part, dict) else ():
         kind = NAMED_IN_BODIES.get(name, name)
         if kind in asker.ids:
             # Most of all one's own: what is refused at once tries little.
-            known = [asker.ids[kind], asker.ids[kind], other.ids[kind], given[name]]
-            given[name] = data.draw(st.sampled_from(known))
+            candidates = [asker.ids[kind], asker.ids[kind], other.ids[kind], part[name]]
+            part[name] = data.draw(st.sampled_from(candidates))
 
 
 def _words(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
-        return "\n".join(_words(one) for one in error.exceptions)
+        return "\n".join(_words(cause) for cause in error.exceptions)
     return f"{type(error).__name__}: {error}"[:1500]

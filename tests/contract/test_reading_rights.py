@@ -51,7 +51,7 @@ def removed(who: Person) -> Person:
 
 def answers(web: httpx.Client, stage: Stage, who: Person) -> dict[str, str]:
     """Return the answer to each method and path that has the text of the owner's rows."""
-    found = {}
+    texts = {}
     for method in ORDER:
         for route, methods in ROUTES.items():
             if method not in methods or PAGES.match(route) or not route:
@@ -61,12 +61,12 @@ def answers(web: httpx.Client, stage: Stage, who: Person) -> dict[str, str]:
             ids = stage.ids_of(route)
             _, body = methods[method]
             path = "/" + _filled(route, ids) + QUERIES.get((method, route), "")
-            given: Any = None if body is None else json.loads(_filled(json.dumps(body), ids))
-            answer = web.request(method, path, json=given, headers=who.headers)
+            content: Any = None if body is None else json.loads(_filled(json.dumps(body), ids))
+            answer = web.request(method, path, json=content, headers=who.headers)
             assert answer.status_code < 500 or answer.status_code == 503, (method, path)
             if SECRET in answer.text:
-                found[f"{method} {route}"] = answer.text
-    return found
+                texts[f"{method} {route}"] = answer.text
+    return texts
 
 
 @pytest.fixture
@@ -74,17 +74,17 @@ def stage(web: httpx.Client, settings: Settings) -> Stage:
     for name in dir(settings):
         if name.endswith(("_PER_MINUTE", "_PER_DAY")):
             setattr(settings, name, 10**9)
-    made = staged(web)
-    owner = made.people["owner"]
-    Response.objects.filter(pk=made.ids["response_id"]).update(text=SECRET)
-    asked = {"model": made.ids["agent"], "input": SECRET}
-    answered = web.post("/responses", json=asked, headers=owner.headers).json()
+    new_stage = staged(web)
+    owner = new_stage.people["owner"]
+    Response.objects.filter(pk=new_stage.ids["response_id"]).update(text=SECRET)
+    question = {"model": new_stage.ids["agent"], "input": SECRET}
+    answered = web.post("/responses", json=question, headers=owner.headers).json()
     part = {"type": "text", "text": SECRET}
     body = {"message": {"role": "user", "parts": [part]}}
-    task = web.post(f"/agents/{made.ids['agent']}/tasks", json=body, headers=owner.headers)
+    task = web.post(f"/agents/{new_stage.ids['agent']}/tasks", json=body, headers=owner.headers)
     (task_id, *_) = re.findall(r'"id": ?"([^"]+)"', task.text)
-    made.ids |= {"gateway_response_id": answered["id"], "task_id": task_id}
-    return made
+    new_stage.ids |= {"gateway_response_id": answered["id"], "task_id": task_id}
+    return new_stage
 
 
 def test_the_owner_is_shown_the_text(web: httpx.Client, stage: Stage) -> None:
@@ -105,26 +105,26 @@ def test_an_answer_that_is_replayed_has_no_text_for_a_key_that_only_writes(
     owner, chat = stage.people["owner"], shared_chat(stage.people["owner"]).pk
     writer = key_of(owner, "messages:write", "tools:approve", "chats:write")
     keyed = {"Idempotency-Key": "once"}
-    asked: dict[str, dict[str, Any]] = {
+    bodies: dict[str, dict[str, Any]] = {
         f"/api/v1/chats/{chat}/messages": {"content": f"@echo {SECRET}"},
         "/api/v1/responses": {"agent": "echo", "content": SECRET},
     }
-    for path, body in asked.items():
+    for path, body in bodies.items():
         first = web.post(path, json=body, headers={**owner.headers, **keyed}).json()
-        (begun,) = first["responses"]
-        wait_until(Response.objects.filter(pk=begun["id"], status="completed").exists)
+        (response,) = first["responses"]
+        wait_until(Response.objects.filter(pk=response["id"], status="completed").exists)
 
         replayed = web.post(path, json=body, headers={**writer.headers, **keyed})
 
         (answer,) = replayed.json()["responses"]
         assert replayed.headers["Idempotency-Replayed"] == "true"
-        assert (answer["id"], answer["text"]) == (begun["id"], "")
+        assert (answer["id"], answer["text"]) == (response["id"], "")
         assert replayed.json()["message"]["id"] == first["message"]["id"]
         assert SECRET not in replayed.text
-        whole = web.post(path, json=body, headers={**owner.headers, **keyed}).json()
-        assert SECRET in whole["responses"][0]["text"]
+        full_answer = web.post(path, json=body, headers={**owner.headers, **keyed}).json()
+        assert SECRET in full_answer["responses"][0]["text"]
         for end, more in (("cancel", None), ("retry", {})):
             changed = web.post(
-                f"/api/v1/responses/{begun['id']}/{end}", json=more, headers=writer.headers
+                f"/api/v1/responses/{response['id']}/{end}", json=more, headers=writer.headers
             )
             assert SECRET not in changed.text

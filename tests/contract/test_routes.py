@@ -48,18 +48,18 @@ PAGES = re.compile(
 
 def templates(patterns: Any, before: str = "") -> Iterator[tuple[str, set[str]]]:
     """Yield each path of the resolver with the methods that its class names."""
-    for one in patterns:
-        path = before + re.sub(r"\^|\\Z|/\?|\(\?:v1/\)\?", "", str(one.pattern))
+    for pattern in patterns:
+        path = before + re.sub(r"\^|\\Z|/\?|\(\?:v1/\)\?", "", str(pattern.pattern))
         path = re.sub(r"\(\?P<(\w+)>(?:\[[^\]]*\](?:\{[^}]*\}|\+)?|\w+_|[^)])*\)", r"{\1}", path)
         path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", path)
-        if isinstance(one, URLPattern):
-            view = getattr(one.callback, "cls", None)
+        if isinstance(pattern, URLPattern):
+            view = getattr(pattern.callback, "cls", None)
             methods = {
                 m.upper() for m in ("get", "put", "post", "patch", "delete") if hasattr(view, m)
             }
             yield path.removesuffix("/") if path.startswith("agents") else path, methods
         elif path != "admin/":  # its pages have tests of their own: staff with rights
-            yield from templates(one.url_patterns, path)
+            yield from templates(pattern.url_patterns, path)
 
 
 def test_every_path_is_in_the_table() -> None:
@@ -94,8 +94,8 @@ class Stage:
             "decision": {"call_id": self.ids["asking_id"]},
             "join": {"secret": self.ids["join_secret"]},
         }
-        found = (new for part, new in kinds.items() if part in route.split("/"))
-        return {**self.ids, **next(found, {})}
+        matching_ids = (new for part, new in kinds.items() if part in route.split("/"))
+        return {**self.ids, **next(matching_ids, {})}
 
 
 def staged(web: httpx.Client) -> Stage:
@@ -163,14 +163,15 @@ def staged(web: httpx.Client) -> Stage:
     for route in ROUTES:
         if "{key_id}" in route:
             if "connect-tokens" in route or "account/agents" in route:
-                _, made = connect_tokens.issue(user.pk, "daemon-of-owner", by=ALL)
-                rows[f"key of {route}"] = str(made.key.pk)
+                _, daemon = connect_tokens.issue(user.pk, "daemon-of-owner", by=ALL)
+                rows[f"key of {route}"] = str(daemon.key.pk)
                 continue
             prefix = ApiKey.split_secret(create_api_key(user, name="spare"))[0]
             rows[f"key of {route}"] = str(ApiKey.objects.get(prefix=prefix).pk)
     spare = [factories.chat(user, people["member"].user) for _ in range(2)]
     conversations = [
-        {"conversation_id": one.pk, "item_id": factories.message(one, user).pk} for one in spare
+        {"conversation_id": conversation.pk, "item_id": factories.message(conversation, user).pk}
+        for conversation in spare
     ]
     return Stage(everyone, browsers, {**ids, **rows}, conversations)
 
@@ -204,9 +205,9 @@ def _answer(
         answer = stage.browsers[caller].generic(method, path)
         refused = "/login?" in answer.headers.get("Location", "")
     else:
-        given = None if body is None else json.loads(_filled(json.dumps(body), ids))
+        content = None if body is None else json.loads(_filled(json.dumps(body), ids))
         headers = stage.people[caller].headers if caller in stage.people else {}
-        answer = web.request(method, path, json=given, headers=headers)
+        answer = web.request(method, path, json=content, headers=headers)
         in_words = route.startswith("agents") and NOT_THERE.search(answer.text)
         refused = bool(in_words)
     status = answer.status_code
@@ -217,4 +218,4 @@ def _answer(
 
 
 def _filled(template: str, ids: dict[str, str]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], found[0]), template)
+    return re.sub(r"\{(\w+)\}", lambda match: ids.get(match[1], match[0]), template)

@@ -83,7 +83,11 @@ class ForeignServer:
 
     def received_of(self, name: str) -> list[Any]:
         """Return the envelopes of an intent, or the deltas of a type, that were received."""
-        return [one for one in self.received if name in {one.get("intent"), one.get("type")}]
+        return [
+            envelope
+            for envelope in self.received
+            if name in {envelope.get("intent"), envelope.get("type")}
+        ]
 
     def _answer(self, socket: ServerConnection) -> None:
         try:

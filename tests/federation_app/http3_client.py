@@ -53,11 +53,11 @@ class Http3(QuicConnectionProtocol):
         if body:
             self._http.send_data(stream, body, end_stream=True)
         self.transmit()
-        waiting = asyncio.create_task(self._keep_alive())
+        keep_alive = asyncio.create_task(self._keep_alive())
         try:
             await asyncio.wait_for(answer.ended.wait(), SECONDS)
         finally:
-            waiting.cancel()
+            keep_alive.cancel()
         return answer
 
     async def _keep_alive(self) -> None:
@@ -86,8 +86,8 @@ class Http3(QuicConnectionProtocol):
 
     def quic_event_received(self, event: QuicEvent) -> None:
         """Take what came on the connection."""
-        for one in self._http.handle_event(event):
-            self._take(one)
+        for http_event in self._http.handle_event(event):
+            self._take(http_event)
 
     def _take(self, event: H3Event) -> None:
         if not isinstance(event, (HeadersReceived, DataReceived)):

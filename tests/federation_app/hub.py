@@ -149,10 +149,10 @@ def published(hub: PublishedHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     with serving(LocalServer(Handler)) as server:
         fetch = guard.fetch
 
-        def plain(url: str, policy: Any, **named: Any) -> Any:
+        def plain(url: str, policy: Any, **kwargs: Any) -> Any:
             place = server.origin.removeprefix("http://")
             policy = replace(policy, allowed=frozenset({place}))
-            answer = fetch(url.replace("https:/", server.origin, 1), policy, **named)
+            answer = fetch(url.replace("https:/", server.origin, 1), policy, **kwargs)
             return replace(answer, url=answer.url.replace(server.origin, "https:/"))
 
         monkeypatch.setattr(guard, "fetch", plain)

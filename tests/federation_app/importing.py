@@ -30,15 +30,15 @@ def import_peer(host: str, address: str) -> Peer:
     client.force_login(operator, backend="django.contrib.auth.backends.ModelBackend")
     url = f"https://{host}/.well-known/agent-manifest.json"
     values = {"trust": "signed", "manifest_url": url, "address": address}
-    shown = ""
+    page = ""
     for _ in range(TRIES):
         # A busy machine may not answer in the time that fetching a document may take.
-        shown = client.post(ADD, values).content.decode()
-        if f"Found {did}" in shown:
+        page = client.post(ADD, values).content.decode()
+        if f"Found {did}" in page:
             break
-    seen = re.search(r'name="seen" value="([0-9a-f]{64})"', shown)
-    assert f"Found {did}" in shown, shown
-    assert seen, shown
-    added = client.post(ADD, {**values, "seen": seen[1]})
-    assert added.status_code == 302, added.content.decode()
+    seen = re.search(r'name="seen" value="([0-9a-f]{64})"', page)
+    assert f"Found {did}" in page, page
+    assert seen, page
+    response = client.post(ADD, {**values, "seen": seen[1]})
+    assert response.status_code == 302, response.content.decode()
     return Peer.objects.get(did=did)

@@ -112,10 +112,10 @@ class Records:
 
     def until(self, *types: str) -> list[Any]:
         """Return the deltas up to one of these types."""
-        found = [self.receive()]
-        while found[-1].get("type") not in types:
-            found.append(self.receive())
-        return found
+        records = [self.receive()]
+        while records[-1].get("type") not in types:
+            records.append(self.receive())
+        return records
 
 
 def sse(response: httpx.Response) -> Iterator[tuple[str, Any]]:
@@ -125,7 +125,7 @@ def sse(response: httpx.Response) -> Iterator[tuple[str, Any]]:
         if line:
             lines.append(line)
             continue
-        fields = dict(one.split(": ", 1) for one in lines if not one.startswith(":"))
+        fields = dict(row.split(": ", 1) for row in lines if not row.startswith(":"))
         lines = []
         if "data" in fields:
             yield fields.get("id", fields.get("event", "")), json.loads(fields["data"])
@@ -134,11 +134,11 @@ def sse(response: httpx.Response) -> Iterator[tuple[str, Any]]:
 def text_of(deltas: list[Any]) -> str:
     """Return the text that deltas carry."""
     text = ""
-    for one in deltas:
-        if one["type"] == "patch":
-            text = one["payload"]["text"]
-        elif one["type"] == "chunk":
-            text = text[: one["payload"]["offset"]] + one["payload"]["text"]
+    for delta in deltas:
+        if delta["type"] == "patch":
+            text = delta["payload"]["text"]
+        elif delta["type"] == "chunk":
+            text = text[: delta["payload"]["offset"]] + delta["payload"]["text"]
     return text
 
 

@@ -39,27 +39,27 @@ def read(answer: AnswerDeltas, before: str = "") -> str:
 def test_a_reader_has_the_text_of_the_answer_at_any_time(
     pieces: list[tuple[str, int, bool]],
 ) -> None:
-    answer, whole, seen = AnswerDeltas(replaces=False), "", ""
+    answer, full_text, seen = AnswerDeltas(replaces=False), "", ""
     for piece, back, is_read in pieces:
-        at = max(0, len(whole) - back)
-        if not whole.startswith(whole[:at] + piece):
-            whole = whole[:at] + piece
+        at = max(0, len(full_text) - back)
+        if not full_text.startswith(full_text[:at] + piece):
+            full_text = full_text[:at] + piece
         answer.feed(text(piece, at))
-        assert answer.text == whole
+        assert answer.text == full_text
         if is_read:
             seen = read(answer, seen)
-            assert seen == whole
-    assert read(answer, seen) == whole
+            assert seen == full_text
+    assert read(answer, seen) == full_text
 
 
 def test_a_long_text_is_cut_and_the_end_comes_last() -> None:
     answer = AnswerDeltas(replaces=True)
     answer.feed(text("a" * (2 * CHUNK_CHARS + 1), 0))
     answer.feed(ev.ResponseDone(response_id="r"))
-    taken = []
+    types = []
     while answer.has_pending:
-        taken.append(answer.take()[0])
-    assert taken == [DeltaType.PATCH, DeltaType.CHUNK, DeltaType.CHUNK, DeltaType.DONE]
+        types.append(answer.take()[0])
+    assert types == [DeltaType.PATCH, DeltaType.CHUNK, DeltaType.CHUNK, DeltaType.DONE]
     assert answer.has_ended
 
 

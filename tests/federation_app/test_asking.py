@@ -71,7 +71,7 @@ def sage(federated: ServerAddress) -> Iterator[ForeignServer]:
         yield server
 
 
-def asked(dial: Dial, who: Person, agent: str, text: str = "hello there") -> list[Frame]:
+def question_events(dial: Dial, who: Person, agent: str, text: str = "hello there") -> list[Frame]:
     """Return the frames up to the end of an answer in a session of its own."""
     client = dial(who)
     client.create_session(agent=agent)
@@ -107,8 +107,8 @@ def test_cancelling_an_answer_cancels_it_at_the_peer(
     client = dial(alice)
     client.create_session(agent="far")
     client.ask("count to 500")
-    begun = client.until("response.delta")[-1]
-    client.send("response.cancel", response_id=begun["response_id"])
+    delta = client.until("response.delta")[-1]
+    client.send("response.cancel", response_id=delta["response_id"])
     client.until("response.cancelled")
     slow = Agent.objects.get(name="slow")
     states = Response.objects.filter(agent=slow).values_list("status", flat=True)
@@ -120,11 +120,10 @@ def test_what_a_peer_refuses_ends_the_answer(
     far: Callable[..., Agent], own_peer: Peer, dial: Dial, alice: Person, protocol: str
 ) -> None:
     far(protocol, "unknown")
-    error = asked(dial, alice, "far")[-1]
-    assert error["type"] == "response.error"
+    assert question_events(dial, alice, "far")[-1]["type"] == "response.error"
     assert not ReceivedEnvelope.objects.exists()
     registry.revoke(own_peer)
-    assert asked(dial, alice, "far")[-1]["type"] == "response.error"
+    assert question_events(dial, alice, "far")[-1]["type"] == "response.error"
 
 
 def test_two_agents_of_peers_that_lead_to_each_other_do_not_ask_without_an_end(
@@ -133,7 +132,7 @@ def test_two_agents_of_peers_that_lead_to_each_other_do_not_ask_without_an_end(
     settings.UAMP_REMOTE_HOPS = 3
     far("envelope", "pong", name="ping")
     far("envelope_http", "ping", name="pong")
-    assert asked(dial, alice, "ping")[-1]["type"] == "response.error"
+    assert question_events(dial, alice, "ping")[-1]["type"] == "response.error"
     assert ReceivedEnvelope.objects.filter(intent="ask").count() == 3
 
 
@@ -143,11 +142,11 @@ def test_an_answer_that_has_to_be_paid_ends_and_is_cancelled_at_the_peer(
 ) -> None:
     priced("seller", per_answer="0.25")
     far(protocol, "seller")
-    error = asked(dial, alice, "far")[-1]
+    error = question_events(dial, alice, "far")[-1]
     assert (error["type"], error["error"]["code"]) == ("response.error", "payment_required")
     assert "far has to be paid on its own server" in error["error"]["message"]
-    there = Response.objects.filter(agent__name="seller").values_list("status", flat=True)
-    wait_until(lambda: set(there.all()) == {"cancelled"})
+    statuses = Response.objects.filter(agent__name="seller").values_list("status", flat=True)
+    wait_until(lambda: set(statuses.all()) == {"cancelled"})
 
 
 def answered(text: str = "yes", **changes: Any) -> Callable[[Call], None]:
@@ -164,7 +163,7 @@ def answered(text: str = "yes", **changes: Any) -> Callable[[Call], None]:
 
 def test_an_agent_of_another_server_answers(sage: ForeignServer, dial: Dial, alice: Person) -> None:
     sage.calls.append(answered())
-    assert said(asked(dial, alice, "sage")) == "yes"
+    assert said(question_events(dial, alice, "sage")) == "yes"
     (ask,) = sage.received_of("ask")
     assert (ask["from"], ask["to"]) == (SERVER, [SAGE])
     assert ask["body"]["content"].endswith("hello there")
@@ -188,7 +187,7 @@ def test_an_answer_that_lies_fails(
     sage: ForeignServer, dial: Dial, alice: Person, answer: Callable[[Call], None]
 ) -> None:
     sage.calls.append(answer)
-    error = asked(dial, alice, "sage")[-1]
+    error = question_events(dial, alice, "sage")[-1]
     assert (error["type"], error["error"]["code"]) == ("response.error", "provider_error")
 
 
@@ -201,7 +200,7 @@ def test_an_answer_without_a_signature_fails(
         call.delta(ask["stream_id"], 1, "done")
 
     sage.calls.append(answer)
-    assert asked(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
+    assert question_events(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
 
 
 @pytest.fixture
@@ -265,7 +264,7 @@ def test_the_digest_of_a_short_answer_of_many_bytes_is_signed(
         ]
     far("envelope_http", "echo")
     monkeypatch.setattr(replies, "SIGNED_BYTES", 4)
-    assert said(asked(dial, alice, "far")).endswith("hello there")
+    assert said(question_events(dial, alice, "far")).endswith("hello there")
 
 
 @pytest.mark.usefixtures("long_answers")
@@ -273,9 +272,9 @@ def test_a_long_answer_of_a_peer_with_its_digest_is_accepted(
     far: Callable[..., Agent], sage: ForeignServer, dial: Dial, alice: Person
 ) -> None:
     far("envelope_http", "echo")
-    assert said(asked(dial, alice, "far")).endswith("hello there")
+    assert said(question_events(dial, alice, "far")).endswith("hello there")
     sage.calls.append(answered_at_length(digest("y\u00e9s")))
-    assert said(asked(dial, alice, "sage")) == "y\u00e9s"
+    assert said(question_events(dial, alice, "sage")) == "y\u00e9s"
 
 
 @pytest.mark.usefixtures("long_answers")
@@ -284,10 +283,10 @@ def test_a_long_answer_without_a_digest_is_accepted_from_its_server_alone(
 ) -> None:
     monkeypatch.setattr(questions, "is_direct", lambda *_: True)
     sage.calls.append(answered_at_length(None))
-    assert said(asked(dial, alice, "sage")) == "y\u00e9s"
+    assert said(question_events(dial, alice, "sage")) == "y\u00e9s"
     # A digest is verified wherever it came from.
     sage.calls.append(answered_at_length(digest("yes")))
-    assert asked(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
+    assert question_events(dial, alice, "sage")[-1]["error"]["code"] == "provider_error"
 
 
 @pytest.mark.sampled(3)
@@ -312,7 +311,7 @@ def test_a_long_answer_that_a_hub_may_have_changed_fails(
     sage: ForeignServer, dial: Dial, alice: Person, answer: Callable[[Call], None]
 ) -> None:
     sage.calls.append(answer)
-    error = asked(dial, alice, "sage")[-1]
+    error = question_events(dial, alice, "sage")[-1]
     assert (error["type"], error["error"]["code"]) == ("response.error", "provider_error")
 
 
@@ -349,15 +348,15 @@ def test_a_connection_that_breaks_is_made_again_and_a_missing_delta_is_asked_for
     def with_a_gap(call: Call) -> None:
         stream_id = call.receive()["stream_id"]
         call.delta(stream_id, 2, "chunk", text="three", offset=8)
-        missing = call.receive()
-        assert missing["payload"] == {"code": "4.09", "expected": 1}
+        conflict = call.receive()
+        assert conflict["payload"] == {"code": "4.09", "expected": 1}
         call.delta(stream_id, 1, "patch", text="one two ")
         call.delta(stream_id, 2, "chunk", text="three", offset=8)
         (ask, *_) = call.server.received_of("ask")
         call.delta(stream_id, 3, "done", envelope=call.server.signed(ask, "one two three"))
 
     sage.calls += [lost_at_once, lost_in_the_middle, with_a_gap]
-    assert said(asked(dial, alice, "sage")) == "one two three"
+    assert said(question_events(dial, alice, "sage")) == "one two three"
     first, second = sage.received_of("ask")
     assert first == second, "the question is the same, byte by byte"
     (again,) = sage.received_of("subscribe")
@@ -379,7 +378,7 @@ def test_deltas_are_acknowledged_before_the_window_is_full(
         )
 
     sage.calls.append(answer)
-    assert said(asked(dial, alice, "sage")) == "x" * 128
+    assert said(question_events(dial, alice, "sage")) == "x" * 128
 
 
 def test_only_those_who_may_change_peers_make_agents_of_peers(alice: Person) -> None:

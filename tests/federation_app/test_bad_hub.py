@@ -108,6 +108,6 @@ def test_a_bad_hub_changes_nothing_but_what_arrives(
             client.post("/v1/messages", content=raw, headers=HEADERS)
             for raw in arrives(Sent.by(peer))
         ]
-    assert [one.json().get("code", "") for one in answers] == codes
+    assert [answer.json().get("code", "") for answer in answers] == codes
     assert (ReceivedEnvelope.objects.count(), Response.objects.count()) == stored
     assert EnvelopeStream.objects.count() == stored[1]

@@ -50,7 +50,7 @@ def event_of(record: Any) -> Any:
 def texts(records: list[Any]) -> list[str]:
     """Return the texts of the messages in deltas."""
     events = [event_of(record) for record in records]
-    return [one["message"]["content"] for one in events if one["type"] == "message.created"]
+    return [event["message"]["content"] for event in events if event["type"] == "message.created"]
 
 
 def test_a_peer_follows_a_chat_of_its_account(
@@ -66,12 +66,12 @@ def test_a_peer_follows_a_chat_of_its_account(
         records.until("done")
         writer.answer("hello there")
         head = chat_heads([chat.pk])[chat.pk]
-        found = [records.receive()]
-        while found[-1]["delta_seq"] < head:
-            found.append(records.receive())
-        assert texts(found) == ["hello there", "hello there"], "the question and its answer"
-        first = found[0]["delta_seq"]
-        assert [one["delta_seq"] for one in found] == list(range(first, head + 1))
+        deltas = [records.receive()]
+        while deltas[-1]["delta_seq"] < head:
+            deltas.append(records.receive())
+        assert texts(deltas) == ["hello there", "hello there"], "the question and its answer"
+        first = deltas[0]["delta_seq"]
+        assert [frame["delta_seq"] for frame in deltas] == list(range(first, head + 1))
     writer.answer("while away")
     # Over another transport, from the beginning of the log.
     headers = {**peer.bearer(), "Last-Event-ID": "0"}
@@ -79,13 +79,13 @@ def test_a_peer_follows_a_chat_of_its_account(
         httpx.Client(base_url=federated.http, timeout=60, trust_env=False) as client,
         client.stream("GET", "/v1/stream/chat-1", headers=headers) as response,
     ):
-        head, found = chat_heads([chat.pk])[chat.pk], []
+        head, deltas = chat_heads([chat.pk])[chat.pk], []
         for number, record in sse(response):
-            assert int(number) == record["delta_seq"] == len(found) + 1
-            found.append(record)
-            if len(found) == head:
+            assert int(number) == record["delta_seq"] == len(deltas) + 1
+            deltas.append(record)
+            if len(deltas) == head:
                 break
-    assert texts(found) == ["hello there"] * 2 + ["while away"] * 2
+    assert texts(deltas) == ["hello there"] * 2 + ["while away"] * 2
 
 
 def test_a_chat_waits_for_its_reader(
@@ -102,13 +102,13 @@ def test_a_chat_waits_for_its_reader(
     with Records(federated.ws) as records:
         ask = follow(peer, chat.pk, after=head - 4, delta_window=2)
         records.send(ask)
-        found = [records.receive(), records.receive()]
+        deltas = [records.receive(), records.receive()]
         with pytest.raises(TimeoutError):
             records.receive(1)
-        records.send(delta("chat-1", "progress", ack=found[-1]["delta_seq"]))
-        found += [records.receive(), records.receive()]
-        assert texts(found) == [f"message {number}" for number in range(4)]
-        acknowledged = found[-2]["delta_seq"]
+        records.send(delta("chat-1", "progress", ack=deltas[-1]["delta_seq"]))
+        deltas += [records.receive(), records.receive()]
+        assert texts(deltas) == [f"message {number}" for number in range(4)]
+        acknowledged = deltas[-2]["delta_seq"]
         records.send(delta("chat-1", "progress", ack=acknowledged))
     wait_until(lambda: EnvelopeStream.objects.get().acknowledged == acknowledged)
     # The same envelope again goes on after what was acknowledged.
@@ -156,11 +156,11 @@ def test_a_peer_loses_a_chat_with_the_membership(
         remove_participant(chat_id=chat.pk, removed_by=alice.user, participant_id=member.pk)
         writer.ask("secret")
         writer.until("message.created")
-        found = records.receive()
-        while "delta_seq" in found:
-            assert "secret" not in json.dumps(found)
-            found = records.receive()
-        assert error_of(found)["code"] in {"4.03", "4.04"}
+        record = records.receive()
+        while "delta_seq" in record:
+            assert "secret" not in json.dumps(record)
+            record = records.receive()
+        assert error_of(record)["code"] in {"4.03", "4.04"}
     with Records(federated.ws) as records:
         records.send(peer.envelope("subscribe", "", to=[SERVER], stream_id="chat-1"))
         assert error_of(records.receive())["code"] == "4.04"
@@ -194,9 +194,9 @@ def test_a_chat_is_followed_in_a_session_of_its_own(
     writer = dial(alice)
     writer.create_session(chat=chat.pk)
     writer.answer("hello there")
-    asked = peer.envelope(content="elsewhere")
+    ask = peer.envelope(content="elsewhere")
     with Records(federated.ws) as records:
-        records.send(asked)
+        records.send(ask)
         records.until("done")
-        records.send(follow(peer, chat.pk, reply_to=asked["id"], after=0))
+        records.send(follow(peer, chat.pk, reply_to=ask["id"], after=0))
         assert texts([records.receive()]) == ["hello there"]

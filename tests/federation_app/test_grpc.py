@@ -57,8 +57,8 @@ def refused(call: Any) -> tuple[grpc.StatusCode, dict[str, Any]]:
     with pytest.raises(grpc.RpcError) as raised:
         call()
     error: Any = raised.value
-    sent = dict(error.trailing_metadata())
-    return error.code(), json.loads(sent.get("uamp-error-bin", b"{}"))
+    metadata = dict(error.trailing_metadata())
+    return error.code(), json.loads(metadata.get("uamp-error-bin", b"{}"))
 
 
 async def nothing() -> AsyncIterator[Any]:
@@ -75,8 +75,8 @@ def forwarded(*addresses: str) -> list[tuple[str, str]]:
 def test_an_ask_is_answered_after_the_client_has_sent_all(stub: Any, peer: ForeignPeer) -> None:
     ask = peer.envelope(content="hello there")
     answers = stub.Stream(iter([record(ask)]), timeout=SECONDS)
-    deltas = [json.loads(one.json) for one in answers]
-    assert [one["delta_seq"] for one in deltas] == list(range(len(deltas)))
+    deltas = [json.loads(message.json) for message in answers]
+    assert [delta["delta_seq"] for delta in deltas] == list(range(len(deltas)))
     assert text_of(deltas) == "hello there"
     answer = envelope_of(deltas[-1]["payload"]["envelope"])
     verify_signature(answer.digests(), answer.sig, sender=ECHO, keys=own_keys(ECHO))
@@ -88,9 +88,9 @@ def test_a_stream_stops_at_its_window_and_goes_on_in_another_call(
     quick_agent("talker", "echo", delay=0.02)
     text = " ".join(f"word{n}" for n in range(60))
     to = [f"{ECHO.rpartition(':')[0]}:talker"]
-    sent: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    sent.put(record(peer.envelope(content=text, to=to, delta_window=2, stream_id="str-1")))
-    answers = stub.Stream(iter(sent.get, None), timeout=SECONDS)
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    requests.put(record(peer.envelope(content=text, to=to, delta_window=2, stream_id="str-1")))
+    answers = stub.Stream(iter(requests.get, None), timeout=SECONDS)
     first = [json.loads(next(answers).json) for _ in range(2)]
     acknowledged = {
         "delta_seq": 0,
@@ -99,23 +99,23 @@ def test_a_stream_stops_at_its_window_and_goes_on_in_another_call(
         "type": "progress",
         "payload": {"ack": 0},
     }
-    sent.put(record(acknowledged))
+    requests.put(record(acknowledged))
     third = json.loads(next(answers).json)
-    assert [one["delta_seq"] for one in (*first, third)] == [0, 1, 2]
+    assert [delta["delta_seq"] for delta in (*first, third)] == [0, 1, 2]
     answers.cancel()
-    sent.put(None)
+    requests.put(None)
 
     again: queue.SimpleQueue[Any] = queue.SimpleQueue()
     again.put(record(peer.envelope("subscribe", json.dumps({"after": 2}), stream_id="str-1")))
     deltas = []
-    for one in stub.Stream(iter(again.get, None), timeout=SECONDS):
-        deltas.append(json.loads(one.json))
+    for answer in stub.Stream(iter(again.get, None), timeout=SECONDS):
+        deltas.append(json.loads(answer.json))
         if deltas[-1]["type"] == "done":
             again.put(None)
             continue
         payload = {"ack": deltas[-1]["delta_seq"]}
         again.put(record({**acknowledged, "payload": payload}))
-    assert [one["delta_seq"] for one in deltas] == list(range(3, 3 + len(deltas)))
+    assert [delta["delta_seq"] for delta in deltas] == list(range(3, 3 + len(deltas)))
     assert deltas[0]["type"] == "patch"
     assert text_of(deltas) == text
 
@@ -149,9 +149,9 @@ def test_a_stranger_is_refused_in_the_stream_and_then_disconnected(
 ) -> None:
     altered = {**peer.envelope(), "to": ["did:web:other.example"]}
     answers = stub.Stream(iter([record(altered)] * 10), timeout=SECONDS)
-    found: list[Any] = []
+    envelopes: list[Any] = []
     with pytest.raises(grpc.RpcError) as raised:
-        found.extend(json.loads(one.json) for one in answers)
+        envelopes.extend(json.loads(answer.json) for answer in answers)
     error: Any = raised.value
     assert error.code() in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.INVALID_ARGUMENT}
 
@@ -228,7 +228,7 @@ def test_rubbish_counts_against_the_client_that_a_trusted_proxy_names(
 
     # What a client sends comes before what its proxy adds, in the same header or in another.
     clients = [["203.0.113.1"], ["203.0.113.2", "203.0.113.1"], ["203.0.113.1, 203.0.113.2"]]
-    assert [status_for(*one) for one in clients] == statuses
+    assert [status_for(*client) for client in clients] == statuses
 
 
 def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:
@@ -241,13 +241,13 @@ def test_a_call_ends_for_a_client_that_reads_slowly(stub: Any) -> None:
             await call._send({"type": "websocket.send", "bytes": framed(b"%d" % number)})
         reading = asyncio.create_task(call.read())
         await asyncio.sleep(0.1)
-        found = [one async for one in call.records()]
+        batch = [envelope async for envelope in call.records()]
         await reading
-        return found
+        return batch
 
     ended = asyncio.wait_for(records(), SECONDS / 6)
-    found = asyncio.run_coroutine_threadsafe(ended, loop).result(SECONDS)
-    assert len(found) == _RECORDS_WAITING
+    received = asyncio.run_coroutine_threadsafe(ended, loop).result(SECONDS)
+    assert len(received) == _RECORDS_WAITING
 
 
 def test_a_signed_answer_may_be_larger_than_an_envelope(stub: Any) -> None:
@@ -256,12 +256,12 @@ def test_a_signed_answer_may_be_larger_than_an_envelope(stub: Any) -> None:
     # U+0001 256 Ki times, as JSON escapes it.
     large = b"\\u0001" * (256 * 1024)
 
-    async def sent() -> bytes | None:
+    async def sent_record() -> bytes | None:
         call = _RecordCall(nothing(), "127.0.0.1")
         await call._send({"type": "websocket.send", "bytes": framed(large)})
         return await anext(call.records())
 
-    assert asyncio.run_coroutine_threadsafe(sent(), loop).result(SECONDS) == large
+    assert asyncio.run_coroutine_threadsafe(sent_record(), loop).result(SECONDS) == large
 
 
 def test_the_generated_code_is_that_of_the_proto(tmp_path: Path) -> None:
@@ -279,9 +279,11 @@ def test_the_generated_code_is_that_of_the_proto(tmp_path: Path) -> None:
         timeout=PROGRAM_SECONDS,
     )
     assert run.returncode == 0, run.stderr
-    made = tmp_path / "federation_app" / "rpc"
+    generated_folder = tmp_path / "federation_app" / "rpc"
     for name in ("agent_pb2.py", "agent_pb2.pyi", "agent_pb2_grpc.py"):
-        assert (made / name).read_text() == (folder / name).read_text(), "run `make grpc`"
+        assert (generated_folder / name).read_text() == (folder / name).read_text(), (
+            "run `make grpc`"
+        )
 
 
 def test_a_server_without_tls_listens_on_loopback_alone() -> None:
@@ -299,7 +301,7 @@ def test_a_server_may_demand_the_certificates_of_clients(settings: Any, tmp_path
     settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY = str(certificate), str(key)
     settings.UAMP_GRPC_CLIENT_CA = str(certificate)
     pem, private = certificate.read_bytes(), key.read_bytes()
-    found: list[grpc.StatusCode] = []
+    codes: list[grpc.StatusCode] = []
 
     def call(port: int) -> None:
         for pair in ((private, pem), (None, None)):
@@ -309,7 +311,7 @@ def test_a_server_may_demand_the_certificates_of_clients(settings: Any, tmp_path
                 with pytest.raises(grpc.RpcError) as refused:
                     stub.Send(agent_pb2.EnvelopeRecord(envelope=b"{"), timeout=30)
             error: Any = refused.value
-            found.append(error.code())
+            codes.append(error.code())
 
     async def serve() -> None:
         server = EnvelopeServer("127.0.0.1:0")
@@ -320,14 +322,14 @@ def test_a_server_may_demand_the_certificates_of_clients(settings: Any, tmp_path
             await server.stop(0)
 
     asyncio.run(serve())
-    assert found[0] is not grpc.StatusCode.UNAVAILABLE
-    assert found[1] is grpc.StatusCode.UNAVAILABLE
+    assert codes[0] is not grpc.StatusCode.UNAVAILABLE
+    assert codes[1] is grpc.StatusCode.UNAVAILABLE
 
 
 def test_a_server_with_tls_refuses_tls_1_2(settings: Any, tmp_path: Path) -> None:
     certificate, key = certificate_in(tmp_path)
     settings.UAMP_GRPC_CERTIFICATE, settings.UAMP_GRPC_KEY = str(certificate), str(key)
-    found: dict[str, str | None] = {}
+    protocols: dict[str, str | None] = {}
 
     def shake_hands(port: int) -> None:
         for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
@@ -339,9 +341,9 @@ def test_a_server_with_tls_refuses_tls_1_2(settings: Any, tmp_path: Path) -> Non
                     socket.create_connection(("127.0.0.1", port), 30) as raw,
                     context.wrap_socket(raw, server_hostname="localhost") as secured,
                 ):
-                    found[version.name] = secured.selected_alpn_protocol()
+                    protocols[version.name] = secured.selected_alpn_protocol()
             except (ssl.SSLError, ConnectionError):
-                found[version.name] = None
+                protocols[version.name] = None
 
     async def serve() -> None:
         server = EnvelopeServer("127.0.0.1:0")
@@ -352,4 +354,4 @@ def test_a_server_with_tls_refuses_tls_1_2(settings: Any, tmp_path: Path) -> Non
             await server.stop(0)
 
     asyncio.run(serve())
-    assert found == {"TLSv1_3": "h2", "TLSv1_2": None}
+    assert protocols == {"TLSv1_3": "h2", "TLSv1_2": None}

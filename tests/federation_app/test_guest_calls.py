@@ -33,21 +33,21 @@ def test_a_call_reaches_only_people_of_this_server_and_says_so(
     accept(peer, tell, invited(chat, alice))
     path = f"/api/v1/chats/{chat.pk}"
     members = web.get(path, headers=alice.headers).json()["participants"]
-    assert {one["name"]: one.get("takes_calls", True) for one in members} == {
+    assert {member["name"]: member.get("takes_calls", True) for member in members} == {
         "alice": True,
         GUEST["name"]: False,
     }
     client = dial(alice)
     client.create_session(chat=chat.pk)
-    (guest_id,) = [one["id"] for one in members if one["name"] == GUEST["name"]]
+    (guest_id,) = [member["id"] for member in members if member["name"] == GUEST["name"]]
     for to in ({}, {"to": guest_id}):
         client.send("voice.invite", media=["audio"], **to)
         error = client.expect("session.error")["error"]
         assert (error["code"], "other servers" in error["message"]) == ("forbidden", True)
         assert not VoiceCall.objects.exists()
 
-    added = web.post(f"{path}/participants", headers=alice.headers, json={"user": "bob"})
-    added.raise_for_status()
+    response = web.post(f"{path}/participants", headers=alice.headers, json={"user": "bob"})
+    response.raise_for_status()
     client.until("participant.joined")
     client.send("voice.invite", media=["audio"])
     client.until("call.updated")

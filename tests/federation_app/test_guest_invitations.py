@@ -33,15 +33,15 @@ def test_an_invitation_is_accepted_once_and_by_the_invited_person(
     peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person
 ) -> None:
     chat = shared_chat(alice, agents=())
-    one = invited(chat, alice)
-    assert invited(chat, alice) == one, "it is open already"
+    invitation = invited(chat, alice)
+    assert invited(chat, alice) == invitation, "it is open already"
     other = {"id": "8", "name": "greg@client.example"}
-    assert tell(peer, "confirm", {"invitation": one, "by": other})[1] == "4.03"
+    assert tell(peer, "confirm", {"invitation": invitation, "by": other})[1] == "4.03"
     stranger = add_peer("stranger.example")
-    assert tell(stranger, "confirm", {"invitation": one, "by": GUEST})[1] == "4.04"
+    assert tell(stranger, "confirm", {"invitation": invitation, "by": GUEST})[1] == "4.04"
     assert not Guest.objects.exists()
-    accept(peer, tell, one)
-    accept(peer, tell, one)
+    accept(peer, tell, invitation)
+    accept(peer, tell, invitation)
     assert Participant.objects.filter(chat=chat, user__username=GUEST["name"]).count() == 1
     # The same name of another person cannot take over the account.
     two = invited(shared_chat(alice, agents=()), alice)
@@ -93,8 +93,8 @@ def test_a_chat_begins_with_the_invitation_of_a_person_of_a_peer(
     assert names == {"alice", "bob", "echo", GUEST["name"]}
     # A guest is another person: the only agent answers when it is mentioned.
     body = {"users": [GUEST["name"]], "agents": ["echo"]}
-    made = web.post("/api/v1/chats", headers=alice.headers, json=body).json()["id"]
-    assert Participant.objects.get(chat=made, agent__isnull=False).trigger == "mention"
+    chat_id = web.post("/api/v1/chats", headers=alice.headers, json=body).json()["id"]
+    assert Participant.objects.get(chat=chat_id, agent__isnull=False).trigger == "mention"
     # Either everyone is invited or there is no chat.
     before = counts()
     for users in (["gwen@nowhere.example"], [GUEST["name"], "@client.example"], ["none"]):
@@ -119,11 +119,12 @@ def test_a_person_is_invited_answers_and_blocks(
 
     assert propose(1) == propose(1) == propose(2) == (202, "")
     path = "/api/v1/invitations"
-    shown = web.get(path, headers=alice.headers).json()["data"]
-    assert [(one["person"], one["title"], one["direction"]) for one in shown] == [
-        (GUEST["name"], "Theirs", "received")
-    ] * 2
-    one, two = (f"{path}/{row['id']}" for row in shown)
+    invitation_rows = web.get(path, headers=alice.headers).json()["data"]
+    assert [
+        (invitation["person"], invitation["title"], invitation["direction"])
+        for invitation in invitation_rows
+    ] == [(GUEST["name"], "Theirs", "received")] * 2
+    one, two = (f"{path}/{row['id']}" for row in invitation_rows)
     assert web.post(one, headers=alice.headers, json={"answer": "block"}).status_code == 200
     assert propose(3)[1] == "4.04"
     assert web.post(one, headers=alice.headers, json={"answer": "accept"}).status_code == 400
@@ -149,15 +150,15 @@ def test_a_person_is_invited_answers_and_blocks(
     assert ChatMirror.objects.get(chat_id=mirror.pk).is_behind
     # The home cannot put words into the mouths of people here.
     forged = {"type": "message.created", "message": {**WORDS, "id": "msg_forged"}}
-    said = {**entry, "after": 5, "seq": 6, "event": forged, "author": here}
-    assert tell(peer, "notify", said) == (202, "")
-    shown = Message.objects.get(pk="msg_forged")
-    assert (shown.name, shown.sender_user) == ("gwen@client.example", None)
+    local_entry = {**entry, "after": 5, "seq": 6, "event": forged, "author": here}
+    assert tell(peer, "notify", local_entry) == (202, "")
+    invitation_rows = Message.objects.get(pk="msg_forged")
+    assert (invitation_rows.name, invitation_rows.sender_user) == ("gwen@client.example", None)
     # A message with the id of one in another chat is not taken.
     foreign = Message.objects.create(chat=shared_chat(alice), seq=1, role="user", content="own")
     created = {"type": "message.created", "message": {**WORDS, "id": foreign.pk}}
-    taken = {**entry, "after": 6, "seq": 7, "event": created, "author": GUEST}
-    assert tell(peer, "notify", taken) == (202, "")
+    guest_entry = {**entry, "after": 6, "seq": 7, "event": created, "author": GUEST}
+    assert tell(peer, "notify", guest_entry) == (202, "")
     foreign.refresh_from_db()
     assert foreign.content == "own"
     assert Message.objects.filter(chat=mirror).count() == 1
@@ -168,14 +169,14 @@ def test_a_person_is_invited_answers_and_blocks(
     assert Message.objects.get(chat=mirror).content == WORDS["content"]
     # It says what its own people gave and pinned, but nothing of that about people here.
     seq = 8
-    for author, given in (
+    for author, fields in (
         (here, {"type": "reaction.added", "emoji": "👍"}),
         (GUEST, {"type": "reaction.added", "emoji": "words"}),
         (GUEST, {"type": "reaction.added", "emoji": "🎉"}),
         (GUEST, {"type": "reaction.added", "emoji": "🎉"}),
         (here, {"type": "message.pinned"}),
     ):
-        event = {**given, "message_id": "msg_forged"}
+        event = {**fields, "message_id": "msg_forged"}
         place = {"after": seq, "seq": seq + 1, "author": author, "event": event}
         assert tell(peer, "notify", {**entry, **place}) == (202, "")
         seq += 1
@@ -251,10 +252,10 @@ def test_a_server_that_does_not_follow_a_chat_follows_it_with_its_next_guest(
     # It refused an entry.
     ChatFollower.objects.all().delete()
     other = {"id": "8", "name": "greg@client.example"}
-    one = invited(chat, alice, other["name"])
+    invitation = invited(chat, alice, other["name"])
     chat.refresh_from_db()
 
-    assert tell(peer, "confirm", {"invitation": one, "by": other}) == (202, "")
+    assert tell(peer, "confirm", {"invitation": invitation, "by": other}) == (202, "")
 
     assert ChatFollower.objects.get().first_seq == chat.last_seq
     assert Participant.objects.filter(chat=chat, user__username=other["name"]).exists()

@@ -52,10 +52,10 @@ def test_no_way_to_make_an_account_gives_it_the_name_of_a_guest(
     assert b"host of another server" in page.content
     assert set(User.objects.values_list("username", flat=True)) == before
     # A person of an identity provider gets another name, and no one shows such a name.
-    made = make_person("https://issuer.example", "7", {"name": name}, name_claim="name")
-    assert not accounts.is_of_a_peer(made.username)
+    person = make_person("https://issuer.example", "7", {"name": name}, name_claim="name")
+    assert not accounts.is_of_a_peer(person.username)
     with pytest.raises(InvalidProfile):
-        update_profile(user=made, change=ProfileChange(display_name=name))
+        update_profile(user=person, change=ProfileChange(display_name=name))
 
 
 def test_the_guest_has_the_name(peer: Peer, admin_client: Client) -> None:
@@ -73,7 +73,7 @@ def test_the_guest_has_the_name(peer: Peer, admin_client: Client) -> None:
 def test_the_longest_names_fit_into_an_account_of_a_peer(peer: Peer, settings: Any) -> None:
     settings.UAMP_FEDERATION_HOST = "chat.example"
     people = [User.objects.create(username="n" * 149 + end) for end in "ab"]
-    names = [one.name for one in accounts.named_to(peer, people)]
+    names = [account.name for account in accounts.named_to(peer, people)]
     assert len(set(names)) == 2
     for person, name in zip(people, names, strict=True):
         assert len(name) <= 150

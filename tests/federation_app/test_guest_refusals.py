@@ -34,20 +34,20 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def chat(peer: ForeignPeer, tell: Callable[..., tuple[int, str]], alice: Person) -> Chat:
     """Return a chat of alice that gwen, a guest, has joined."""
-    found = shared_chat(alice, agents=("echo",))
-    accept(peer, tell, invited(found, alice))
-    return found
+    chat_row = shared_chat(alice, agents=("echo",))
+    accept(peer, tell, invited(chat_row, alice))
+    return chat_row
 
 
 def test_words_of_a_guest_are_stored_once(
     chat: Chat, peer: ForeignPeer, tell: Callable[..., tuple[int, str]]
 ) -> None:
-    said = message(chat, "once")
-    assert tell(peer, "inform", said) == (202, "")
+    content = message(chat, "once")
+    assert tell(peer, "inform", content) == (202, "")
     # Another envelope, because the answer to the first one was lost; and another message.
-    assert tell(peer, "inform", said) == (202, "")
+    assert tell(peer, "inform", content) == (202, "")
     assert tell(peer, "inform", message(chat, "twice")) == (202, "")
-    assert tell(peer, "inform", said) == (202, "")
+    assert tell(peer, "inform", content) == (202, "")
     rows = Message.objects.filter(chat=chat).order_by("seq")
     assert list(rows.values_list("name", "content")) == [
         (GUEST["name"], "once"),

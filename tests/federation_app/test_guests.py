@@ -76,7 +76,7 @@ def test_two_servers_share_a_chat_through_an_outage_of_both(
     member = Participant.objects.get(chat=chat, user__username=BOB)
     rest(web, alice, "DELETE", f"/chats/{chat.pk}/participants/{member.pk}")
     rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "among us"})
-    wait_until(lambda: not any(one["id"] == mirror for one in other.get("/chats")["data"]))
+    wait_until(lambda: not any(row["id"] == mirror for row in other.get("/chats")["data"]))
     wait_until(lambda: not ChatFollower.objects.exists())
     assert "among us" not in other.product.run(ALL_TEXTS)
     # Invited again, the guest comes back, and leaves.
@@ -88,9 +88,13 @@ def test_two_servers_share_a_chat_through_an_outage_of_both(
     rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "welcome back"})
     wait_until(lambda: other.texts(mirror)[-1] == (ALICE, "welcome back"))
     assert "among us" not in other.product.run(ALL_TEXTS)
-    shown = other.get(f"/chats/{mirror}")["participants"]
-    (own,) = [one["participant_id"] for one in shown if one["name"] == "bob"]
-    other.delete(f"/chats/{mirror}/participants/{own}")
+    participants = other.get(f"/chats/{mirror}")["participants"]
+    (participant_id,) = [
+        participant["participant_id"]
+        for participant in participants
+        if participant["name"] == "bob"
+    ]
+    other.delete(f"/chats/{mirror}/participants/{participant_id}")
     wait_until(lambda: not members.exists())
     assert "No log was changed." in other.product.manage("audit_log")
 
@@ -99,8 +103,8 @@ def they_write_edit_read_and_delete(
     other: OtherServer, web: httpx.Client, alice: Person, chat: Chat, mirror: str
 ) -> None:
     """Let the guest and the host write, edit, read and delete; both sides see it."""
-    sent = other.post(f"/chats/{mirror}/messages", {"content": "hello from afar"})
-    assert sent["queued"], "the home decides its place"
+    message = other.post(f"/chats/{mirror}/messages", {"content": "hello from afar"})
+    assert message["queued"], "the home decides its place"
     wait_until(lambda: texts(chat) == [(BOB, "hello from afar")])
     assert Message.objects.filter(chat=chat, sender_user__username=BOB).exists()
     rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "@echo welcome"})
@@ -154,8 +158,8 @@ def nothing_is_lost_in_an_outage(
 
     wait_until(lambda: len(here()) == 6)
     for place in ("here", "there"):
-        own = [text for text in here() if place in text.split()]
-        assert own == [f"from {place} {number}" for number in range(3)]
+        own_texts = [text for text in here() if place in text.split()]
+        assert own_texts == [f"from {place} {number}" for number in range(3)]
     wait_until(lambda: [text for _, text in other.texts(mirror)] == [*before, *here()])
     assert other.get(f"/chats/{mirror}/queue")["data"] == []
     Peer.objects.update(address=other.product.url)
@@ -212,8 +216,8 @@ def shows(typist: UampClient, reader: UampClient, name: str) -> None:
 
     def is_shown() -> bool:
         typist.send("input.typing", is_typing=True)
-        seen = [one for one in reader.during(1) if one["type"] == "presence.typing"]
-        return any(one["username"] == name for one in seen)
+        events = [event for event in reader.during(1) if event["type"] == "presence.typing"]
+        return any(event["username"] == name for event in events)
 
     wait_until(is_shown)
 

@@ -52,17 +52,19 @@ def test_an_ask_is_accepted_and_its_stream_is_read(http: httpx.Client, peer: For
         frames = list(sse(response))
 
     assert [int(number) for number, _ in frames] == list(range(len(frames)))
-    assert all(set(one) == {"delta_seq", "stream_id", "ts", "type", "payload"} for _, one in frames)
-    assert "hello there" in text_of([one for _, one in frames])
+    assert all(
+        set(delta) == {"delta_seq", "stream_id", "ts", "type", "payload"} for _, delta in frames
+    )
+    assert "hello there" in text_of([delta for _, delta in frames])
     assert frames[-1][1]["type"] == "done"
     # The same envelope again: the same stream, and nothing is answered twice.
     assert EnvelopeStream.objects.count() == 1
     resumed = {**peer.bearer(), "Last-Event-ID": "0"}
     with http.stream("GET", "/v1/stream/str-1", headers=resumed) as response:
-        again = [one for _, one in sse(response)]
-    assert [one["delta_seq"] for one in again] == list(range(1, 1 + len(again)))
+        again = [delta for _, delta in sse(response)]
+    assert [delta["delta_seq"] for delta in again] == list(range(1, 1 + len(again)))
     assert again[0]["type"] == "patch"
-    assert text_of(again) == text_of([one for _, one in frames])
+    assert text_of(again) == text_of([delta for _, delta in frames])
 
 
 def test_acknowledgements_are_envelopes_of_other_requests(
@@ -73,16 +75,16 @@ def test_acknowledgements_are_envelopes_of_other_requests(
         content=LONG, to=[f"{SERVER}:agents:talker"], stream_id="str-1", delta_window=2
     )
     assert post(http, ask).status_code == 202
-    found = []
+    deltas = []
     with http.stream("GET", "/v1/stream/str-1", headers=peer.bearer()) as response:
-        for number, one in sse(response):
-            found.append(one)
+        for number, delta in sse(response):
+            deltas.append(delta)
             ack = peer.envelope("progress", json.dumps({"ack": int(number)}), stream_id="str-1")
             assert post(http, ack).status_code == 202
 
-    assert found[-1]["type"] == "done"
-    assert text_of(found) == LONG
-    assert EnvelopeStream.objects.get().acknowledged == found[-1]["delta_seq"]
+    assert deltas[-1]["type"] == "done"
+    assert text_of(deltas) == LONG
+    assert EnvelopeStream.objects.get().acknowledged == deltas[-1]["delta_seq"]
 
 
 def test_refusals_are_problems_with_the_code(http: httpx.Client, peer: ForeignPeer) -> None:
@@ -156,7 +158,7 @@ def test_a_proxy_names_the_peer_whose_certificate_it_verified(
     with http.stream("GET", "/v1/stream/str-1", headers=headers) as response:
         assert response.status_code == status
         if status == 200:
-            assert [one for _, one in sse(response)][-1]["type"] == "done"
+            assert [delta for _, delta in sse(response)][-1]["type"] == "done"
     manifest = http.get(
         "/.well-known/agent-manifest.json", headers={"Accept": "application/json"}
     ).json()
@@ -167,8 +169,8 @@ def test_the_same_ask_at_once_is_answered_once(http: httpx.Client, peer: Foreign
     ask = peer.envelope(stream_id="str-1")
     with thread_pool(8) as pool:
         answers = list(pool.map(lambda _: post(http, ask), range(16)))
-    assert {one.status_code for one in answers} == {202}
-    assert {one.headers["Location"] for one in answers} == {"/v1/stream/str-1"}
+    assert {answer.status_code for answer in answers} == {202}
+    assert {answer.headers["Location"] for answer in answers} == {"/v1/stream/str-1"}
     assert EnvelopeStream.objects.count() == ReceivedEnvelope.objects.count() == 1
     assert Response.objects.count() == 1
 
@@ -195,7 +197,7 @@ def test_a_peer_sends_as_many_envelopes_as_it_may(
 ) -> None:
     settings.UAMP_ENVELOPES_PER_MINUTE = 2
     answers = [post(http, peer.envelope()) for _ in range(3)]
-    assert [one.status_code for one in answers] == [202, 202, 429]
+    assert [answer.status_code for answer in answers] == [202, 202, 429]
     assert answers[-1].json()["code"] == "4.29"
     assert int(answers[-1].headers["Retry-After"]) >= 1
     assert ReceivedEnvelope.objects.count() == 2
@@ -207,17 +209,17 @@ def test_refused_envelopes_count_for_their_address(
     settings.UAMP_ENVELOPES_PER_MINUTE = 2
     forged = {**peer.envelope(), "delta_window": 0}
     answers = [post(http, forged) for _ in range(2)] + [post(http, peer.envelope())]
-    assert [one.status_code for one in answers] == [400, 400, 429]
+    assert [answer.status_code for answer in answers] == [400, 400, 429]
     assert int(answers[-1].headers["Retry-After"]) >= 1
 
 
 def test_the_documents_agree_with_each_other(http: httpx.Client) -> None:
     document = http.get("/.well-known/did.json").json()
     keys = keys_of_document(document, SERVER)
-    found = http.get("/.well-known/agent-hub.json")
-    assert found.headers["Content-Type"] == "application/hub+jws"
-    hub = read_hub(found.text, did=SERVER, keys=keys)
-    child = next(one for one in hub.manifests if one.did == ECHO)
+    response = http.get("/.well-known/agent-hub.json")
+    assert response.headers["Content-Type"] == "application/hub+jws"
+    hub = read_hub(response.text, did=SERVER, keys=keys)
+    child = next(entry for entry in hub.manifests if entry.did == ECHO)
     path = child.url.removeprefix("https://chat.example")
     jws = http.get(path)
     assert jws.headers["Content-Type"] == "application/manifest+jws"
@@ -235,8 +237,8 @@ def test_the_documents_agree_with_each_other(http: httpx.Client) -> None:
     ]
     plain = http.get(path, headers={"Accept": "application/json"})
     assert plain.json()["agent"] == "uamp/1.0"
-    kept = http.get(path, headers={"If-None-Match": jws.headers["ETag"]})
-    assert kept.status_code == 304
+    not_modified = http.get(path, headers={"If-None-Match": jws.headers["ETag"]})
+    assert not_modified.status_code == 304
     assert http.get("/agents/none/did.json").status_code == 404
 
 
@@ -250,12 +252,15 @@ def test_the_hub_is_made_once_for_many_requests(
     first = http.get(hub)
     quick_agent("later", "echo")
     assert {http.get(hub).text for _ in range(3)} == {first.text}
-    kept = http.get(hub, headers={"If-None-Match": f'"other", {first.headers["ETag"]}'})
-    assert (kept.status_code, kept.content) == (304, b"")
+    not_modified = http.get(hub, headers={"If-None-Match": f'"other", {first.headers["ETag"]}'})
+    assert (not_modified.status_code, not_modified.content) == (304, b"")
     plain = http.get(hub, headers={"Accept": "application/json"})
     assert plain.headers["ETag"] != first.headers["ETag"]
     forget_all()
-    names = [one["did"] for one in http.get(hub, headers=plain.request.headers).json()["manifests"]]
+    names = [
+        manifest["did"]
+        for manifest in http.get(hub, headers=plain.request.headers).json()["manifests"]
+    ]
     assert f"{SERVER}:agents:later" in names
 
 

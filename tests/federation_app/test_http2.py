@@ -32,7 +32,7 @@ def test_an_ask_and_its_stream_over_http2(hypercorn: httpx.Client) -> None:
     assert (accepted.http_version, accepted.status_code) == ("HTTP/2", 202)
     with hypercorn.stream("GET", accepted.headers["Location"], headers=peer.bearer()) as response:
         assert response.http_version == "HTTP/2"
-        deltas = [one for _, one in sse(response)]
+        deltas = [delta for _, delta in sse(response)]
     assert "hello there" in text_of(deltas)
     assert deltas[-1]["type"] == "done"
     forged = {**ask, "intent": "cancel"}

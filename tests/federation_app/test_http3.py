@@ -105,7 +105,7 @@ def test_a_stream_survives_lost_datagrams_and_a_moved_address(
     lines = stream.body.decode().splitlines()
     deltas = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
     assert text_of(deltas) == words
-    assert [one["delta_seq"] for one in deltas] == list(range(len(deltas)))
+    assert [delta["delta_seq"] for delta in deltas] == list(range(len(deltas)))
     assert deltas[-1]["type"] == "done"
     assert (lost > 3) is (every < 100)
     assert (moves > 0) is bool(moves_every)

@@ -33,9 +33,9 @@ ONE, TWO = "did:web:one.example", "did:web:two.example"
 def hub(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublishedHub]:
     """Publish a hub with two children."""
     settings.UAMP_FEDERATION_HOST = HOST
-    found = PublishedHub()
-    with published(found, monkeypatch):
-        yield found
+    published_hub = PublishedHub()
+    with published(published_hub, monkeypatch):
+        yield published_hub
 
 
 def add_hub(trust: PeerTrust = PeerTrust.SIGNED) -> Peer:
@@ -77,7 +77,7 @@ def test_an_operator_is_shown_a_hub_and_trusts_it_and_its_children(
     client.force_login(User.objects.create_superuser("operator", password="password"))
     add = "/admin/federation_app/peer/add/"
     values = {"trust": "signed", "manifest_url": HUB_URL}
-    shown = client.post(add, values)
+    response = client.post(add, values)
     for text in (
         HUB,
         hub.hub.keys[0].kid,
@@ -88,8 +88,8 @@ def test_an_operator_is_shown_a_hub_and_trusts_it_and_its_children(
         f"{ONE} (https://one.example{MANIFEST})",
         f"Its trust anchors: {HUB}.",
     ):
-        assert text in shown.content.decode(), text
-    seen = shown.context["adminform"].form.data["seen"]
+        assert text in response.content.decode(), text
+    seen = response.context["adminform"].form.data["seen"]
     # The list changes before the operator agrees: nothing is trusted that was not shown.
     two = hub.children.pop()
     assert client.post(add, {**values, "seen": seen}).status_code == 200
@@ -106,7 +106,7 @@ def test_an_operator_is_shown_a_hub_and_trusts_it_and_its_children(
     page = f"/admin/federation_app/peer/{row.pk}"
     client.post(f"{page}/operate/children/", {"reason": "members"})
     children = row.children.order_by("did")
-    assert [(one.did, one.trust, one.user) for one in children] == [
+    assert [(child.did, child.trust, child.user) for child in children] == [
         (ONE, "signed", None),
         (TWO, "signed", None),
     ]
@@ -139,18 +139,18 @@ def here(hub: PublishedHub) -> dict[str, Callable[[Peer], object]]:
 def test_what_ends_the_trust_in_a_hub_ends_that_in_its_children(
     event: str, hub: PublishedHub, here: dict[str, Callable[[Peer], object]]
 ) -> None:
-    one = hub.children[0]
+    first_child = hub.children[0]
     row = with_children()
     child = Peer.objects.get(did=ONE)
-    assert code_of(one) == ""
+    assert code_of(first_child) == ""
     here[event](row)
-    assert code_of(one) == "4.01"
+    assert code_of(first_child) == "4.01"
     assert not registry.is_trusted(child.pk)
     # A peer that an operator has added hangs on no hub.
-    hub.children = [one, *hub.children[1:]]
-    own = documents_at(f"https://one.example{MANIFEST}")
-    registry.add_peer(own, trust=PeerTrust.MANIFEST, user=None)
-    assert code_of(one) == ""
+    hub.children = [first_child, *hub.children[1:]]
+    documents = documents_at(f"https://one.example{MANIFEST}")
+    registry.add_peer(documents, trust=PeerTrust.MANIFEST, user=None)
+    assert code_of(first_child) == ""
 
 
 def test_a_suspended_hub_comes_back_with_its_children(hub: PublishedHub) -> None:
@@ -216,26 +216,26 @@ def test_a_hub_that_lies_is_not_added_and_not_read_again(lie: str, hub: Publishe
     hub.replaced.clear()
     hub.hub.signer = None
     row = with_children()
-    known = row.hub
+    hub_row = row.hub
     lies(hub)[lie]()
     pass_time(minutes=11)
     assert hubs.read_due() == 3
     row.refresh_from_db()
-    assert row.hub == known
+    assert row.hub == hub_row
     assert row.problem
     assert code_of(hub.children[0]) == ""
     assert len(hub.hub.keys) == before
 
 
 def test_an_older_list_of_a_hub_is_not_taken_for_the_current_one(hub: PublishedHub) -> None:
-    one = hub.children[0]
+    child = hub.children[0]
     hub.issued_at = datetime.now(UTC)
     with_children()
     old = hub.document(hub.hub).encode()
     hub.children = hub.children[1:]
     hub.issued_at = datetime.now(UTC) + timedelta(seconds=1)
     hubs.read_again(Peer.objects.get(did=HUB))
-    assert code_of(one) == "4.01"
+    assert code_of(child) == "4.01"
     # Replayed, and without its time.
     for replaced, changes in ((old, {}), (None, {"issued_at": None})):
         hub.changes = changes
@@ -243,7 +243,7 @@ def test_an_older_list_of_a_hub_is_not_taken_for_the_current_one(hub: PublishedH
         with pytest.raises(EnvelopeError) as refused:
             hubs.read_again(Peer.objects.get(did=HUB))
         assert (refused.value.code, refused.value.detail) == ("4.01", "issued_at")
-        assert code_of(one) == "4.01"
+        assert code_of(child) == "4.01"
 
 
 @pytest.mark.sampled(3)
@@ -272,8 +272,8 @@ def test_a_child_that_is_not_what_its_hub_lists_becomes_no_peer(
     else:
         entry["did"] = HUB
     hub.changes["manifests"] = [entry, good]
-    added, problems = hubs.trust_children(row)
-    assert added == [TWO]
+    child_dids, problems = hubs.trust_children(row)
+    assert child_dids == [TWO]
     assert len(problems) == (lie != "itself")
     assert sorted(Peer.objects.values_list("did", flat=True)) == sorted([HUB, TWO])
     assert code_of(one) == "4.01"
@@ -320,14 +320,14 @@ def test_a_new_key_counts_with_the_word_of_an_old_one_alone(
     with_children()
     name = hub.hub if who == "hub" else hub.children[0]
     old = name.keys[0]
-    hub.children = [one for one in hub.children]  # noqa: C416 the list changes with the names
+    hub.children = [child_name for child_name in hub.children]  # noqa: C416 the list changes with the names
     rotations(name, hub)[change]()
     pass_time(minutes=11)
     peer = Peer.objects.get(did=name.did)
-    found = {key.kid: key.jwk() for key in registry.keys_of(peer, "")}
+    keys = {key.kid: key.jwk() for key in registry.keys_of(peer, "")}
     is_true = change.startswith("true")
     expected = name.keys if is_true else [old]
-    assert found == {key.kid: key.public().jwk() for key in expected}
+    assert keys == {key.kid: key.public().jwk() for key in expected}
     assert bool(Peer.objects.get(did=name.did).problem) is not is_true
     if not is_true:
         assert code_of(Name(name.did, [key for key in name.keys if key is not old][:1])) == "4.01"
@@ -337,8 +337,8 @@ def test_a_new_key_counts_with_the_word_of_an_old_one_alone(
             registry.keys_of(Peer.objects.get(pk=peer.pk), "")
         # An operator who has asked the owner reads the new ones.
         registry.refresh(Peer.objects.get(pk=peer.pk))
-        kept = PeerKey.objects.filter(peer=peer, revoked_at=None, retired_at=None)
-        assert change.startswith("another") or kept.exists()
+        current_keys = PeerKey.objects.filter(peer=peer, revoked_at=None, retired_at=None)
+        assert change.startswith("another") or current_keys.exists()
 
 
 def test_one_process_reads_a_hub_that_is_due(hub: PublishedHub) -> None:
@@ -346,10 +346,10 @@ def test_one_process_reads_a_hub_that_is_due(hub: PublishedHub) -> None:
     assert hubs.read_due() == 0
     pass_time(minutes=11)
     hub.children[0].description = "Changed"
-    asked = len(hub.requests)
+    request_count = len(hub.requests)
     assert hubs.read_due() == 3
     assert hubs.read_due() == 0
-    assert len(hub.requests) > asked
+    assert len(hub.requests) > request_count
     child = Peer.objects.get(did=ONE)
     assert (child.manifest["description"], child.problem) == ("Changed", "")
     # The hub lists another manifest than the child has: what was verified before is kept.

@@ -52,12 +52,12 @@ def test_a_text_too_long_for_an_envelope_arrives_shortened_and_holds_up_nothing(
         client.send("input.text", text=PIECE)
     client.send("response.create")
     wait_until(lambda: len(texts(chat)) == 1)
-    ((_, sent),) = texts(chat)
-    assert sent.count("\x01") == len(LONG)
+    ((_, sent_text),) = texts(chat)
+    assert sent_text.count("\x01") == len(LONG)
     rest(web, alice, "POST", f"/chats/{chat.pk}/messages", {"content": "after"})
     wait_until(lambda: other.texts(mirror)[-1:] == [(ALICE, "after")])
-    (_, shown), _ = other.texts(mirror)
-    assert is_shortened(shown, FROM_HERE, sent)
+    (_, shown_text), _ = other.texts(mirror)
+    assert is_shortened(shown_text, FROM_HERE, sent_text)
     assert ChatFollower.objects.filter(chat_id=chat.pk).exists()
 
     edited = f"/messages/{message_id(chat, 'after')}"
@@ -72,9 +72,9 @@ def test_a_home_has_the_beginning_of_what_the_server_of_its_guest_has_in_full(
     first = other.post(f"/chats/{mirror}/messages", {"content": "short"})
     assert first["queued"]
     wait_until(lambda: texts(chat)[-1:] == [(BOB, "short")])
-    own = message_id(chat, "short")
+    own_message = message_id(chat, "short")
     wait_until(lambda: [text for _, text in other.texts(mirror)] == ["short"])
-    other.patch(f"/messages/{own}", {"content": LONG})
+    other.patch(f"/messages/{own_message}", {"content": LONG})
     wait_until(lambda: is_shortened(texts(chat)[-1][1], FROM_THERE))
     assert other.texts(mirror)[-1][1] == LONG
     # A queued message is smaller, but a home may accept less.
@@ -94,8 +94,8 @@ def test_people_with_the_longest_names_write_on_both_servers(
     for person, end in ((bob, "b"), (mallory, "m")):
         User.objects.filter(pk=person.user.pk).update(username=LONG_NAME + end)
         new = {"user": LONG_NAME + end}
-        added = rest(web, alice, "POST", f"/chats/{chat.pk}/participants", new)
-        assert added.status_code < 300, added.text
+        response = rest(web, alice, "POST", f"/chats/{chat.pk}/participants", new)
+        assert response.status_code < 300, response.text
         rest(web, person, "POST", f"/chats/{chat.pk}/messages", {"content": f"from {end}"})
     wait_until(lambda: len(other.texts(mirror)) == 2)
     # Names that begin alike stay apart.

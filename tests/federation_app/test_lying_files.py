@@ -83,8 +83,14 @@ def never_ends(handler: QuietHandler) -> None:
 def described(data: bytes = TABLE, type_: str = "text/csv", **changes: Any) -> dict[str, Any]:
     """Return what a peer says of a file."""
     sha256 = hashlib.sha256(data).hexdigest()
-    said = {"file": FILE, "name": "t.csv", "type": type_, "size": len(data), "sha256": sha256}
-    return {**said, **changes}
+    description = {
+        "file": FILE,
+        "name": "t.csv",
+        "type": type_,
+        "size": len(data),
+        "sha256": sha256,
+    }
+    return {**description, **changes}
 
 
 LIES: dict[str, tuple[Callable[[QuietHandler], None], dict[str, Any]]] = {
@@ -199,11 +205,11 @@ def test_a_file_that_does_not_come_is_tried_again_and_given_up(
 ) -> None:
     monkeypatch.setattr(fetching, "MIN_SECONDS", 0.5)
     monkeypatch.setattr(fetching, "ATTEMPTS", 3)
-    said = created(alice, described(size=10_000_000) if answer is never_ends else described())
+    content = created(alice, described(size=10_000_000) if answer is never_ends else described())
     monkeypatch.setattr(fetching, "MAX_SECONDS", 0.5)
     with serving(FileServer(answer)) as server:
         serve(peer, server)
-        codes = [tell(peer, "notify", said)[1] for _ in range(3)]
+        codes = [tell(peer, "notify", content)[1] for _ in range(3)]
         assert codes == ["5.04", "5.04", ""]
         assert len(server.paths) == 3
     assert "[1 file, on client.example]" in Message.objects.get(chat=mirror).content
@@ -219,11 +225,11 @@ def test_a_server_that_is_away_is_waited_for(
 ) -> None:
     monkeypatch.setattr(fetching, "ATTEMPTS", 2)
     Peer.objects.filter(pk=peer.row.pk).update(address="http://127.0.0.1:1")
-    said = created(alice, described())
-    assert [tell(peer, "notify", said)[1] for _ in range(4)] == ["5.04"] * 4
+    content = created(alice, described())
+    assert [tell(peer, "notify", content)[1] for _ in range(4)] == ["5.04"] * 4
     assert not Message.objects.exists()
     monkeypatch.setattr(fetching, "UNREACHABLE_SECONDS", 0.0)
-    assert tell(peer, "notify", said) == (202, "")
+    assert tell(peer, "notify", content) == (202, "")
     assert "[1 file, on client.example]" in Message.objects.get(chat=mirror).content
     assert not Content.objects.exists()
 
@@ -243,10 +249,10 @@ def test_a_slow_file_comes_while_its_server_tries_again(
 
     with serving(FileServer(slowly)) as server:
         serve(peer, server)
-        said = created(alice, described())
-        assert tell(peer, "notify", said)[1] == "5.04"
+        notice = created(alice, described())
+        assert tell(peer, "notify", notice)[1] == "5.04"
         assert not Message.objects.exists()
-        wait_until(lambda: tell(peer, "notify", said) == (202, ""))
+        wait_until(lambda: tell(peer, "notify", notice) == (202, ""))
         assert len(server.paths) == 1
         assert server.tokens[0].startswith("Bearer ")
         assert f"by={alice.user.pk}" in server.paths[0]
@@ -275,21 +281,21 @@ def test_only_a_server_with_a_guest_in_the_chat_reads_its_files(
     chat = shared_chat(alice, agents=())
     web.headers.update(alice.headers)
 
-    def sent(name: str) -> tuple[str, str]:
+    def send_file(name: str) -> tuple[str, str]:
         files = {"file": (name, TABLE, "text/csv")}
         content = web.post("/api/v1/contents", files=files).json()["content_id"]
         path, body = f"/api/v1/chats/{chat.pk}/messages", {"content": name}
         web.post(path, json={**body, "attachments": [content]}).raise_for_status()
         return content, Message.objects.get(content=name).pk
 
-    early, early_message = sent("early.csv")
+    early, early_message = send_file("early.csv")
     accept(peer, tell, invited(chat, alice))
-    late, late_message = sent("late.csv")
-    asked = {"chat": chat.pk, "message": late_message, "by": GUEST["id"]}
+    late, late_message = send_file("late.csv")
+    file_query = {"chat": chat.pk, "message": late_message, "by": GUEST["id"]}
 
     def status(content: str, headers: dict[str, str] | None = None, **query: str) -> int:
         headers = peer.bearer() if headers is None else headers
-        params = {**asked, **query}
+        params = {**file_query, **query}
         return httpx.get(
             f"{str(web.base_url).rstrip('/')}/v1/files/{content}",
             params=params,

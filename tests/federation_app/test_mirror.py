@@ -101,10 +101,10 @@ def test_rest_refuses_the_same(
 def test_rest_names_the_home_and_gives_no_rights(
     mirror: Chat, web: httpx.Client, alice: Person
 ) -> None:
-    own = shared_chat(alice)
-    found = web.get("/api/v1/chats", headers=alice.headers).json()["data"]
-    chats = {one["id"]: (one["home"], bool(one["rights"])) for one in found}
-    assert chats == {mirror.pk: (HOME, False), own.pk: (None, True)}
+    local_chat = shared_chat(alice)
+    chat_rows = web.get("/api/v1/chats", headers=alice.headers).json()["data"]
+    chats = {row["id"]: (row["home"], bool(row["rights"])) for row in chat_rows}
+    assert chats == {mirror.pk: (HOME, False), local_chat.pk: (None, True)}
 
 
 def test_what_the_home_refuses_is_undone_and_not_sent_again(
@@ -119,16 +119,16 @@ def test_what_the_home_refuses_is_undone_and_not_sent_again(
     add_reaction(**message, emoji="👍")
     pin_message(**message)
     acts = events_after(mirror.pk, before)
-    sent = [entries.own_act(peer.row, one) for one in acts]
-    assert [one["act"] for one in sent if one is not None] == ["react", "pin"]
-    for one in acts:
-        mirrors.take_back(mirror.pk, one)
-        mirrors.take_back(mirror.pk, one)
+    own_acts = [entries.own_act(peer.row, local_act) for local_act in acts]
+    assert [entry["act"] for entry in own_acts if entry is not None] == ["react", "pin"]
+    for act in acts:
+        mirrors.take_back(mirror.pk, act)
+        mirrors.take_back(mirror.pk, act)
     assert not Reaction.objects.exists()
     assert not Pin.objects.exists()
     undone = events_after(mirror.pk, acts[-1].seq)
-    assert [one.type for one in undone] == ["reaction.removed", "message.unpinned"]
-    assert [entries.own_act(peer.row, one) for one in undone] == [None, None]
+    assert [event.type for event in undone] == ["reaction.removed", "message.unpinned"]
+    assert [entries.own_act(peer.row, event) for event in undone] == [None, None]
     # A pin that someone of the home has set meanwhile stays.
     pin_message(**message)
     with transaction.atomic():

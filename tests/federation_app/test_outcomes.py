@@ -138,12 +138,12 @@ def test_words_of_a_guest_are_stored_by_a_repeat_when_the_first_process_has_died
 ) -> None:
     chat = shared_chat(alice, agents=("echo",))
     accept(peer, tell, invited(chat, alice))
-    said = message(chat, "once")
-    envelope = envelope_of(peer, "inform", said)
+    content = message(chat, "once")
+    envelope = envelope_of(peer, "inform", content)
     received(peer, envelope, seconds_ago=61)
     same = {name: value for name, value in envelope.items() if name in {"id", "ts"}}
 
-    assert tell(peer, "inform", said, **same) == (202, "")
+    assert tell(peer, "inform", content, **same) == (202, "")
 
     assert list(Message.objects.filter(chat=chat).values_list("content", flat=True)) == ["once"]
     assert ReceivedEnvelope.objects.get(intent="inform").is_done

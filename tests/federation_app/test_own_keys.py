@@ -68,21 +68,21 @@ def posted(other: OtherServer, web: httpx.Client) -> int:
     ).status_code
 
 
-def known(other: OtherServer) -> Any:
+def known_keys(other: OtherServer) -> Any:
     """Return the keys of this server that the other one trusts."""
     return json.loads(other.product.run(KNOWN.format(did=SERVER)))
 
 
 def signers(web: httpx.Client) -> set[str]:
     """Return the keys that sign the manifest and the hub."""
-    found = set()
+    kids = set()
     for path in (MANIFEST, HUB):
         jws = web.get(path, headers={"Accept": "application/manifest+jws, application/hub+jws"})
-        found.add(kid_of_document(jws.text).partition("#")[2])
-    return found
+        kids.add(kid_of_document(jws.text).partition("#")[2])
+    return kids
 
 
-def listed(web: httpx.Client) -> set[str]:
+def listed_keys(web: httpx.Client) -> set[str]:
     """Return the keys in the DID document."""
     document = web.get("/.well-known/did.json").json()
     return {key["id"].partition("#")[2] for key in document["verificationMethod"]}
@@ -93,25 +93,25 @@ def test_a_server_that_pinned_the_old_key_follows_without_an_operator(
     other: OtherServer, web: httpx.Client
 ) -> None:
     old = signing()
-    assert (posted(other, web), known(other)) == (202, [old])
+    assert (posted(other, web), known_keys(other)) == (202, [old])
     new = owner_keys.rotate(OWNER).kid
     # The new key is published, with the word of the old one, which still signs.
-    assert (signing(), signers(web), listed(web)) == (old, {old}, {old, new})
+    assert (signing(), signers(web), listed_keys(web)) == (old, {old}, {old, new})
     assert posted(other, web) == 202
     pass_time(own_names.ANNOUNCED_FOR)
     # The other server has asked for nothing meanwhile; it does at the first unknown key.
-    assert (signing(), signers(web), known(other)) == (new, {old}, [old])
+    assert (signing(), signers(web), known_keys(other)) == (new, {old}, [old])
     other.product.run(AGE)
     assert posted(other, web) == 202
-    assert known(other) == sorted([old, new])
+    assert known_keys(other) == sorted([old, new])
     # At the end of the overlap the old key is gone from both servers.
     pass_time(own_names.RETIRED_FOR + timedelta(minutes=1))
-    assert (signers(web), listed(web)) == ({new}, {new})
+    assert (signers(web), listed_keys(web)) == ({new}, {new})
     third = owner_keys.rotate(OWNER).kid
     pass_time(own_names.ANNOUNCED_FOR)
     other.product.run(AGE)
     assert (signing(), posted(other, web)) == (third, 202)
-    assert known(other) == sorted([new, third])
+    assert known_keys(other) == sorted([new, third])
 
 
 def test_a_server_that_pinned_the_old_key_refuses_one_without_its_word(
@@ -123,6 +123,6 @@ def test_a_server_that_pinned_the_old_key_refuses_one_without_its_word(
     assert owner_keys.withdraw(old)
     new = signing()
     assert new != old
-    assert (signers(web), listed(web)) == ({new}, {new})
+    assert (signers(web), listed_keys(web)) == ({new}, {new})
     other.product.run(AGE)
-    assert (posted(other, web), known(other)) == (401, [old])
+    assert (posted(other, web), known_keys(other)) == (401, [old])

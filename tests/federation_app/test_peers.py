@@ -80,11 +80,11 @@ def published(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Iterator
     with serving(LocalServer(Handler)) as server:
         fetch = guard.fetch
 
-        def plain(url: str, policy: Any, **named: Any) -> Any:
+        def plain(url: str, policy: Any, **kwargs: Any) -> Any:
             host = server.origin.removeprefix("http://")
             policy = replace(policy, allowed=frozenset({host}))
             here = url.replace("https://worker.example", server.origin)
-            answer = fetch(here, policy, **named)
+            answer = fetch(here, policy, **kwargs)
             return replace(answer, url=answer.url.replace(server.origin, "https://worker.example"))
 
         monkeypatch.setattr(guard, "fetch", plain)
@@ -122,10 +122,10 @@ def test_a_peer_is_added_by_its_manifest_and_its_keys_rotate(
     assert peer.manifest["description"] == "A worker"
     assert kids(peer) == [first]
     publisher.keys.append(second)
-    asked = len(publisher.requests)
+    request_count = len(publisher.requests)
     # A strange key costs no request in the first minute, and one after it.
     assert kids(peer, second.kid) == [first]
-    assert len(publisher.requests) == asked
+    assert len(publisher.requests) == request_count
     assert kids(later(peer, minutes=2), second.kid) == [first, second.kid]
     publisher.keys = [second]
     assert kids(later(peer, minutes=11)) == [second.kid]
@@ -139,10 +139,10 @@ def test_the_document_of_a_peer_is_read_once_by_all_who_need_it(
     peer = registry.add_peer(documents_at(manifest_url), trust=PeerTrust.MANIFEST, user=None)
     later(peer, minutes=11)
     readers = [Peer.objects.get(pk=peer.pk) for _ in range(3)]
-    asked = len(publisher.requests)
+    request_count = len(publisher.requests)
     for reader in readers:
         assert kids(reader) == [publisher.keys[0].kid]
-    assert len(publisher.requests) == asked + 1
+    assert len(publisher.requests) == request_count + 1
 
 
 def test_another_key_under_a_known_id_is_not_accepted(
@@ -212,11 +212,11 @@ def test_an_operator_adds_refreshes_and_revokes_a_peer(
     wrong = client.post(add, {"trust": "manifest", "manifest_url": "https://worker.example/x"})
     assert b"4.01" in wrong.content
     values = {"trust": "pinned", "manifest_url": manifest_url, "user": operator.pk, "name": "W"}
-    shown = client.post(add, values)
+    response = client.post(add, values)
     for text in (publisher.did, "A worker", publisher.keys[0].kid, "Save again to trust it."):
-        assert text in shown.content.decode()
-    seen = shown.context["adminform"].form.data["seen"]
-    assert f'name="seen" value="{seen}"' in shown.content.decode()
+        assert text in response.content.decode()
+    seen = response.context["adminform"].form.data["seen"]
+    assert f'name="seen" value="{seen}"' in response.content.decode()
     # The keys change before the operator agrees: nothing is trusted that was not shown.
     first, publisher.keys[0] = publisher.keys[0], publisher.new_key(1)
     publisher.signer = publisher.keys[0]

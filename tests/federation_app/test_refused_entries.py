@@ -135,11 +135,11 @@ def test_a_problem_is_shown_while_a_chat_is_held_and_hides_no_other(peer: Foreig
 
 
 def test_current_keys_do_not_hide_that_an_entry_was_refused(peer: ForeignPeer) -> None:
-    for problem, shown in (
+    for problem, shown_problem in (
         ("Its keys cannot be fetched.", ""),
         ("An entry of a shared chat was refused with 400.",) * 2,
     ):
         row = Peer.objects.get(pk=peer.row.pk)
         Peer.objects.filter(pk=row.pk).update(problem=problem)
         registry._keep_keys(row, registry.keys_of(row, ""), timezone.now())
-        assert Peer.objects.get(pk=row.pk).problem == shown
+        assert Peer.objects.get(pk=row.pk).problem == shown_problem

@@ -32,9 +32,11 @@ def status(federated: ServerAddress, settings: Any) -> Iterator[Callable[..., in
 
         def post(envelope: Any, *, address: str = "203.0.113.1", relay: str = "") -> int:
             headers = {"Content-Type": "application/uamp+json", "X-Forwarded-For": address}
-            named = {RELAYED_BY: relay} if relay else {}
+            relay_headers = {RELAYED_BY: relay} if relay else {}
             content = json.dumps(envelope)
-            return client.post("/v1/messages", content=content, headers=headers | named).status_code
+            return client.post(
+                "/v1/messages", content=content, headers=headers | relay_headers
+            ).status_code
 
         yield post
 
@@ -49,7 +51,7 @@ def test_what_a_peer_signed_counts_for_the_peer(
 ) -> None:
     other = add_peer("other.example")
     refused = [peer.envelope("inform") for _ in range(3)]
-    assert [status(one) for one in refused] == [415, 415, 429]
+    assert [status(envelope) for envelope in refused] == [415, 415, 429]
     assert status(peer.envelope(), address="203.0.113.2") == 429
     assert status(other.envelope()) == 202
     assert ReceivedEnvelope.objects.count() == 1
@@ -60,7 +62,7 @@ def test_what_anyone_can_send_counts_for_the_address(
 ) -> None:
     elsewhere = peer.envelope(to=["did:web:elsewhere.example"])
     old = peer.envelope(ts="2026-01-01T00:00:00Z")
-    assert [status(one) for one in (elsewhere, old, peer.envelope())] == [403, 401, 429]
+    assert [status(envelope) for envelope in (elsewhere, old, peer.envelope())] == [403, 401, 429]
     assert status(peer.envelope(), address="203.0.113.2") == 202
     assert ReceivedEnvelope.objects.count() == 1
 

@@ -109,13 +109,16 @@ def test_a_stream_over_grpc_ends_after_the_client_has_sent_all(
     sage.calls = [answer]
     records = [ask_sage(sender), delta("str-1", "progress", ack=1)]
 
-    def sent() -> Iterator[Any]:
+    def requests() -> Iterator[Any]:
         for record in records:
             yield agent_pb2.Record(json=json.dumps(record).encode())
 
     with grpc.insecure_channel(rpc_place) as channel:
-        got = [json.loads(one.json) for one in AgentStub(channel).Stream(sent(), timeout=60)]
-    assert [one["type"] for one in got] == ["progress", "chunk", "done"]
+        answers = [
+            json.loads(message.json)
+            for message in AgentStub(channel).Stream(requests(), timeout=60)
+        ]
+    assert [record["type"] for record in answers] == ["progress", "chunk", "done"]
 
 
 def test_a_member_writes_into_no_stream_but_its_own(
@@ -131,7 +134,7 @@ def test_a_member_writes_into_no_stream_but_its_own(
     sage.calls = [forge]
     with Records(federated.ws) as records:
         records.send(sender.envelope(stream_id="str-own"))
-        own = records.until("done")
+        deltas = records.until("done")
         records.send(ask_sage(sender))
         assert records.receive()["stream_id"] == "str-1"
         # Neither can a stream of this server be that of a member, nor the other way round.
@@ -139,7 +142,7 @@ def test_a_member_writes_into_no_stream_but_its_own(
         assert error_of(records.receive())["code"] == "4.09"
         records.send(sender.envelope(stream_id="str-1"))
         assert error_of(records.receive())["code"] == "4.09"
-    assert {one["stream_id"] for one in own} == {"str-own"}
+    assert {record["stream_id"] for record in deltas} == {"str-own"}
 
 
 def test_a_line_that_breaks_closes_the_socket_and_the_question_is_asked_again(
@@ -163,27 +166,27 @@ def test_a_line_that_breaks_closes_the_socket_and_the_question_is_asked_again(
         assert [records.receive()["type"] for _ in range(2)] == ["progress", "chunk"]
         records.send(delta("str-1", "progress", ack=1))
         assert records.receive()["type"] == "done"
-    assert [one["id"] for one in sage.received_of("ask")] == [ask["id"]] * 2
+    assert [envelope["id"] for envelope in sage.received_of("ask")] == [ask["id"]] * 2
     assert ReceivedEnvelope.objects.count() == EnvelopeStream.objects.count() == 1
 
 
 def test_the_refusal_of_a_member_is_passed_back_and_leaves_nothing(
     federated: ServerAddress, sage: ForeignServer, sender: ForeignPeer
 ) -> None:
-    sent: list[Any] = []
+    refusals: list[Any] = []
 
     def refuse(call: Call) -> None:
         ask = call.receive()
         content = json.dumps({"code": "4.04", "message": "no"})
         body = {"type": "application/vnd.uamp.error+json", "content": content}
-        sent.append(call.server.signed(ask, "", intent="error", body=body))
-        call.send(sent[0])
+        refusals.append(call.server.signed(ask, "", intent="error", body=body))
+        call.send(refusals[0])
         call.socket.recv()
 
     sage.calls = [refuse]
     with Records(federated.ws) as records:
         records.send(ask_sage(sender))
-        assert records.receive() == sent[0]
+        assert records.receive() == refusals[0]
         assert is_empty()
 
 
@@ -230,24 +233,24 @@ def test_a_circle_of_sockets_ends(
     sender: ForeignPeer,
 ) -> None:
     ended = threading.Event()
-    found: list[Any] = []
+    outcomes: list[Any] = []
 
     def send_back(call: Call) -> None:
         ask = call.receive()
-        named = {} if strips else {RELAYED_BY: SERVER}
+        relay_headers = {} if strips else {RELAYED_BY: SERVER}
         try:
-            with Records(federated.ws, headers=named) as records:
+            with Records(federated.ws, headers=relay_headers) as records:
                 records.send(ask)
-                found.append(error_of(records.receive())["code"])
+                outcomes.append(error_of(records.receive())["code"])
         except InvalidStatus:
-            found.append("refused")
+            outcomes.append("refused")
         ended.set()
 
     sage.calls = [send_back]
     with Records(federated.ws) as records:
         records.send(ask_sage(sender))
         assert ended.wait(WAIT_SECONDS)
-    assert found == (["5.04"] if strips else ["refused"])
+    assert outcomes == (["5.04"] if strips else ["refused"])
     assert len(sage.received) == 1
 
 

@@ -107,11 +107,11 @@ def test_an_ask_at_two_processes_at_once_is_answered_and_paid_once(
     asks = [paying_peer.envelope(content=text, to=[SELLER]) for text in texts]
     together = threading.Barrier(2)
     with thread_pool(2) as threads:
-        asking = [threads.submit(ask_at, port, asks, together) for port in cluster.ports]
-        here, there = (one.result(QUESTIONS * WAIT_SECONDS) for one in asking)
+        futures = [threads.submit(ask_at, port, asks, together) for port in cluster.ports]
+        here, there = (future.result(QUESTIONS * WAIT_SECONDS) for future in futures)
 
     for text, received in zip(texts, zip(here, there, strict=True), strict=True):
-        outcomes = {outcome_of(one) for one in received}
+        outcomes = {outcome_of(answer) for answer in received}
         # The one that came second gets the same answer, or is refused as busy.
         assert text in outcomes <= {text, "5.04"}
     # Later, either process repeats the stored answer.

@@ -30,24 +30,27 @@ print(json.dumps([[row.type, row.payload.get("emoji", "")] for row in rows]))
 """
 
 
-def there(other: OtherServer, mirror: str, message: str) -> dict[str, list[str]]:
+def reactions_there(other: OtherServer, mirror: str, message: str) -> dict[str, list[str]]:
     """Return who has given which emoji to a message there."""
     rows = other.get(f"/chats/{mirror}/messages?order=asc&limit=200")["data"]
-    (row,) = [one for one in rows if one["id"] == message]
-    return {one["emoji"]: [user["name"] for user in one["users"]] for one in row["reactions"]}
+    (row,) = [candidate for candidate in rows if candidate["id"] == message]
+    return {
+        reaction["emoji"]: [user["name"] for user in reaction["users"]]
+        for reaction in row["reactions"]
+    }
 
 
 def pinned_there(other: OtherServer, mirror: str) -> list[str]:
     """Return the pinned messages there."""
-    return [one["id"] for one in other.get(f"/chats/{mirror}/pins")["data"]]
+    return [pin["id"] for pin in other.get(f"/chats/{mirror}/pins")["data"]]
 
 
-def here(message: str) -> dict[str, list[str]]:
+def reactions_here(message: str) -> dict[str, list[str]]:
     """Return who has given which emoji to a message here."""
-    found: dict[str, list[str]] = {}
+    reactions: dict[str, list[str]] = {}
     for row in Reaction.objects.filter(message_id=message).select_related("user").order_by("id"):
-        found.setdefault(row.emoji, []).append(row.user.username)
-    return found
+        reactions.setdefault(row.emoji, []).append(row.user.username)
+    return reactions
 
 
 def entries(chat: Chat) -> list[list[str]]:
@@ -77,10 +80,10 @@ def test_reactions_and_pins_travel_both_ways_in_order_and_once(
     first, second = message_id(chat, "first"), message_id(chat, "second")
 
     assert bob(other, "PUT", f"/messages/{first}/{react('👍')}") == 204
-    assert there(other, mirror, first) == {"👍": ["bob"]}, "at once, where it was given"
-    wait_until(lambda: here(first) == {"👍": [BOB]})
+    assert reactions_there(other, mirror, first) == {"👍": ["bob"]}, "at once, where it was given"
+    wait_until(lambda: reactions_here(first) == {"👍": [BOB]})
     rest(web, alice, "PUT", f"/messages/{second}/{react('🎉')}")
-    wait_until(lambda: there(other, mirror, second) == {"🎉": [ALICE]})
+    wait_until(lambda: reactions_there(other, mirror, second) == {"🎉": [ALICE]})
     assert bob(other, "PUT", f"/messages/{second}/pin") == 204
     wait_until(lambda: list(Pin.objects.values_list("pk", flat=True)) == [second])
     assert Pin.objects.get().pinned_by.username == BOB  # type: ignore[union-attr]
@@ -109,7 +112,7 @@ def they_change_in_an_outage(
     other.product.stop(signal.SIGKILL)
     other.product.start()
     line.mend()
-    wait_until(lambda: there(other, mirror, first) == {"👍": ["bob"], "✅": [ALICE]})
+    wait_until(lambda: reactions_there(other, mirror, first) == {"👍": ["bob"], "✅": [ALICE]})
     wait_until(lambda: pinned_there(other, mirror) == [])
     expected = [
         ["reaction.added", "🚀"],
@@ -125,9 +128,9 @@ def they_change_in_an_outage(
     Peer.objects.update(suspended_at="2026-01-01T00:00:00Z")
     for method, emoji in (("PUT", "💡"), ("DELETE", "👍"), ("DELETE", "💡"), ("PUT", "🔥")):
         assert bob(other, method, f"/messages/{first}/{react(emoji)}") == 204
-    assert here(first) == {"👍": [BOB], "✅": ["alice"]}
+    assert reactions_here(first) == {"👍": [BOB], "✅": ["alice"]}
     Peer.objects.update(suspended_at=None)
-    wait_until(lambda: here(first) == {"✅": ["alice"], "🔥": [BOB]})
+    wait_until(lambda: reactions_here(first) == {"✅": ["alice"], "🔥": [BOB]})
     assert entries(chat)[before + 4 :] == [
         ["reaction.added", "💡"],
         ["reaction.removed", "👍"],

@@ -43,16 +43,16 @@ def send(client: httpx.Client, chat: str, text: str, *files: str) -> None:
     client.post(f"/api/v1/chats/{chat}/messages", json=body).raise_for_status()
 
 
-def shown(client: httpx.Client, chat: str) -> list[tuple[str, str, list[bytes]]]:
+def shown_messages(client: httpx.Client, chat: str) -> list[tuple[str, str, list[bytes]]]:
     """Return the authors, texts and files of the messages of a chat, as a member reads them."""
     rows = client.get(f"/api/v1/chats/{chat}/messages?order=asc&limit=200").json()["data"]
-    found = []
+    messages = []
     for row in rows:
-        media = [one.get(one["type"]) for one in row.get("content_items") or ()]
-        urls = [one["url"] for one in media if isinstance(one, dict)]
+        media = [item.get(item["type"]) for item in row.get("content_items") or ()]
+        urls = [file["url"] for file in media if isinstance(file, dict)]
         data = [client.get(url).raise_for_status().content for url in urls]
-        found.append((row["name"], row["content"], data))
-    return found
+        messages.append((row["name"], row["content"], data))
+    return messages
 
 
 def test_files_travel_both_ways_and_go_with_their_messages(
@@ -63,18 +63,18 @@ def test_files_travel_both_ways_and_go_with_their_messages(
     web.headers.update(alice.headers)
     with other.product.api("bob") as bob:
         send(web, chat.pk, "from home", upload(web, "a.png", "image/png", picture))
-        wait_until(lambda: shown(bob, mirror) == [(ALICE, "from home", [picture])])
+        wait_until(lambda: shown_messages(bob, mirror) == [(ALICE, "from home", [picture])])
         files = [
             upload(bob, "b.png", "image/png", picture),
             upload(bob, "t.csv", "text/csv", TABLE),
         ]
         send(bob, mirror, "", *files)
-        wait_until(lambda: len(shown(web, chat.pk)) == 2)
-        assert shown(web, chat.pk)[1] == (BOB, "", [picture, TABLE])
-        wait_until(lambda: shown(bob, mirror)[1:] == [("bob", "", [picture, TABLE])])
+        wait_until(lambda: len(shown_messages(web, chat.pk)) == 2)
+        assert shown_messages(web, chat.pk)[1] == (BOB, "", [picture, TABLE])
+        wait_until(lambda: shown_messages(bob, mirror)[1:] == [("bob", "", [picture, TABLE])])
         assert bob.get(f"/api/v1/chats/{mirror}/queue").json()["data"] == []
-        kept = json.loads(other.product.run(STORED))
-        assert sorted(kept) == [["", "b.png"], ["", "t.csv"], [f"elsewhere:{mirror}", "a.png"]]
+        file_rows = json.loads(other.product.run(STORED))
+        assert sorted(file_rows) == [["", "b.png"], ["", "t.csv"], [f"elsewhere:{mirror}", "a.png"]]
         guests = Content.objects.filter(owner_key=f"elsewhere:{chat.pk}")
         assert sorted(guests.values_list("filename", flat=True)) == ["b.png", "t.csv"]
 
@@ -82,18 +82,18 @@ def test_files_travel_both_ways_and_go_with_their_messages(
         # Deleted with its message, on the other server too.
         first = Message.objects.get(chat=chat, content="from home")
         web.delete(f"/api/v1/messages/{first.pk}").raise_for_status()
-        wait_until(lambda: ["a.png"] not in [row[1:] for row in stored(other, mirror)])
+        wait_until(lambda: ["a.png"] not in [row[1:] for row in stored_files(other, mirror)])
         second = Message.objects.get(chat=chat, sender_user__username=BOB, content="")
         bob.delete(f"/api/v1/messages/{second.pk}").raise_for_status()
         wait_until(lambda: not ContentUse.objects.filter(content__filename="t.csv").exists())
         assert not Content.objects.filter(filename__in=["b.png", "t.csv"]).exists()
     send(web, chat.pk, "to be erased", upload(web, "e.csv", "text/csv", TABLE + b"beta,2\n"))
-    wait_until(lambda: "e.csv" in [name for _, name in stored(other, mirror)])
+    wait_until(lambda: "e.csv" in [name for _, name in stored_files(other, mirror)])
     erase_person(alice.user, reason="asked")
-    wait_until(lambda: stored(other, mirror) == [])
+    wait_until(lambda: stored_files(other, mirror) == [])
 
 
-def stored(other: OtherServer, mirror: str) -> list[list[str]]:
+def stored_files(other: OtherServer, mirror: str) -> list[list[str]]:
     """Return the files there that came from here."""
     rows: list[list[str]] = json.loads(other.product.run(STORED))
     return [row for row in rows if row[0] == f"elsewhere:{mirror}"]
@@ -115,13 +115,15 @@ def nothing_is_lost_in_an_outage(
     other.product.stop(signal.SIGKILL)
     other.product.start()
     line.mend()
-    wait_until(lambda: len(shown(web, chat.pk)) == 6)
+    wait_until(lambda: len(shown_messages(web, chat.pk)) == 6)
     for place in ("here", "there"):
-        own = [one for one in shown(web, chat.pk) if place in one[1].split()]
-        assert [(text, data) for _, text, data in own] == [
+        own_messages = [
+            message for message in shown_messages(web, chat.pk) if place in message[1].split()
+        ]
+        assert [(text, data) for _, text, data in own_messages] == [
             (f"{place} {number}", [f"from,{place}\n{number},1\n".encode()]) for number in range(2)
         ]
-    here = [(text, data) for _, text, data in shown(web, chat.pk)]
-    wait_until(lambda: [(text, data) for _, text, data in shown(bob, mirror)] == here)
+    here = [(text, data) for _, text, data in shown_messages(web, chat.pk)]
+    wait_until(lambda: [(text, data) for _, text, data in shown_messages(bob, mirror)] == here)
     Peer.objects.update(address=other.product.url)
     line.close()

@@ -128,12 +128,12 @@ def test_a_repeat_does_not_wait_for_the_file(
         may_send.wait(WAIT_SECONDS)
         sends(TABLE)(handler)
 
-    said = created(alice, described())
+    content = created(alice, described())
     with serving(FileServer(slowly)) as server, thread_pool(1) as pool:
         serve(peer, server)
-        first = pool.submit(tell, peer, "notify", said)
+        first = pool.submit(tell, peer, "notify", content)
         wait_until(lambda: bool(server.paths))
-        assert tell(peer, "notify", said)[1] == "5.04"
+        assert tell(peer, "notify", content)[1] == "5.04"
         may_send.set()
         assert first.result(WAIT_SECONDS) == (202, "")
     assert Message.objects.filter(chat=mirror).count() == 1
@@ -197,14 +197,14 @@ def test_a_server_that_wants_to_be_left_alone_is_asked_again(
     tell: Callable[..., tuple[int, str]],
     alice: Person,
 ) -> None:
-    said = created(alice, described())
+    content = created(alice, described())
     with serving(FileServer(sends(b"", status))) as server:
         serve(peer, server)
-        tries = [tell(peer, "notify", said)[1] for _ in range(fetching.ATTEMPTS + 1)]
+        tries = [tell(peer, "notify", content)[1] for _ in range(fetching.ATTEMPTS + 1)]
         assert tries == ["5.04"] * len(tries)
     with serving(FileServer(sends(TABLE))) as server:
         serve(peer, server)
-        wait_until(lambda: tell(peer, "notify", said) == (202, ""))
+        wait_until(lambda: tell(peer, "notify", content) == (202, ""))
     assert Message.objects.get(chat=mirror).content == "words"
 
 
@@ -219,13 +219,13 @@ def test_served_files_count_against_the_kib_of_an_hour(
     path = f"/api/v1/chats/{chat.pk}/messages"
     body = {"content": "look", "attachments": [content["content_id"]]}
     web.post(path, json=body).raise_for_status()
-    asked = {"chat": chat.pk, "message": Message.objects.get(content="look").pk, "by": GUEST["id"]}
+    query = {"chat": chat.pk, "message": Message.objects.get(content="look").pk, "by": GUEST["id"]}
     # Room for two of them, besides the envelopes that gwen's server has sent.
     Peer.objects.filter(pk=peer.row.pk).update(kb_per_hour=6)
     url = f"{str(web.base_url).rstrip('/')}/v1/files/{content['content_id']}"
 
     def get() -> httpx.Response:
-        return httpx.get(url, params=asked, headers=peer.bearer(), trust_env=False)
+        return httpx.get(url, params=query, headers=peer.bearer(), trust_env=False)
 
     assert [get().status_code for _ in range(2)] == [200, 200]
     refused = get()

@@ -73,21 +73,21 @@ def loop(
     monkeypatch.setattr(delivery, "POST_SECONDS", 2.0 * WAIT_SECONDS)
     monkeypatch.setattr(typing_signs, "SECONDS", 0.0)
     assert web.get("/healthz").status_code < 500  # the process has begun
-    (found,) = registry._processes
-    threads: Any = getattr(found, "_default_executor")  # noqa: B009 asyncio has no way to read it
+    (process_loop,) = registry._processes
+    threads: Any = getattr(process_loop, "_default_executor")  # noqa: B009 asyncio has no way to read it
     with thread_pool(1) as pool:
-        found.call_soon_threadsafe(found.set_default_executor, pool)
+        process_loop.call_soon_threadsafe(process_loop.set_default_executor, pool)
         try:
-            yield found
+            yield process_loop
         finally:
-            found.call_soon_threadsafe(found.set_default_executor, threads)
+            process_loop.call_soon_threadsafe(process_loop.set_default_executor, threads)
 
 
 def rate_decision(loop: asyncio.AbstractEventLoop) -> bool:
     """Return whether a request is allowed by a limiter that counts on a thread of the loop."""
     limiter = rates.RateLimiter("redis://127.0.0.1:1")
-    taken = asyncio.run_coroutine_threadsafe(limiter.take("reads", "address:192.0.2.1"), loop)
-    return taken.result(WAIT_SECONDS / 2).allowed
+    future = asyncio.run_coroutine_threadsafe(limiter.take("reads", "address:192.0.2.1"), loop)
+    return future.result(WAIT_SECONDS / 2).allowed
 
 
 def follower(name: str, chat: Chat, server: PostServer) -> Peer:

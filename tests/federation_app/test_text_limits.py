@@ -28,8 +28,8 @@ HOME_CHAT = "chat_theirs"
 
 def own_edit(chat: Chat, text: str) -> dict[str, Any]:
     """Return the edit of gwen's message in a chat here."""
-    own = Message.objects.get(chat=chat).pk
-    return {"act": "edit", "chat": chat.pk, "by": GUEST, "message": own, "text": text}
+    message_id = Message.objects.get(chat=chat).pk
+    return {"act": "edit", "chat": chat.pk, "by": GUEST, "message": message_id, "text": text}
 
 
 @pytest.fixture

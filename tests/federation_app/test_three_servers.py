@@ -113,11 +113,11 @@ def test_an_answer_streams_back_through_the_hub_and_is_cancelled_through_it(
     frames = client.until("response.done", "response.error")
     assert frames[-1]["type"] == "response.done", frames[-1]
     assert said(frames) == WORDS
-    assert len([one for one in frames if one["type"] == "response.delta"]) > 10, "it streams"
+    assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 10, "it streams"
 
     client.ask(" ".join(["slowly"] * 2000))
-    begun = client.until("response.delta")[-1]
-    client.send("response.cancel", response_id=begun["response_id"])
+    delta = client.until("response.delta")[-1]
+    client.send("response.cancel", response_id=delta["response_id"])
     client.until("response.cancelled")
 
     # The third server has answered once, and its other answer was cancelled on the way.

@@ -117,6 +117,6 @@ def test_a_conversation_is_whole_and_single_after_200_cuts(
     assert ledger.audit().clean
     summaries = [check_log(chat_id) for chat_id in all_chats()]
     assert summaries
-    assert all(one is not None and one.is_intact for one in summaries)
+    assert all(summary is not None and summary.is_intact for summary in summaries)
     assert "No log was changed." in other.manage("audit_log")
     other.manage("audit_ledger")

@@ -35,14 +35,14 @@ HERE, ELSEWHERE = "192.0.2.1", "198.51.100.1"
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Return a list of the forms that are hashed."""
-    found: list[bytes] = []
+    forms: list[bytes] = []
 
     def sha256(form: bytes) -> Any:
-        found.append(form)
+        forms.append(form)
         return hashlib.sha256(form)
 
     monkeypatch.setattr(canonical, "hashlib", SimpleNamespace(sha256=sha256))
-    return found
+    return forms
 
 
 @pytest.fixture
@@ -98,11 +98,13 @@ def test_envelopes_beyond_the_quota_of_a_peer_are_not_verified(
 ) -> None:
     settings.UAMP_ENVELOPES_PER_MINUTE = 2
     envelopes = [peer.envelope() for _ in range(4)]
-    assert [post(one).status_code for one in envelopes[:2]] == [202, 202]
+    assert [post(envelope).status_code for envelope in envelopes[:2]] == [202, 202]
     hashed.clear()
     # From another address as well: the quota is that of the peer.
     refused = [post(envelopes[2]), post(envelopes[3], ELSEWHERE)]
-    assert [(one.status_code, one.json()["code"]) for one in refused] == [(429, "4.29")] * 2
+    assert [(response.status_code, response.json()["code"]) for response in refused] == [
+        (429, "4.29")
+    ] * 2
     assert envelopes[2]["id"] not in str(hashed)
     assert envelopes[3]["id"] not in str(hashed)
     assert ReceivedEnvelope.objects.count() == 2
@@ -113,7 +115,7 @@ def test_a_forger_uses_up_the_quota_of_its_own_address_alone(
 ) -> None:
     settings.UAMP_ENVELOPES_PER_MINUTE = 2
     answers = [post(forged(peer), ELSEWHERE) for _ in range(4)]
-    assert [one.status_code for one in answers] == [401, 401, 429, 429]
+    assert [answer.status_code for answer in answers] == [401, 401, 429, 429]
     assert [post(peer.envelope()).status_code for _ in range(3)] == [202, 202, 429]
     assert ReceivedEnvelope.objects.count() == 2
 

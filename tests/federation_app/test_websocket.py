@@ -40,8 +40,8 @@ def delta(stream_id: str, type_: str, **payload: Any) -> dict[str, Any]:
 
 def rows() -> dict[str, int]:
     """Return how many rows a refusal could have left."""
-    own = {m.__name__: m.objects.count() for m in (EnvelopeStream, ReceivedEnvelope)}
-    return {**counted_rows(), **own}
+    envelope_rows = {m.__name__: m.objects.count() for m in (EnvelopeStream, ReceivedEnvelope)}
+    return {**counted_rows(), **envelope_rows}
 
 
 def error_of(record: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_an_ask_is_answered_and_the_answer_is_signed(
         records.send(ask)
         deltas = records.until("done", "error")
 
-    assert [one["delta_seq"] for one in deltas] == list(range(len(deltas)))
+    assert [record["delta_seq"] for record in deltas] == list(range(len(deltas)))
     assert "hello there" in text_of(deltas)
     answer = envelope_of(deltas[-1]["payload"]["envelope"])
     assert answer.body.content == text_of(deltas)
@@ -83,7 +83,7 @@ def test_the_server_stops_at_the_window_and_resumes_where_the_reader_is(
             records.receive(1.5)
         records.send(delta("str-1", "progress", ack=0))
         third = records.receive()
-        assert [one["delta_seq"] for one in (*first, third)] == [0, 1, 2]
+        assert [record["delta_seq"] for record in (*first, third)] == [0, 1, 2]
         # What was said meanwhile is in one chunk.
         assert len(third["payload"]["text"]) > len(first[1]["payload"]["text"])
         records.send(delta("str-1", "progress", ack=99))
@@ -101,7 +101,7 @@ def test_the_server_stops_at_the_window_and_resumes_where_the_reader_is(
             records.send(delta("str-1", "progress", ack=deltas[-1]["delta_seq"]))
             deltas.append(records.receive())
 
-    assert [one["delta_seq"] for one in deltas] == list(range(3, 3 + len(deltas)))
+    assert [record["delta_seq"] for record in deltas] == list(range(3, 3 + len(deltas)))
     assert deltas[0]["type"] == "patch"
     assert text_of(deltas) == LONG
 
@@ -198,8 +198,8 @@ def test_a_stream_without_acknowledgement_ends_and_can_be_resumed(
     settings.UAMP_ENVELOPE_STALL_SECONDS = 30
     with Records(federated.ws) as records:
         records.send(peer.envelope("subscribe", json.dumps({"after": 0}), stream_id="str-1"))
-        got = records.receive()
-        assert (got["delta_seq"], got["type"]) == (1, "patch")
+        record = records.receive()
+        assert (record["delta_seq"], record["type"]) == (1, "patch")
 
 
 # 9 MB of zeros in 9 KB.
@@ -308,16 +308,16 @@ def test_a_revoked_peer_is_sent_nothing_more(
         records.send(peer.envelope(content=ENDLESS, to=[f"{SERVER}:agents:talker"]))
         records.receive()
         registry.revoke(peer.row)
-        found = records.receive()
+        record = records.receive()
         types = []
-        while "delta_seq" in found:
-            types.append(found["type"])
+        while "delta_seq" in record:
+            types.append(record["type"])
             if types[-1] == "error":
                 # The revocation stopped the answer before the stream looked at its peer.
                 break
-            found = records.receive()
+            record = records.receive()
         else:
-            assert error_of(found)["code"] == "4.01"
+            assert error_of(record)["code"] == "4.01"
         assert set(types[:-1]) <= {"chunk"}
         assert set(types[-1:]) <= {"chunk", "error"}
         records.send(peer.envelope())
@@ -334,11 +334,11 @@ def test_a_peer_reads_as_many_streams_as_it_may(
         records.send(peer.envelope(content=LONG, to=to, stream_id="str-1"))
         records.receive()
         records.send(peer.envelope(content="x", stream_id="str-2"))
-        found = records.receive()
-        while "delta_seq" in found:
-            assert found["stream_id"] == "str-1"
-            found = records.receive()
-        assert error_of(found)["code"] == "5.04"
+        record = records.receive()
+        while "delta_seq" in record:
+            assert record["stream_id"] == "str-1"
+            record = records.receive()
+        assert error_of(record)["code"] == "5.04"
 
 
 def test_a_stream_belongs_to_its_peer(federated: ServerAddress, peer: ForeignPeer) -> None:
@@ -366,8 +366,8 @@ def test_another_receiver_of_an_envelope_is_sent_no_answer(
         assert "for two" in text_of(records.until("done"))
     with Records(federated.ws) as records:
         records.send(ask)
-        both = [ECHO, "did:web:other.example"]
-        records.send(peer.envelope("subscribe", "", stream_id="str-1", to=both))
+        receivers = [ECHO, "did:web:other.example"]
+        records.send(peer.envelope("subscribe", "", stream_id="str-1", to=receivers))
         with pytest.raises(TimeoutError):
             records.receive(1.5)
 

@@ -60,25 +60,25 @@ class OtherServer:
 
     def invitations(self) -> list[Any]:
         """Return the open invitations that bob has received there."""
-        found: list[Any] = self.get("/invitations")["data"]
-        return [one for one in found if one["direction"] == "received"]
+        invitations: list[Any] = self.get("/invitations")["data"]
+        return [invitation for invitation in invitations if invitation["direction"] == "received"]
 
     def chat(self, title: str) -> str:
         """Return the id of bob's chat of a title, once he is in it."""
-        found: list[str] = []
+        ids: list[str] = []
 
         def is_there() -> bool:
             chats = self.get("/chats")["data"]
-            found[:] = [one["id"] for one in chats if one["title"] == title]
-            return bool(found)
+            ids[:] = [chat["id"] for chat in chats if chat["title"] == title]
+            return bool(ids)
 
         wait_until(is_there)
-        return found[0]
+        return ids[0]
 
     def texts(self, chat_id: str) -> list[tuple[str, str]]:
         """Return the authors and texts of the messages in a chat there that have a text."""
         rows = self.get(f"/chats/{chat_id}/messages?order=asc&limit=200")["data"]
-        return [(one["name"], one["content"]) for one in rows if one["content"]]
+        return [(row["name"], row["content"]) for row in rows if row["content"]]
 
 
 @contextmanager

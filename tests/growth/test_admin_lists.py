@@ -55,14 +55,14 @@ def test_a_search_further_back_reads_one_window(
 def test_every_list_reads_few_rows(filled: FilledTables) -> None:
     client = Client()
     client.force_login(filled.root)
-    found = {}
+    high_costs = {}
     for label, query in grown_lists():
         with counted() as cost:
             answer = client.get(address_of(label, query))
         assert answer.status_code == 200, (label, query)
         if cost.amount >= (WINDOW if answer.context["cl"].examined else PAGE):
-            found[f"{label}?{query}"] = str(cost)
-    assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+            high_costs[f"{label}?{query}"] = str(cost)
+    assert not high_costs, "\n\n".join(f"{name}: {cost}" for name, cost in high_costs.items())
 
 
 def test_time_lines_read_few_rows(filled: FilledTables) -> None:
@@ -71,7 +71,7 @@ def test_time_lines_read_few_rows(filled: FilledTables) -> None:
     chat = reverse("admin:sessions_app_chat_timeline", args=[quote(filled.chat.pk)])
     middle = filled.chat.responses.order_by("created_at")[1_000]
     of_response = reverse("admin:sessions_app_response_timeline", args=[quote(middle.pk)])
-    found = {}
+    high_costs = {}
     for address in (
         chat,
         f"{chat}?at={filled.chat.last_seq // 2}&texts=1",
@@ -83,5 +83,5 @@ def test_time_lines_read_few_rows(filled: FilledTables) -> None:
             answer = client.get(address)
         assert answer.status_code == 200, address
         if cost.amount >= PAGE:
-            found[address] = str(cost)
-    assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+            high_costs[address] = str(cost)
+    assert not high_costs, "\n\n".join(f"{name}: {cost}" for name, cost in high_costs.items())

@@ -63,9 +63,9 @@ PAGE_OF_RESPONSES = [f"resp_{number}" for number in range(0, 100, 2)]
 
 
 def session_of(filled: FilledTables) -> Any:
-    found = selectors.find_session(filled.session.pk, _principal(filled))
-    assert found is not None
-    return found
+    session = selectors.find_session(filled.session.pk, _principal(filled))
+    assert session is not None
+    return session
 
 
 def _principal(filled: FilledTables) -> Principal:
@@ -96,8 +96,8 @@ def _hosted_agent(w: FilledTables) -> None:
 
 
 def _standing(w: FilledTables) -> object:
-    asked = standing.AnswerBasis("agent_x", "a", w.author.pk, w.chat.pk, "key:7")
-    return standing.revoked_answers({"resp_7": asked})
+    basis = standing.AnswerBasis("agent_x", "a", w.author.pk, w.chat.pk, "key:7")
+    return standing.revoked_answers({"resp_7": basis})
 
 
 HOT: dict[str, Callable[[FilledTables], Any]] = {
@@ -151,7 +151,7 @@ HOT: dict[str, Callable[[FilledTables], Any]] = {
 
 
 def test_hot_statements_read_few_rows(filled: FilledTables) -> None:
-    found = {}
+    high_costs = {}
     for name, call in HOT.items():
         with transaction.atomic():
             call(filled)
@@ -159,8 +159,8 @@ def test_hot_statements_read_few_rows(filled: FilledTables) -> None:
                 call(filled)
             transaction.set_rollback(True)
         if cost.amount >= FEW:
-            found[name] = str(cost)
-    assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+            high_costs[name] = str(cost)
+    assert not high_costs, "\n\n".join(f"{name}: {cost}" for name, cost in high_costs.items())
 
 
 def test_a_list_of_tasks_reads_those_of_its_caller(filled: FilledTables) -> None:
@@ -176,10 +176,10 @@ def test_a_list_of_tasks_reads_those_of_its_caller(filled: FilledTables) -> None
     analyze()
     for which in (ResponseFilter(), ResponseFilter(states=("completed",))):
         with counted() as cost:
-            found, total = past_responses.list_responses(
+            listed_responses, total = past_responses.list_responses(
                 mine, which, transport="a2a", agent="echo", limit=51, before=None
             )
-        assert (len(found), total) == (51, 100)
+        assert (len(listed_responses), total) == (51, 100)
         assert cost.amount < FEW, str(cost)
 
 
@@ -223,7 +223,7 @@ def test_a_webhook_with_a_long_history_costs_what_is_unsent(filled: FilledTables
         "queued": lambda: person.get(f"{of_one}?status=queued"),
         "page": lambda: operator.get(page),
     }
-    found = {}
+    high_costs = {}
     for name, call in calls.items():
         with transaction.atomic():
             with counted() as cost:
@@ -231,8 +231,8 @@ def test_a_webhook_with_a_long_history_costs_what_is_unsent(filled: FilledTables
             transaction.set_rollback(True)
         assert getattr(answer, "status_code", 200) == 200, name
         if cost.amount >= FEW:
-            found[name] = str(cost)
-    assert not found, "\n\n".join(f"{name}: {cost}" for name, cost in found.items())
+            high_costs[name] = str(cost)
+    assert not high_costs, "\n\n".join(f"{name}: {cost}" for name, cost in high_costs.items())
     with counted() as cost:
         assert operator.get(f"{listed}?webhook__id__exact={webhook.pk}").status_code == 200
     # It counts up to 10,000 rows for its pages.

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parent.parent.parent
 def environment(data_dir: Path) -> dict[str, str]:
     """Return an environment in which the product runs embedded on `data_dir`."""
     removed = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "UAMP_LAYER_ROLE"}
-    kept = {name: value for name, value in os.environ.items() if name not in removed}
-    return {**kept, "DATA_DIR": str(data_dir)}
+    variables = {name: value for name, value in os.environ.items() if name not in removed}
+    return {**variables, "DATA_DIR": str(data_dir)}
 
 
 def manage(*arguments: str, data_dir: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -88,10 +88,10 @@ class Serving:
 def queue_of(process: psutil.Process) -> str:
     """Return the queue that a worker takes; '' for another process."""
     try:
-        _, found, queue = " ".join(process.cmdline()).partition("uamp_project.embedded.worker ")
+        _, separator, queue = " ".join(process.cmdline()).partition("uamp_project.embedded.worker ")
     except psutil.NoSuchProcess:
         return ""  # it has just ended
-    return queue.split()[0] if found else ""
+    return queue.split()[0] if separator else ""
 
 
 def until(condition: Callable[[], bool], what: str, *, seconds: float = START_SECONDS) -> None:

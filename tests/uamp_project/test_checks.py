@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run manage.py with the product's settings."""
-    kept = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name not in {"DATABASE_URL", "REDIS_URL", "SQLITE_SYNCHRONOUS", "DJANGO_SETTINGS_MODULE"}
@@ -24,7 +24,7 @@ def manage(*arguments: str, data_dir: Path, **environment: str) -> subprocess.Co
     return subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env={**kept, "DATA_DIR": str(data_dir), **environment},
+        env={**variables, "DATA_DIR": str(data_dir), **environment},
         capture_output=True,
         text=True,
         timeout=300,
@@ -82,7 +82,7 @@ def postgresql(**options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("database", "found"),
+    ("database", "ids"),
     [
         (sqlite(), []),
         (sqlite(transaction_mode=None), ["uamp.E002"]),
@@ -98,9 +98,9 @@ def postgresql(**options: Any) -> dict[str, Any]:
     ],
 )
 def test_each_database_option_that_is_needed_is_asked_for(
-    database: dict[str, Any], found: list[str]
+    database: dict[str, Any], ids: list[str]
 ) -> None:
-    assert [message.id for message in checks.database_messages(database)] == found
+    assert [message.id for message in checks.database_messages(database)] == ids
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_a_signing_key_that_cannot_be_read_keeps_the_server_from_starting(
     if text is not None:
         file.write_text(text)
     settings.UAMP_SIGNING_KEYS = [str(file)]
-    (found,) = checks.check_signing_keys()
-    assert found.id == "uamp.E015"
-    assert str(file) in found.msg
-    assert reason in found.msg
+    (message,) = checks.check_signing_keys()
+    assert message.id == "uamp.E015"
+    assert str(file) in message.msg
+    assert reason in message.msg
     # In the folder of keys too; without any file, one is made at the first use, not by the check.
     settings.UAMP_SIGNING_KEYS = []
     settings.DATA_DIR = tmp_path
@@ -158,4 +158,4 @@ def test_a_signing_key_that_cannot_be_read_keeps_the_server_from_starting(
     assert not folder.exists()
     folder.mkdir()
     (folder / "2026-first.pem").write_text("no key")
-    assert [one.id for one in checks.check_signing_keys()] == ["uamp.E015"]
+    assert [message.id for message in checks.check_signing_keys()] == ["uamp.E015"]

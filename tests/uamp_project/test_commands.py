@@ -111,13 +111,13 @@ def test_a_new_password_revokes_the_keys(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_user_refuses_what_cannot_be_an_account(
     arguments: list[str], password: str, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = User.objects.create_user("taken", password=PASSWORD)
+    account = User.objects.create_user("taken", password=PASSWORD)
     with pytest.raises(CommandError, match=error):
         user(*arguments, password=password, monkeypatch=monkeypatch)
 
     assert list(User.objects.values_list("username", flat=True)) == ["taken"]
-    taken.refresh_from_db()
-    assert taken.check_password(PASSWORD)
+    account.refresh_from_db()
+    assert account.check_password(PASSWORD)
 
 
 # --- up ---
@@ -175,16 +175,16 @@ def test_two_that_start_at_once_migrate_once_and_one_serves(tmp_path: Path) -> N
     try:
         # One of them creates all tables, while the other waits for it.
         until(lambda: any(_is_ready(port) for port in ports), "one serves", seconds=240)
-        until(lambda: any(one.poll() is not None for one in started), "the other ends")
-        outputs = [one.output for one in started]
-        assert [one.poll() for one in started].count(1) == 1, outputs
+        until(lambda: any(program.poll() is not None for program in started), "the other ends")
+        outputs = [program.output for program in started]
+        assert [program.poll() for program in started].count(1) == 1, outputs
         assert sum("Preparing the database" in output for output in outputs) == 1, outputs
         assert not any("Traceback" in output for output in outputs), outputs
         assert any("choose another DATA_DIR" in output for output in outputs), outputs
         assert any("/setup?token=" in output for output in outputs), outputs
     finally:
-        for one in started:
-            one.end()
+        for program in started:
+            program.end()
 
 
 @pytest.mark.long
@@ -204,12 +204,12 @@ def test_two_that_migrate_at_once_both_end_well(vendor: str, tmp_path: Path) -> 
             for number in range(2)
         ]
         try:
-            until(lambda: all(one.poll() is not None for one in started), "both end", seconds=400)
+            until(lambda: all(p.poll() is not None for p in started), "both end", seconds=400)
         finally:
-            for one in started:
-                one.end()
-    outputs = [one.output for one in started]
-    assert [one.poll() for one in started] == [0, 0], outputs
+            for program in started:
+                program.end()
+    outputs = [program.output for program in started]
+    assert [program.poll() for program in started] == [0, 0], outputs
     assert sum("Waiting for another process" in output for output in outputs) == 1, outputs
 
 
@@ -221,12 +221,12 @@ def test_a_process_that_waits_to_migrate_does_not_open_the_database(tmp_path: Pa
     with (folder / "migrate.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         command = (sys.executable, "manage.py", "migrate", "-v", "0")
-        waiting = Program(*command, log=tmp_path / "log", cwd=ROOT, env=environment(folder))
+        program = Program(*command, log=tmp_path / "log", cwd=ROOT, env=environment(folder))
         try:
-            until(lambda: "Waiting for another" in waiting.output, "it waits")
+            until(lambda: "Waiting for another" in program.output, "it waits")
             assert not (folder / "db.sqlite3").exists()
         finally:
-            waiting.end()
+            program.end()
 
 
 @pytest.mark.long
@@ -378,13 +378,13 @@ def literals(module: Path) -> Iterator[str]:
 @pytest.mark.long
 def test_nothing_that_is_printed_names_a_program_that_an_installation_lacks() -> None:
     rooms = ("uamp_project", *(path.name for path in ROOT.glob("*_app")))
-    found = {
+    modules = {
         module.relative_to(ROOT).as_posix()
         for room in rooms
         for module in (ROOT / room).rglob("*.py")
         if any("manage.py" in text for text in literals(module))
     }
-    assert found == {"uamp_project/command.py"}
+    assert modules == {"uamp_project/command.py"}
 
 
 @pytest.mark.parametrize("name", ["version", "--version"])

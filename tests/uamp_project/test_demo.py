@@ -72,7 +72,7 @@ def test_a_second_preparation_changes_nothing() -> None:
 
 
 def connect_token() -> str:
-    (token,) = [one["connect_token"] for one in prepare()["agents"] if "connect_token" in one]
+    (token,) = [agent["connect_token"] for agent in prepare()["agents"] if "connect_token" in agent]
     return str(token)
 
 
@@ -136,9 +136,9 @@ def test_the_key_of_a_person_who_ended_it_is_not_made_anew(how: str) -> None:
 
     again = prepare()
     assert again == prepare()
-    known = "" if how == "chose a password" else first["users"][0]["password"]
+    password = "" if how == "chose a password" else first["users"][0]["password"]
     assert again["users"] == [
-        {"username": "alice", "password": known, "api_key": ""},
+        {"username": "alice", "password": password, "api_key": ""},
         *first["users"][1:],
     ]
     assert not ApiKey.objects.filter(user=alice, revoked_at__isnull=True).exists()

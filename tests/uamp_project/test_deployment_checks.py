@@ -31,10 +31,10 @@ def test_what_to_set_is_named_on_a_server_without_https(tmp_path: Path) -> None:
     variables = {"UAMP_ISSUER": "http://chat.example.org", "SQLITE_SYNCHRONOUS": ""}
     done = manage("check", "--deploy", data_dir=tmp_path, **variables)
 
-    found = dict(re.findall(r"\((.*?)\) .*\n\tHINT: (.*)", done.stderr))
-    assert found.keys() == {"uamp.E020", "uamp.W019"}, done.stderr
-    assert "set HTTPS=1" in found["uamp.W019"]
-    assert "for example chat.example.org" in found["uamp.E020"]
+    hints = dict(re.findall(r"\((.*?)\) .*\n\tHINT: (.*)", done.stderr))
+    assert hints.keys() == {"uamp.E020", "uamp.W019"}, done.stderr
+    assert "set HTTPS=1" in hints["uamp.W019"]
+    assert "for example chat.example.org" in hints["uamp.E020"]
 
 
 def test_a_server_that_others_need_not_reach_starts_all_the_same(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_every_variable_of_the_page_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bucket", "key", "secret", "endpoint", "named"),
+    ("bucket", "key", "secret", "endpoint", "names"),
     [
         ("", "", "", "", []),
         ("files", "key", "secret", "", []),
@@ -201,11 +201,11 @@ def test_every_variable_of_the_page_is_known() -> None:
     ],
 )
 def test_a_bucket_needs_its_name_and_its_key(
-    settings: Settings, bucket: str, key: str, secret: str, endpoint: str, named: list[str]
+    settings: Settings, bucket: str, key: str, secret: str, endpoint: str, names: list[str]
 ) -> None:
     settings.UAMP_S3_BUCKET, settings.UAMP_S3_ENDPOINT = bucket, endpoint
     settings.UAMP_S3_KEY_ID, settings.UAMP_S3_SECRET_KEY = key, secret
-    found = deployment_checks.check_bucket()
-    assert len(found) == len(named)
-    for message, name in zip(found, named, strict=True):
+    messages = deployment_checks.check_bucket()
+    assert len(messages) == len(names)
+    for message, name in zip(messages, names, strict=True):
         assert name in f"{message.msg} {message.id}"

@@ -217,8 +217,8 @@ def test_a_page_without_the_database_has_the_default_name(monkeypatch: pytest.Mo
 
 def test_an_administrator_changes_the_name_in_the_admin() -> None:
     client = signed_in()
-    added = client.post("/admin/chat_app/site/add/", {"name": "\u202eHarbour"})
-    assert added.status_code == 302
+    response = client.post("/admin/chat_app/site/add/", {"name": "\u202eHarbour"})
+    assert response.status_code == 302
     assert site_name() == "Harbour"
     assert client.post("/admin/chat_app/site/1/change/", {"name": ""}).status_code == 200
     assert client.post("/admin/chat_app/site/1/change/", {"name": "Quay"}).status_code == 302
@@ -237,9 +237,9 @@ def test_the_operator_makes_an_invitation_and_a_visitor_joins() -> None:
     assert "Create an invitation link" in client.get(page).content.decode()
     assert not InviteLink.objects.exists()
 
-    made = client.post(page).content.decode()
-    (address,) = re.findall(r'value="(http://testserver/join/[^"]+)"', made)
-    assert "can create an account" in made
+    page_text = client.post(page).content.decode()
+    (address,) = re.findall(r'value="(http://testserver/join/[^"]+)"', page_text)
+    assert "can create an account" in page_text
     assert InviteLink.objects.get().expires_at > timezone.now()
     assert address not in client.get(page).content.decode()
     visitor = Client()

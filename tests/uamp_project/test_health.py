@@ -93,11 +93,11 @@ def test_a_layer_that_does_not_answer_is_said(
 
     # Long enough for the other probes on a loaded machine.
     monkeypatch.setattr(health, "PROBE_SECONDS", 8)
-    kept = channel_layers.set("default", DeafLayer())
+    previous_layer = channel_layers.set("default", DeafLayer())
     try:
         ready = httpx.get(f"{server.http}/readyz", timeout=60)
     finally:
-        channel_layers.set("default", kept)
+        channel_layers.set("default", previous_layer)
 
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["layer"])
 

@@ -40,7 +40,7 @@ def environment(port: int, key: str) -> dict[str, str]:
 def keys_of(data_dir: Path) -> dict[str, str]:
     """Return the API keys of the demo's people by name."""
     people = json.loads((data_dir / "demo.json").read_text())["users"]
-    return {one["username"]: one["api_key"] for one in people}
+    return {person["username"]: person["api_key"] for person in people}
 
 
 def client(port: int, key: str) -> httpx.Client:
@@ -68,8 +68,8 @@ def new_chat(web: httpx.Client) -> str:
 
 def key_of_a_bot(web: httpx.Client) -> Any:
     """Create a key with the scopes that the page names; return it with its secret."""
-    wanted = {"name": "bot", "scopes": ["chats:read", "messages:write"]}
-    return web.post("/keys", json=wanted).raise_for_status().json()
+    key_request = {"name": "bot", "scopes": ["chats:read", "messages:write"]}
+    return web.post("/keys", json=key_request).raise_for_status().json()
 
 
 def revoke(web: httpx.Client, key_id: str, bot: Program) -> None:
@@ -96,7 +96,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
     (tmp_path / "bot.py").write_text(BOT)
     serving = Serving(data_dir, port=port)
     alice, bob = client(port, keys["alice"]), client(port, keys["bob"])
-    chat, made = new_chat(alice), key_of_a_bot(alice)
+    chat, bot_key = new_chat(alice), key_of_a_bot(alice)
     programs: list[Program] = []
 
     def start() -> Program:
@@ -105,7 +105,7 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
             *(sys.executable, "bot.py", chat),
             log=log,
             cwd=tmp_path,
-            env=environment(port, made["secret"]),
+            env=environment(port, bot_key["secret"]),
         )
         programs.append(program)
         program.wait_until(lambda: "ready" in log.read_text(), "the bot is ready")
@@ -117,10 +117,16 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
             bob.post(f"/chats/{chat}/messages", json=body).raise_for_status()
 
     def replies() -> list[str]:
-        asked = [one["id"] for one in messages(bob, chat) if one["name"] == "bob"]
-        found = Counter(one["reply_to"]["id"] for one in messages(bob, chat) if one["reply_to"])
-        assert set(found) <= set(asked)
-        return [message_id for message_id in asked for _ in range(found[message_id])]
+        bot_message_ids = [
+            message["id"] for message in messages(bob, chat) if message["name"] == "bob"
+        ]
+        reply_counts = Counter(
+            message["reply_to"]["id"] for message in messages(bob, chat) if message["reply_to"]
+        )
+        assert set(reply_counts) <= set(bot_message_ids)
+        return [
+            message_id for message_id in bot_message_ids for _ in range(reply_counts[message_id])
+        ]
 
     try:
         bot = after_a_restore(tmp_path / "bot.state", start)
@@ -141,15 +147,15 @@ def test_the_bot_answers_each_message_once_though_it_and_the_server_restart(
         ask("echo last")
         wait_until(lambda: len(replies()) >= 10, SECONDS)
         assert [count for _, count in Counter(replies()).items()] == [1] * 10
-        texts = [one["content"] for one in messages(bob, chat) if one["reply_to"]]
+        texts = [message["content"] for message in messages(bob, chat) if message["reply_to"]]
         for word in ("one", "three", "four", "five", "seven", "last"):
             assert texts.count(word) == 1
         assert any("'missing'" in text for text in texts)
         assert "!ask <agent> <question>" in texts
         assert any("'payment'" in text for text in texts)
-        asked = [one for one in messages(bob, chat) if one["name"] == "bob"]
-        assert all([r["count"] for r in one["reactions"]] == [1] for one in asked)
-        revoke(alice, made["id"], bot)
+        bot_messages = [message for message in messages(bob, chat) if message["name"] == "bob"]
+        assert all([r["count"] for r in message["reactions"]] == [1] for message in bot_messages)
+        revoke(alice, bot_key["id"], bot)
     finally:
         for program in programs:
             program.end()
@@ -174,8 +180,8 @@ def archive(port: int, key: str, folder: Path) -> Any:
 
 def copies(folder: Path) -> dict[str, Any]:
     """Return the copied messages by id."""
-    found = [json.loads(path.read_text()) for path in folder.glob("*/0*.json")]
-    return {one["id"]: one for one in found}
+    files = [json.loads(path.read_text()) for path in folder.glob("*/0*.json")]
+    return {message["id"]: message for message in files}
 
 
 @pytest.mark.long
@@ -192,7 +198,7 @@ def test_the_second_run_of_the_archiver_copies_what_changed_and_leaves_the_same(
         def say(**body: Any) -> Any:
             return web.post(path, json={"agents": [], **body}).raise_for_status().json()
 
-        shown = say(content="a file", attachments=[content])["message"]["id"]
+        file_message_id = say(content="a file", attachments=[content])["message"]["id"]
         edited, deleted = (say(content=text)["message"]["id"] for text in ("first", "gone"))
         answer = say(content="hello", agents=["echo"], wait=60)["responses"][0]
         first = archive(serving.port, key, tmp_path / "copy")
@@ -203,24 +209,24 @@ def test_the_second_run_of_the_archiver_copies_what_changed_and_leaves_the_same(
 
         web.patch(f"/messages/{edited}", json={"content": "second"}).raise_for_status()
         web.delete(f"/messages/{deleted}").raise_for_status()
-        web.put(f"/messages/{shown}/reactions", params={"emoji": "👍"}).raise_for_status()
+        web.put(f"/messages/{file_message_id}/reactions", params={"emoji": "👍"}).raise_for_status()
         retried = web.post(f"/responses/{answer['id']}/retry", json={"wait": 60})
         assert retried.raise_for_status().json()["responses"][0]["status"] == "completed"
-        say(content="a reply", thread=shown)
+        say(content="a reply", thread=file_message_id)
         # Requests beyond the limit, which the next run waits out.
         while web.get("/me").status_code != 429:
             pass
         second = archive(serving.port, key, tmp_path / "copy")
         assert second["bad"] == 0
         assert 5 <= second["messages"] < first["messages"] + 3
-        whole = archive(serving.port, key, tmp_path / "whole")
-        assert whole["bad"] == 0
+        full_archive = archive(serving.port, key, tmp_path / "whole")
+        assert full_archive["bad"] == 0
         assert copies(tmp_path / "copy") == copies(tmp_path / "whole")
-        kept = copies(tmp_path / "copy")
-        assert kept[edited]["content"] == "second"
-        assert kept[deleted]["deleted_at"]
-        assert [one["emoji"] for one in kept[shown]["reactions"]] == ["👍"]
-        assert [one["id"] for one in kept.values() if one["replaced_by"]]
+        archived = copies(tmp_path / "copy")
+        assert archived[edited]["content"] == "second"
+        assert archived[deleted]["deleted_at"]
+        assert [reaction["emoji"] for reaction in archived[file_message_id]["reactions"]] == ["👍"]
+        assert [message["id"] for message in archived.values() if message["replaced_by"]]
         # A copy that was cut short is made again, and nothing is left beside it.
         copy = tmp_path / "copy" / chat / content
         copy.write_bytes(b"")

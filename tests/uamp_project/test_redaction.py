@@ -146,9 +146,9 @@ def test_a_worker_writes_no_credential_into_its_log() -> None:
         check=True,
         timeout=60,
     )
-    written = done.stdout + done.stderr
-    assert OPAQUE not in written
-    assert written.count(REDACTED) == 2
+    output = done.stdout + done.stderr
+    assert OPAQUE not in output
+    assert output.count(REDACTED) == 2
 
 
 @pytest.mark.parametrize(

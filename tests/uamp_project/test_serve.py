@@ -123,8 +123,8 @@ def test_a_worker_that_dies_is_started_again(serving: Serving) -> None:
 def test_each_task_has_the_queue_of_its_kind() -> None:
     """A worker without `-Q` takes all queues that there are."""
     app.loader.import_default_modules()
-    own = [name for name in app.tasks if not name.startswith("celery.")]
-    routed = {name: app.amqp.router.route({}, name)["queue"].name for name in own}
+    own_tasks = [name for name in app.tasks if not name.startswith("celery.")]
+    routed = {name: app.amqp.router.route({}, name)["queue"].name for name in own_tasks}
 
     assert routed == {
         "chat_app.digests.tasks.mail_unread": "webhooks",
@@ -147,10 +147,10 @@ def test_a_second_server_on_the_same_data_is_refused(serving: Serving, data_dir:
 
 @pytest.mark.long
 def test_a_port_that_is_taken_is_said_and_nothing_is_left(data_dir: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listening_socket:
+        listening_socket.bind(("127.0.0.1", 0))
+        listening_socket.listen()
+        port = listening_socket.getsockname()[1]
         done = manage("serve", "--port", str(port), data_dir=data_dir)
 
     assert done.returncode == 1

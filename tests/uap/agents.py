@@ -50,7 +50,7 @@ def tool(name: str, run: Any = lambda _: "done", **more: Any) -> Tool:
     return Tool(name=name, description=name, parameters={"type": "object"}, run=run, **more)
 
 
-def said(messages: Sequence[Message]) -> list[str]:
+def message_lines(messages: Sequence[Message]) -> list[str]:
     """Return what messages say, in short."""
     return [
         "results " + " ".join(f"{r.result}{'!' if r.is_error else ''}" for r in message.results)

@@ -15,7 +15,7 @@ import uap
 import uap.execution
 import uap.middleware
 import upp
-from tests.uap.agents import call, model, requests, said, tool
+from tests.uap.agents import call, message_lines, model, requests, tool
 from uap import Agent, AgentState, AgentStrategy, PlanStep, agent
 from upp import (
     ErrorCode,
@@ -36,21 +36,21 @@ from upp.stream import Following
 
 START = AgentState.initial()
 MODULES = [
-    importlib.import_module(found.name)
-    for found in pkgutil.walk_packages(uap.__path__, prefix="uap.")
+    importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(uap.__path__, prefix="uap.")
 ]
 
 
 def test_an_agent_has_an_id_of_its_own_and_what_it_was_given() -> None:
     """UAP §3.4, §14.2 MUST: UUIDv4; §4.2, §4.3: the members of an agent."""
-    given = model("x")
+    own_model = model("x")
     tools = [tool("t")]
-    bot = agent(model=given, system="be kind", tools=tools)
-    other = agent(model=given)
+    bot = agent(model=own_model, system="be kind", tools=tools)
+    other = agent(model=own_model)
 
     assert UUID(bot.id).version == 4
     assert bot.id != other.id
-    assert (bot.model, bot.system, bot.tools) == (given, "be kind", tuple(tools))
+    assert (bot.model, bot.system, bot.tools) == (own_model, "be kind", tuple(tools))
     assert (other.system, other.tools, other.execution.name) == (None, (), "loop")
     with pytest.raises(FrozenInstanceError):
         bot.id = "other"  # type: ignore[misc]  # that it cannot be is what is shown
@@ -63,7 +63,7 @@ async def test_generate_returns_the_turn_and_the_new_state() -> None:
     result = await bot.generate("hi", state)
 
     assert isinstance(result.turn, Turn)
-    assert said(result.state.messages) == ["user hi", "assistant hello"]
+    assert message_lines(result.state.messages) == ["user hi", "assistant hello"]
     assert result.state.metadata == {"mine": 1, "agentId": bot.id}
     assert (state.messages, state.metadata) == ((), {"mine": 1})
 
@@ -74,7 +74,12 @@ async def test_ask_keeps_the_conversation_and_repeats_nothing() -> None:
     first = await bot.ask("a", START)
     second = await bot.ask("b", first.state)
 
-    assert said(second.state.messages) == ["user a", "assistant one", "user b", "assistant two"]
+    assert message_lines(second.state.messages) == [
+        "user a",
+        "assistant one",
+        "user b",
+        "assistant two",
+    ]
     assert [len(request.messages) for request in requests(bot)] == [1, 3]
 
 
@@ -89,7 +94,7 @@ async def test_query_begins_with_nothing_and_keeps_nothing() -> None:
 
     assert isinstance(first, Turn)
     assert second.response.text == "two"
-    assert [said(state.messages) for state in seen] == [["user a"], ["user b"]]
+    assert [message_lines(state.messages) for state in seen] == [["user a"], ["user b"]]
 
 
 async def test_blocks_are_inputs_too() -> None:
@@ -153,7 +158,7 @@ async def test_middleware_of_the_model_sees_its_calls_and_may_add_to_the_convers
     bot = agent(model=model(call("t"), "x"), tools=[tool("t")], llm_middleware=[notes])
     result = await bot.generate("hi", START)
 
-    assert said(result.state.messages) == [
+    assert message_lines(result.state.messages) == [
         *("user hi", "user by the way", "assistant", "results done"),
         *("user by the way", "assistant x"),
     ]
@@ -202,13 +207,13 @@ def test_agents_make_no_tools() -> None:
         *("model", "tools", "system", "generate", "stream", "ask", "query"),
     }
     # The tools of a chat come with their schemas; nothing else makes one.
-    made = [
+    modules = [
         module.__name__
         for module in MODULES
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Tool"
     ]
-    assert made == ["uap.serving.chat_tools"]
+    assert modules == ["uap.serving.chat_tools"]
 
 
 @pytest.mark.parametrize("package", [uap, uap.execution])
@@ -218,7 +223,9 @@ def test_nothing_of_upp_is_exported_again(package: object) -> None:
     exported = [getattr(package, name) for name in names]
 
     assert names == sorted(names, key=lambda name: (name.upper() != name, name[0].islower(), name))
-    assert not [one for one in exported if any(one is getattr(upp, name) for name in upp.__all__)]
+    assert not [
+        member for member in exported if any(member is getattr(upp, name) for name in upp.__all__)
+    ]
 
 
 def test_names_are_where_the_specification_puts_them() -> None:
@@ -226,22 +233,22 @@ def test_names_are_where_the_specification_puts_them() -> None:
     agents = {"agent", "Agent", "GenerateResult", "AgentState", "PlanStep", "AgentStrategy"}
     options = {"AgentOptions", "LoopOptions", "ReactOptions", "PlanOptions", "AgentStateJSON"}
     streams = {"AgentStreamResult", "AgentStreamEvent", "UAPEventType"}
-    kept = {"CheckpointStore", "CheckpointMetadata", "ThreadTree", "ThreadNode"}
+    stores = {"CheckpointStore", "CheckpointMetadata", "ThreadTree", "ThreadNode"}
     around = {"Middleware", "MiddlewareContext", "SubagentExecutionTrace", "ToolExecutionTrace"}
     strategies = {"loop", "react", "plan", "ExecutionStrategy", "ExecutionContext"}
 
     executed = {"ExecutionStrategy", "ExecutionContext", "ExecutionResult"}
-    assert agents | options | streams | kept | around | executed <= set(uap.__all__)
+    assert agents | options | streams | stores | around | executed <= set(uap.__all__)
     assert strategies | executed <= set(uap.execution.__all__)
     assert options - {"AgentOptions", "AgentStateJSON"} <= set(uap.execution.__all__)
     assert callable(uap.middleware.logging)
-    for factory, named in (
+    for factory, options_type in (
         (agent, uap.AgentOptions),
         (uap.execution.loop, uap.LoopOptions),
         (uap.execution.react, uap.ReactOptions),
         (uap.execution.plan, uap.PlanOptions),
     ):
-        assert set(inspect.signature(factory).parameters) == set(named.__annotations__)
+        assert set(inspect.signature(factory).parameters) == set(options_type.__annotations__)
     of_upp = {"llm", "LLMInstance", "LLMOptions", "ProviderConfig", "ModelReference", "Message"}
     of_upp |= {"UserMessage", "AssistantMessage", "ToolResultMessage", "Turn", "TokenUsage", "Tool"}
     of_upp |= {"ToolCall", "ToolResult", "ToolExecution", "ToolUseStrategy", "StreamResult"}
@@ -274,7 +281,7 @@ def test_no_type_of_upp_is_wrapped() -> None:
     ]
 
     assert ours
-    assert not [one for one in ours if types & set(one.__mro__[1:])]
+    assert not [own_type for own_type in ours if types & set(own_type.__mro__[1:])]
 
 
 def test_the_package_needs_nothing_but_upp_msgspec_and_the_standard_library() -> None:
@@ -284,7 +291,7 @@ def test_the_package_needs_nothing_but_upp_msgspec_and_the_standard_library() ->
     """
     root = Path(uap.__path__[0])
     beside = {"uamp_adapter", "serving", "__main__.py"}
-    found = {
+    packages = {
         name.split(".")[0] if not name.startswith("upp.providers") else name
         for path in root.rglob("*.py")
         if path.relative_to(root).parts[0] not in beside
@@ -297,4 +304,4 @@ def test_the_package_needs_nothing_but_upp_msgspec_and_the_standard_library() ->
             else []
         )
     }
-    assert found - set(sys.stdlib_module_names) == {"msgspec", "uap", "upp"}
+    assert packages - set(sys.stdlib_module_names) == {"msgspec", "uap", "upp"}

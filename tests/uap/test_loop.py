@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.uap.agents import Answers, call, content, followed, kinds, model, requests, said, tool
+from tests.uap.agents import (
+    Answers,
+    call,
+    content,
+    followed,
+    kinds,
+    message_lines,
+    model,
+    requests,
+    tool,
+)
 from uap import AgentState, AgentStrategy, ExecutionStrategy, GenerateResult, agent
 from uap.execution import loop, plan, react
 from upp import (
@@ -37,7 +47,7 @@ async def test_an_answer_without_calls_is_one_step() -> None:
 
     assert kinds(await followed(stream)) == ["step_start 1", "step_end 1"]
     result = await stream
-    assert said(result.state.messages) == ["user hi", "assistant hello"]
+    assert message_lines(result.state.messages) == ["user hi", "assistant hello"]
     assert result.state.step == 1
     assert result.turn.messages == result.state.messages
 
@@ -50,7 +60,7 @@ async def test_a_step_is_one_inference_and_its_tools() -> None:
         [call("t", "b", n=2), Usage(usage[1])],
         [Text("done"), Usage(usage[2])],
     ]
-    bot = agent(model=model(*answers), tools=[tool("t", lambda given: given["n"])])
+    bot = agent(model=model(*answers), tools=[tool("t", lambda arguments: arguments["n"])])
     stream = bot.stream("go", START)
 
     assert kinds(await followed(stream)) == [
@@ -59,7 +69,7 @@ async def test_a_step_is_one_inference_and_its_tools() -> None:
         *("step_start 3", "step_end 3"),
     ]
     turn, state = (await stream).turn, (await stream).state
-    assert said(state.messages) == [
+    assert message_lines(state.messages) == [
         *("user go", "assistant", "results 1", "assistant", "results 2", "assistant done"),
     ]
     assert state.step == 3
@@ -77,7 +87,7 @@ async def test_the_history_is_sent_and_is_not_part_of_the_turn() -> None:
 
     assert requests(bot)[-1].messages == second.state.messages[:-1]
     assert second.state.messages == (*first.state.messages, *second.turn.messages)
-    assert said(second.turn.messages) == ["user again", "assistant two"]
+    assert message_lines(second.turn.messages) == ["user again", "assistant two"]
     assert second.state.step == 1
 
 
@@ -110,20 +120,20 @@ async def test_nothing_is_limited_unless_it_is_asked_for() -> None:
 
 async def test_the_limit_of_the_tool_strategy_counts_over_steps_and_is_an_error() -> None:
     """UAP §10.3: toolStrategy goes to the model's tools as it is."""
-    reported: list[object] = []
+    reports: list[object] = []
     bot = agent(
         model=model(call("t")),
         tools=[tool("t")],
-        tool_strategy=ToolUseStrategy(max_iterations=2, on_max_iterations=reported.append),
+        tool_strategy=ToolUseStrategy(max_iterations=2, on_max_iterations=reports.append),
         strategy=AgentStrategy(
-            on_error=lambda error, state: reported.append((error.args, state.step))
+            on_error=lambda error, state: reports.append((error.args, state.step))
         ),
     )
 
     with pytest.raises(TooManyRoundsError) as raised:
         await bot.generate("go", START)
     assert raised.value.code is ErrorCode.INVALID_REQUEST
-    assert reported == [2, (("The model requested more than 2 tool rounds.",), 3)]
+    assert reports == [2, (("The model requested more than 2 tool rounds.",), 3)]
 
 
 async def test_zero_rounds_give_the_calls_back() -> None:
@@ -135,7 +145,7 @@ async def test_zero_rounds_give_the_calls_back() -> None:
     )
     result = await bot.generate("go", START)
 
-    assert said(result.state.messages) == ["user go", "assistant"]
+    assert message_lines(result.state.messages) == ["user go", "assistant"]
     assert result.turn.response.tool_calls[0].tool_call_id == "c1"
 
 
@@ -196,12 +206,12 @@ async def test_a_new_input_answers_interrupted_calls_with_errors() -> None:
     stopped = (await bot.generate("go", START)).state
     result = await bot.generate("never mind", stopped)
 
-    assert said(result.state.messages[2:]) == [
+    assert message_lines(result.state.messages[2:]) == [
         "results The call was interrupted.!",
         "user never mind",
         "assistant fine",
     ]
-    assert said(result.turn.messages) == said(result.state.messages[2:])
+    assert message_lines(result.turn.messages) == message_lines(result.state.messages[2:])
 
 
 async def test_without_an_input_open_calls_are_run_and_the_run_goes_on() -> None:
@@ -213,7 +223,7 @@ async def test_without_an_input_open_calls_are_run_and_the_run_goes_on() -> None
         *("step_start 1", "action 1", "observation 1", "step_end 1"),
     ]
     result = await stream
-    assert said(result.turn.messages) == ["results done", "assistant fine"]
+    assert message_lines(result.turn.messages) == ["results done", "assistant fine"]
     assert [done.tool_call_id for done in result.turn.tool_executions] == ["c1"]
 
 
@@ -221,11 +231,15 @@ async def test_results_may_be_the_input_and_calls_that_they_leave_open_are_run()
     two = [call("t", "a"), call("t", "b")]
     bot = agent(model=model(two), tools=[tool("t")], execution=loop(max_iterations=0))
     stopped = (await bot.generate("go", START)).state
-    given = ToolResultMessage(results=(ToolResult(tool_call_id="a", result="by hand"),))
-    result = await agent(model=model("fine"), tools=[tool("t")]).generate(given, stopped)
+    results = ToolResultMessage(results=(ToolResult(tool_call_id="a", result="by hand"),))
+    result = await agent(model=model("fine"), tools=[tool("t")]).generate(results, stopped)
 
-    assert said(result.turn.messages) == ["results by hand", "results done", "assistant fine"]
-    assert result.turn.messages[0] is given
+    assert message_lines(result.turn.messages) == [
+        "results by hand",
+        "results done",
+        "assistant fine",
+    ]
+    assert result.turn.messages[0] is results
 
 
 async def test_an_error_of_the_model_is_raised_with_its_code() -> None:
@@ -252,7 +266,7 @@ async def test_the_call_of_a_tool_error_goes_on() -> None:
     bot = agent(model=model(call("t"), "sorry"), tools=[tool("t", broken)])
     result: GenerateResult = await bot.generate("go", START)
 
-    assert said(result.state.messages)[2:] == ["results no such file!", "assistant sorry"]
+    assert message_lines(result.state.messages)[2:] == ["results no such file!", "assistant sorry"]
     assert result.turn.tool_executions[0].is_error
 
 
@@ -268,7 +282,7 @@ def test_calls_are_those_of_upp() -> None:
         (react(), ["hm", call("t"), "hm", "fine"]),
         (plan(), ['{"steps": [{"id": "a", "description": "x"}]}', call("t"), "fine"]),
     ],
-    ids=lambda given: getattr(given, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_a_finished_run_comes_back_and_no_model_is_asked(
@@ -277,11 +291,11 @@ async def test_a_finished_run_comes_back_and_no_model_is_asked(
     """UAP §4.4, §12: going on from a checkpoint of a run that had ended gives its result."""
     bot = agent(model=model(*answers, "never"), tools=[tool("t")], execution=execution)
     ended = await bot.ask("go", START)
-    asked = len(requests(bot))
-    kept = AgentState.from_json(json.loads(json.dumps(ended.state.to_json())))
-    again = await (bot.stream(None, kept) if streaming else bot.generate(None, kept))
+    request_count = len(requests(bot))
+    saved_state = AgentState.from_json(json.loads(json.dumps(ended.state.to_json())))
+    again = await (bot.stream(None, saved_state) if streaming else bot.generate(None, saved_state))
 
-    assert len(requests(bot)) == asked
+    assert len(requests(bot)) == request_count
     assert again.turn.response == ended.turn.response
     assert again.state.messages == ended.state.messages
     assert content(again.state) == content(ended.state)
@@ -289,7 +303,7 @@ async def test_a_finished_run_comes_back_and_no_model_is_asked(
     assert (again.turn.messages, again.turn.usage, again.turn.cycles) == ((), TokenUsage(), 0)
     # And the conversation goes on.
     later = await agent(model=model("later")).ask("more", again.state)
-    assert said(later.state.messages)[-2:] == ["user more", "assistant later"]
+    assert message_lines(later.state.messages)[-2:] == ["user more", "assistant later"]
 
 
 async def test_a_finished_answer_in_a_shape_comes_back_with_its_data() -> None:
@@ -306,7 +320,7 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again(mark: str) -> None:
     bot = agent(model=model("lf"))
     result = await bot.generate(None, START.with_messages(["go", half]))
 
-    assert said(result.state.messages) == ["user go", "assistant ha", "assistant lf"]
+    assert message_lines(result.state.messages) == ["user go", "assistant ha", "assistant lf"]
 
 
 async def test_an_empty_state_is_not_finished() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.uap.agents import model, said
+from tests.uap.agents import message_lines, model
 from uap import AgentState, GenerateResult, Middleware, MiddlewareContext, agent
 from uap.middleware import logging
 from upp import ErrorCode, UPPError
@@ -76,7 +76,7 @@ async def test_before_may_change_what_goes_in_and_after_what_comes_out() -> None
     for word in ("one", "two", "three"):
         state = (await bot.ask(word, state)).state
 
-    assert said(state.messages) == ["user two", "assistant b", "user three", "assistant c"]
+    assert message_lines(state.messages) == ["user two", "assistant b", "user three", "assistant c"]
     assert state.metadata["had"] == 4
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.uap.agents import call, followed, kinds, model, said, tool
+from tests.uap.agents import call, followed, kinds, message_lines, model, tool
 from tests.uap.states import DOWN, START
 from uap import (
     AgentStreamEvent,
@@ -72,26 +72,26 @@ async def test_any_object_with_the_members_of_a_strategy_is_one() -> None:
     result = await bot.generate("hi", START)
     streamed = await bot.stream("hi", START)
 
-    assert said(result.state.messages) == [
+    assert message_lines(result.state.messages) == [
         "user HI",
         "assistant",
         "results done",
         "assistant HELLO",
     ]
-    assert said(streamed.state.messages) == ["user HI", "assistant HELLO"]
+    assert message_lines(streamed.state.messages) == ["user HI", "assistant HELLO"]
     assert await store.load("s") == streamed.state.to_json()
 
 
 class Stream:
     """A run as the specification describes one: events, a result, and a way to end it."""
 
-    def __init__(self, made: AgentStreamResult, how: str) -> None:
-        self._made = made
+    def __init__(self, stream: AgentStreamResult, how: str) -> None:
+        self._made = stream
         self.aborted = 0
         if how == "function":
             self.result: object = self._result
         elif how == "awaitable":
-            self.result = made
+            self.result = stream
         else:
             self.result = GenerateResult(turn=TURN, state=START)
 
@@ -134,9 +134,9 @@ class Foreign:
 
     def stream(self, context: ExecutionContext) -> Stream:
         """Loop, live."""
-        made = loop().stream(context)
-        assert isinstance(made, AgentStreamResult)
-        self.streams.append(Stream(made, self.how))
+        stream = loop().stream(context)
+        assert isinstance(stream, AgentStreamResult)
+        self.streams.append(Stream(stream, self.how))
         return self.streams[-1]
 
 
@@ -178,7 +178,11 @@ async def test_a_strategy_may_be_made_of_the_parts_of_the_others() -> None:
     assert kinds(await followed(stream)) == [
         *("step_start 1", "step_end 1", "step_start 2", "step_end 2"),
     ]
-    assert said((await stream).turn.messages) == ["user hi", "assistant one", "assistant two"]
+    assert message_lines((await stream).turn.messages) == [
+        "user hi",
+        "assistant one",
+        "assistant two",
+    ]
     assert await store.load("s") == (await stream).state.to_json()
 
 
@@ -194,4 +198,4 @@ async def test_a_step_without_an_inference_is_refused() -> None:
 
 def test_strategies_have_names_and_are_interchangeable() -> None:
     """UAP §2.3, §5.1: strategies are decoupled from agents, and have a name."""
-    assert [one.name for one in (loop(), react(), plan())] == ["loop", "react", "plan"]
+    assert [strategy.name for strategy in (loop(), react(), plan())] == ["loop", "react", "plan"]

@@ -1,6 +1,6 @@
 """Reasoning before each action."""
 
-from tests.uap.agents import Answer, call, followed, kinds, model, requests, said, tool
+from tests.uap.agents import Answer, call, followed, kinds, message_lines, model, requests, tool
 from uap import AgentState, AgentStrategy, agent
 from uap.execution import react
 from upp import UserMessage
@@ -23,9 +23,9 @@ async def test_each_step_reasons_acts_and_observes() -> None:
         *("step_start 1", "reasoning 1", "action 1", "observation 1", "step_end 1"),
         *("step_start 2", "reasoning 2", "step_end 2"),
     ]
-    own = [event.uap for event in events if event.uap is not None]
-    assert own[0].data == {"phase": "reasoning"}
-    assert own[1].data == {"reasoning": "first look"}
+    uap_events = [event.uap for event in events if event.uap is not None]
+    assert uap_events[0].data == {"phase": "reasoning"}
+    assert uap_events[1].data == {"reasoning": "first look"}
     result = await stream
     assert result.state.reasoning == ("first look", "then tell")
     assert (result.turn.response.text, result.turn.cycles, result.state.step) == ("it is 7", 4, 2)
@@ -38,7 +38,7 @@ async def test_prompts_and_thoughts_stay_in_the_state_and_are_marked() -> None:
     result = await bot.generate("go", START)
     _, prompt, thought, urge, _ = result.state.messages
 
-    assert said(result.state.messages)[:3] == ["user go", "user Think!", "assistant hm"]
+    assert message_lines(result.state.messages)[:3] == ["user go", "user Think!", "assistant hm"]
     assert prompt.metadata == {"uap": {"synthetic": True, "phase": "reason"}}
     assert thought.metadata == prompt.metadata
     assert urge.metadata == {"uap": {"synthetic": True, "phase": "act"}}
@@ -87,7 +87,7 @@ async def test_tools_are_not_run_while_the_model_reasons() -> None:
     result = await bot.generate("go", START)
 
     assert ran == []
-    assert said(result.state.messages)[2] == "assistant hm"
+    assert message_lines(result.state.messages)[2] == "assistant hm"
     assert not any(getattr(message, "tool_calls", ()) for message in result.state.messages)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from tests.uap.agents import said
+from tests.uap.agents import message_lines
 from uap import AgentState, InvalidState, PlanStep, SubagentExecutionTrace, ToolExecutionTrace
 from upp import (
     AssistantMessage,
@@ -98,9 +98,9 @@ def test_operations_append_and_context_replaces() -> None:
 
 def test_nothing_can_be_changed_through_a_state() -> None:
     """UAP §14.2 MUST: immutable AgentState, also what is inside."""
-    given = {"list": [1, {"deep": 2}]}
-    state = AgentState.initial().with_metadata("k", given).with_plan([STEP])
-    given["list"].append(3)
+    metadata = {"list": [1, {"deep": 2}]}
+    state = AgentState.initial().with_metadata("k", metadata).with_plan([STEP])
+    metadata["list"].append(3)
 
     assert state.metadata["k"]["list"] == (1, {"deep": 2})
     with pytest.raises(FrozenInstanceError):
@@ -157,12 +157,12 @@ class Metres(float):
 
 def test_metadata_that_only_look_different_become_json() -> None:
     """UAP §14.2 MUST: the state is fully serialisable."""
-    given = {Marked("k"): [Name.A, Marked("<b>"), Count.ONE, Metres(2.5), True, 2**70]}
-    state = AgentState.initial().with_metadata("m", given)
+    metadata = {Marked("k"): [Name.A, Marked("<b>"), Count.ONE, Metres(2.5), True, 2**70]}
+    state = AgentState.initial().with_metadata("m", metadata)
 
     assert AgentState.from_json(state.to_json()) == state
-    kept = [type(value) for value in state.metadata["m"]["k"]]
-    assert kept == [str, str, int, float, bool, int]
+    types = [type(value) for value in state.metadata["m"]["k"]]
+    assert types == [str, str, int, float, bool, int]
 
 
 def test_the_json_of_a_state_comes_back_as_the_same_state() -> None:
@@ -262,25 +262,25 @@ def test_json_that_is_no_state_is_refused(change: dict[str, Any], message: str) 
         AgentState.from_json({**AgentState.initial().to_json(), **change})
 
 
-@pytest.mark.parametrize("given", [[], "text", None, {}])
-def test_what_is_no_object_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("value", [[], "text", None, {}])
+def test_what_is_no_object_is_refused(value: Any) -> None:
     """UAP §15.3 MUST: deserialization validates the structure."""
     with pytest.raises(InvalidState):
-        AgentState.from_json(given)
+        AgentState.from_json(value)
 
 
 def test_json_that_is_nested_too_deeply_is_refused() -> None:
     """UAP §15.3 MUST: deserialization validates the structure."""
-    given = AgentState.initial().to_json()
-    given["metadata"] = nested(600)
+    document = AgentState.initial().to_json()
+    document["metadata"] = nested(600)
 
     with pytest.raises(InvalidState, match="too deeply"):
-        AgentState.from_json(given)
+        AgentState.from_json(document)
 
 
 def test_nothing_inside_a_state_can_be_changed() -> None:
     """UAP §6.2: every operation returns a new state, and the old one is immutable, however deep."""
-    kept: dict[str, Any] = {"vendor": {"signature": ["s"]}}
+    metadata: dict[str, Any] = {"vendor": {"signature": ["s"]}}
     arguments: dict[str, Any] = {"query": {"words": ["key"]}}
     call = ToolCall(tool_call_id="c", tool_name="t", arguments=arguments)
     trace = SubagentExecutionTrace(
@@ -297,23 +297,23 @@ def test_nothing_inside_a_state_can_be_changed() -> None:
     )
     state = (
         AgentState.initial()
-        .with_message(AssistantMessage(content="hm", tool_calls=[call], metadata=kept))
+        .with_message(AssistantMessage(content="hm", tool_calls=[call], metadata=metadata))
         .with_subagent_traces([trace])
         .with_plan([PlanStep(id="a", description="", depends_on=["b"], status="pending")])  # type: ignore[arg-type]
     )
     before = state.to_json()
 
-    kept["vendor"]["signature"].append("other")
+    metadata["vendor"]["signature"].append("other")
     arguments["query"]["words"].clear()
     spoken: Any = state.messages[0]
     traced = state.subagent_traces[0].tool_executions[0].arguments
-    for held in (spoken.metadata, spoken.tool_calls[0].arguments, traced):
+    for mapping in (spoken.metadata, spoken.tool_calls[0].arguments, traced):
         with pytest.raises(TypeError):
-            held["new"] = 1
+            mapping["new"] = 1
         with pytest.raises(TypeError):
-            next(iter(held.values())).clear()
+            next(iter(mapping.values())).clear()
     assert state.to_json() == before
-    assert [type(one) for one in (state.plan, state.subagent_traces[0].tool_executions)] == [
+    assert [type(items) for items in (state.plan, state.subagent_traces[0].tool_executions)] == [
         tuple
     ] * 2
     assert state.plan == (PlanStep(id="a", description="", depends_on=("b",), status="pending"),)
@@ -322,11 +322,11 @@ def test_nothing_inside_a_state_can_be_changed() -> None:
 def test_a_conversation_is_given_as_it_is_said() -> None:
     """UAP §6.2: withMessage, withMessages and withContext take what a model is asked."""
     state = AgentState.initial().with_message("hi").with_messages([TextBlock(text="there")])
-    assert said(state.messages) == ["user hi", "user there"]
-    assert said(state.with_context(["again"]).messages) == ["user again"]
+    assert message_lines(state.messages) == ["user hi", "user there"]
+    assert message_lines(state.with_context(["again"]).messages) == ["user again"]
     for wrong in (state.with_messages, state.with_context):
         with pytest.raises(TypeError, match="with_message"):
             wrong("hi")
-    given: Any = 5
+    value: Any = 5
     with pytest.raises(TypeError, match="not int"):
-        state.with_message(given)
+        state.with_message(value)

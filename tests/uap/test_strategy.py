@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.uap.agents import call, followed, kinds, model, said, tool
+from tests.uap.agents import call, followed, kinds, message_lines, model, tool
 from tests.uap.states import DOWN, START
 from uap import AgentState, AgentStrategy, GenerateResult, agent, memory_checkpoints, set_metadata
 from uap.execution import ExecutionStrategy, loop, plan, react
@@ -45,7 +45,7 @@ async def test_the_stop_condition_ends_the_run_after_a_step() -> None:
 
     assert kinds(await followed(stream))[-1] == "step_end 2"
     result = await stream
-    assert said(result.state.messages)[-1] == "results done"
+    assert message_lines(result.state.messages)[-1] == "results done"
     assert result.turn.response.has_tool_calls
     assert completed == [result]
 
@@ -94,9 +94,9 @@ async def test_a_tool_says_when_the_task_is_complete(*, streaming: bool) -> None
     )
     result = await (bot.stream("go", START) if streaming else bot.generate("go", START))
     assert (result.state.metadata["taskComplete"], result.state.step) == (True, 2)
-    kept = await store.load("s")
-    assert kept is not None
-    assert kept["metadata"]["taskComplete"] is True
+    checkpoint = await store.load("s")
+    assert checkpoint is not None
+    assert checkpoint["metadata"]["taskComplete"] is True
 
 
 @pytest.mark.parametrize("execution", [loop(), react()])
@@ -156,7 +156,7 @@ async def test_the_end_of_a_step_gets_the_turn_of_that_step() -> None:
     turns: list[tuple[int, list[str], int]] = []
 
     def ended(step: int, result: GenerateResult) -> None:
-        turns.append((step, said(result.turn.messages), len(result.turn.tool_executions)))
+        turns.append((step, message_lines(result.turn.messages), len(result.turn.tool_executions)))
 
     bot = agent(
         model=model(call("t"), "bye"),
@@ -170,18 +170,18 @@ async def test_the_end_of_a_step_gets_the_turn_of_that_step() -> None:
 
 async def test_an_error_is_reported_with_the_state_so_far() -> None:
     """UAP §10.1: onError(error, state)."""
-    reported: list[tuple[Exception, list[str]]] = []
+    reports: list[tuple[Exception, list[str]]] = []
     bot = agent(
         model=model(call("t"), [Fail(DOWN)]),
         tools=[tool("t")],
         strategy=AgentStrategy(
-            on_error=lambda error, state: reported.append((error, said(state.messages)))
+            on_error=lambda error, state: reports.append((error, message_lines(state.messages)))
         ),
     )
     with pytest.raises(UPPError):
         await bot.generate("go", START)
 
-    assert reported == [(DOWN, ["user go", "assistant", "results done"])]
+    assert reports == [(DOWN, ["user go", "assistant", "results done"])]
 
 
 @pytest.mark.parametrize("streaming", [False, True])

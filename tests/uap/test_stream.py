@@ -39,18 +39,18 @@ async def test_events_of_the_model_and_of_the_agent_come_in_one_stream() -> None
 async def test_events_have_the_json_of_the_specification() -> None:
     """UAP §11.2: { source, uap: { type, step, agentId, data } }."""
     bot = agent(model=model(call("t", n=1), "bye"), tools=[tool("t", lambda _: 7)])
-    own = [plain(event) for event in await followed(bot.stream("go", START)) if event.uap]
+    uap_events = [plain(event) for event in await followed(bot.stream("go", START)) if event.uap]
 
-    assert own[0] == {
+    assert uap_events[0] == {
         "source": "uap",
         "uap": {"type": "step_start", "step": 1, "agentId": bot.id, "data": {}},
     }
-    assert own[1]["uap"]["data"] == {
+    assert uap_events[1]["uap"]["data"] == {
         "toolCalls": [{"toolCallId": "c1", "toolName": "t", "arguments": {"n": 1}}]
     }
-    observation = own[2]["uap"]["data"]["observations"][0]
+    observation = uap_events[2]["uap"]["data"]["observations"][0]
     assert (observation["toolCallId"], observation["result"]) == ("c1", 7)
-    assert own[3]["uap"]["data"]["usage"]["totalTokens"] == 1
+    assert uap_events[3]["uap"]["data"]["usage"]["totalTokens"] == 1
 
 
 @pytest.mark.parametrize(

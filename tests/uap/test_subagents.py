@@ -6,7 +6,17 @@ from uuid import UUID
 
 import pytest
 
-from tests.uap.agents import call, content, followed, kinds, model, plain, said, settle, tool
+from tests.uap.agents import (
+    call,
+    content,
+    followed,
+    kinds,
+    message_lines,
+    model,
+    plain,
+    settle,
+    tool,
+)
 from uap import (
     Agent,
     AgentState,
@@ -58,7 +68,7 @@ async def test_a_sub_agent_is_a_tool_whose_run_calls_an_agent() -> None:
     """UAP §8.1, §8.2: sub-agents are regular UPP tools with explicit schemas."""
     result = await parent(explorer_tool(explorer())).generate("go", START)
 
-    assert said(result.state.messages) == [
+    assert message_lines(result.state.messages) == [
         "user go",
         "assistant",
         "results in main.py",
@@ -133,11 +143,11 @@ async def test_events_of_a_sub_agent_reach_the_stream_of_its_parent() -> None:
 
 async def test_a_sub_agent_that_streams_by_itself_is_reported_as_well() -> None:
     """UAP §8.4 SHOULD: when sub-agents execute via streaming."""
-    own: list[str] = []
+    event_kinds: list[str] = []
 
     async def run(_arguments: object) -> str:
         stream = explorer().stream("where?", START)
-        own.extend(kinds(await followed(stream)))
+        event_kinds.extend(kinds(await followed(stream)))
         return (await stream).turn.response.text
 
     bot = parent(tool("explore", run))
@@ -145,8 +155,8 @@ async def test_a_sub_agent_that_streams_by_itself_is_reported_as_well() -> None:
     events = of_subagents(await followed(parent(tool("explore", run)).stream("go", START)))
 
     assert len(generated.state.subagent_traces) == 1
-    assert own == own[:6] * 2
-    assert kinds([e.uap.data["innerEvent"] for e in events[1:-1] if e.uap]) == own[:6]
+    assert event_kinds == event_kinds[:6] * 2
+    assert kinds([e.uap.data["innerEvent"] for e in events[1:-1] if e.uap]) == event_kinds[:6]
 
 
 async def test_the_end_of_a_failed_sub_agent_is_reported_and_the_error_is_the_tools() -> None:
@@ -156,7 +166,7 @@ async def test_the_end_of_a_failed_sub_agent_is_reported_and_the_error_is_the_to
     _, last = of_subagents(await followed(stream))
     state = (await stream).state
 
-    assert said(state.messages)[2] == "results no way!"
+    assert message_lines(state.messages)[2] == "results no way!"
     assert last.uap is not None
     assert last.uap.data["success"] is False
     assert last.uap.data["error"] == "no way"
@@ -187,7 +197,7 @@ async def test_an_error_of_the_inner_model_is_a_result_for_the_outer_one() -> No
     broken = agent(model=model([Fail(error)]))
     result = await parent(explorer_tool(broken)).generate("go", START)
 
-    assert said(result.state.messages)[2:] == [
+    assert message_lines(result.state.messages)[2:] == [
         "results The tool's own model failed: RATE_LIMITED!",
         "assistant found",
     ]
@@ -215,7 +225,7 @@ async def test_an_agent_that_watches_over_a_call_is_a_sub_agent_of_it(hook: str)
     )
     result = await bot.generate("go", START)
 
-    assert said(result.state.messages)[2] == "results done"
+    assert message_lines(result.state.messages)[2] == "results done"
     (trace,) = result.state.subagent_traces
     assert (trace.parent_tool_call_id, trace.result) == ("p1", "yes")
 
@@ -230,7 +240,7 @@ async def test_descendants_leave_their_traces_before_their_parent() -> None:
     events = await followed(stream)
     traces = (await stream).state.subagent_traces
 
-    assert [(one.subagent_type, one.parent_tool_call_id, one.prompt) for one in traces] == [
+    assert [(trace.subagent_type, trace.parent_tool_call_id, trace.prompt) for trace in traces] == [
         ("deeper", "m1", "deep?"),
         ("explore", "p1", "where is main?"),
     ]
@@ -241,17 +251,17 @@ async def test_descendants_leave_their_traces_before_their_parent() -> None:
 
 async def test_traces_that_a_sub_agent_was_given_are_not_taken_again() -> None:
     inner = parent(explorer_tool(explorer()))
-    known = (await inner.generate("go", START)).state
-    asked: list[AgentState] = []
+    earlier_state = (await inner.generate("go", START)).state
+    states: list[AgentState] = []
 
     async def run(_arguments: object) -> str:
-        result = await agent(model=model("short")).generate("more", known)
-        asked.append(result.state)
+        result = await agent(model=model("short")).generate("more", earlier_state)
+        states.append(result.state)
         return "ok"
 
     result = await parent(tool("explore", run)).generate("go", START)
 
-    assert len(asked[0].subagent_traces) == 1
+    assert len(states[0].subagent_traces) == 1
     assert [trace.prompt for trace in result.state.subagent_traces] == ["more"]
 
 
@@ -267,7 +277,7 @@ async def test_sub_agents_of_one_round_are_distinguished() -> None:
 
     assert sorted(map(sorted, by_run.values())) == [["p1"], ["p2"]]
     traces = (await stream).state.subagent_traces
-    assert {one.prompt for one in traces} == {"a", "b"}
+    assert {trace.prompt for trace in traces} == {"a", "b"}
 
 
 async def test_sub_agents_of_one_call_each_leave_a_trace() -> None:
@@ -281,7 +291,7 @@ async def test_sub_agents_of_one_call_each_leave_a_trace() -> None:
     result = await parent(tool("explore", run)).generate("go", START)
 
     assert [trace.prompt for trace in result.state.subagent_traces] == ["first", "second"]
-    assert said(result.state.messages)[2] == "results one two"
+    assert message_lines(result.state.messages)[2] == "results one two"
 
 
 async def test_an_agent_in_the_middleware_of_a_sub_agent_has_no_parent() -> None:
@@ -339,7 +349,7 @@ async def test_a_sub_agent_that_its_tool_gives_up_ends_all_the_same() -> None:
     stream = parent(tool("explore", run)).stream("go", START)
     last = of_subagents(await followed(stream))[-1]
 
-    assert said((await stream).state.messages)[2] == "results no answer in time"
+    assert message_lines((await stream).state.messages)[2] == "results no answer in time"
     assert last.uap is not None
     assert (last.uap.type, last.uap.data["success"]) == ("subagent_end", False)
     (trace,) = (await stream).state.subagent_traces
@@ -355,11 +365,11 @@ async def test_an_abort_of_the_parent_ends_the_sub_agent() -> None:
 
     inner = agent(model=model(call("t")), tools=[tool("t", waits)])
     async with parent(explorer_tool(inner)).stream("go", START) as stream:
-        waiting = asyncio.ensure_future(stream.result())
+        result_task = asyncio.ensure_future(stream.result())
         await asyncio.wait_for(started.wait(), 1)
         stream.abort()
         with pytest.raises(UPPError, match="aborted"):
-            await waiting
+            await result_task
     await settle()
 
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.uap.agents import model, said
+from tests.uap.agents import message_lines, model
 from uap import AgentState, InvalidState, ThreadTree, agent
 
 
@@ -45,11 +45,21 @@ async def test_branches_keep_conversations_apart() -> None:
         tree.checkout(branch)
         tree.current.state = (await bot.ask(word, tree.history())).state
 
-    assert said(tree.history().messages) == ["user a", "assistant one", "user c", "assistant three"]
+    assert message_lines(tree.history().messages) == [
+        "user a",
+        "assistant one",
+        "user c",
+        "assistant three",
+    ]
     tree.checkout(left)
-    assert said(tree.history().messages) == ["user a", "assistant one", "user b", "assistant two"]
+    assert message_lines(tree.history().messages) == [
+        "user a",
+        "assistant one",
+        "user b",
+        "assistant two",
+    ]
     tree.checkout(tree.root.id)
-    assert said(tree.history().messages) == ["user a", "assistant one"]
+    assert message_lines(tree.history().messages) == ["user a", "assistant one"]
 
 
 @pytest.mark.parametrize("use", ["branch", "checkout"])

@@ -91,7 +91,7 @@ async def test_a_dependent_tool_begins_when_the_other_has_ended() -> None:
     assert log.index("-a") < log.index("+b")
     assert sorted(log) == ["+a", "+b", "+c", "-a", "-b", "-c"]
     answer = result.state.messages[2]
-    assert [one.result for one in getattr(answer, "results", ())] == ["b", "a", "c"]
+    assert [entry.result for entry in getattr(answer, "results", ())] == ["b", "a", "c"]
 
 
 def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
@@ -103,15 +103,15 @@ def test_tools_that_depend_on_each_other_in_a_circle_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depends_on", "reported"),
+    ("depends_on", "message"),
     [
         (["serch"], "Did you mean 'search'"),
         (["x"], r"'read' depends on 'x', which is not one of the tools\.$"),
     ],
 )
-def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], reported: str) -> None:
+def test_a_tool_that_depends_on_no_tool_is_refused(depends_on: list[str], message: str) -> None:
     """UAP §8.3: dependsOn names tools; a name that is misspelt would order nothing."""
-    with pytest.raises(UPPError, match=reported) as raised:
+    with pytest.raises(UPPError, match=message) as raised:
         agent(model=model("x"), tools=[tool("search"), tool("read", depends_on=depends_on)])
     assert raised.value.code is ErrorCode.INVALID_REQUEST
 

@@ -32,8 +32,8 @@ CALL = ToolCall(tool_call_id="c1", tool_name="t", arguments={"q": 1})
 
 def messages_of(*messages: Message) -> list[dict[str, Any]]:
     body = request_body("m", LLMRequest(messages=messages), provider="anthropic")
-    sent: list[dict[str, Any]] = body["messages"]
-    return sent
+    vendor_messages: list[dict[str, Any]] = body["messages"]
+    return vendor_messages
 
 
 def user(*content: UserContent) -> UserMessage:
@@ -41,7 +41,7 @@ def user(*content: UserContent) -> UserMessage:
 
 
 @pytest.mark.parametrize(
-    ("block", "sent"),
+    ("block", "vendor_block"),
     [
         (
             ImageBlock(source=UrlSource(url="https://x/y.png"), mime_type="image/png"),
@@ -73,8 +73,8 @@ def user(*content: UserContent) -> UserMessage:
         ),
     ],
 )
-def test_media_have_their_shapes(block: UserContent, sent: dict[str, Any]) -> None:
-    assert messages_of(user(block)) == [{"role": "user", "content": [sent]}]
+def test_media_have_their_shapes(block: UserContent, vendor_block: dict[str, Any]) -> None:
+    assert messages_of(user(block)) == [{"role": "user", "content": [vendor_block]}]
 
 
 def test_sound_cannot_be_sent() -> None:
@@ -84,14 +84,14 @@ def test_sound_cannot_be_sent() -> None:
 
 
 def test_roles_alternate_and_results_come_before_the_words_after_them() -> None:
-    sent = messages_of(
+    messages = messages_of(
         user(TextBlock(text="a")),
         user(TextBlock(text="b"), TextBlock(text=" ")),
         AssistantMessage(content=(), tool_calls=(CALL,)),
         ToolResultMessage(results=(ToolResult(tool_call_id="c1", result="r"),)),
         user(TextBlock(text="c")),
     )
-    assert sent == [
+    assert messages == [
         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
         {
             "role": "assistant",
@@ -111,10 +111,12 @@ def test_thoughts_of_others_are_not_sent() -> None:
     thought = ReasoningBlock(text="hm")
     assert messages_of(AssistantMessage(content=(thought,))) == []
     layout = [{"type": "thinking", "signature": ""}, {"type": "text"}]
-    own = AssistantMessage(
+    answer = AssistantMessage(
         content=(thought, TextBlock(text="a")), metadata={"anthropic": {"layout": layout}}
     )
-    assert messages_of(own) == [{"role": "assistant", "content": [{"type": "text", "text": "a"}]}]
+    assert messages_of(answer) == [
+        {"role": "assistant", "content": [{"type": "text", "text": "a"}]}
+    ]
 
 
 def test_a_layout_that_does_not_fit_any_more_loses_no_words() -> None:

@@ -290,8 +290,8 @@ async def test_a_certificate_is_of_an_authority_and_of_the_host(
     async with serve(say_a, tls=tls) as wire:
 
         def connector() -> aiohttp.TCPConnector:
-            own = connections.connector_with()
-            return wire.connector(ssl=own._ssl)
+            http_connector = connections.connector_with()
+            return wire.connector(ssl=http_connector._ssl)
 
         config = ProviderConfig(base_url="https://model.test/v1", connector=connector)
         provider = OpenAICompatProvider(config=config)
@@ -353,12 +353,12 @@ def test_each_loop_has_connections_of_its_own_and_a_dead_one_none() -> None:
 def test_a_provider_that_was_not_closed_ends_silently(
     caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
 ) -> None:
-    kept: list[connections.HttpSession] = []
+    sessions: list[connections.HttpSession] = []
 
     async def leave_in_its_loop() -> aiohttp.BaseConnector:
         provider = OpenAICompatProvider(base_url="http://model.test/v1")
-        kept.append(provider.session(provider.config))
-        connector = kept[0].client.connector
+        sessions.append(provider.session(provider.config))
+        connector = sessions[0].client.connector
         assert connector is not None
         del provider
         gc.collect()
@@ -368,12 +368,12 @@ def test_a_provider_that_was_not_closed_ends_silently(
         return connector
 
     async def leave(provider: OpenAICompatProvider) -> None:
-        kept.append(provider.session(provider.config))
+        sessions.append(provider.session(provider.config))
 
     asyncio.run(leave_in_its_loop())
     asyncio.run(leave(OpenAICompatProvider(base_url="http://model.test/v1")))
     gc.collect()
-    assert [one.client.closed for one in kept] == [True, True]
+    assert [session.client.closed for session in sessions] == [True, True]
     assert not caplog.records
     assert not recwarn.list
 

@@ -107,12 +107,12 @@ async def test_text_is_streamed_and_thoughts_are_counted_as_output() -> None:
 
 
 async def test_calls_go_back_with_their_signatures_and_results_by_name() -> None:
-    sent: list[Any] = []
+    bodies: list[Any] = []
 
     async def answer(exchange: Exchange) -> None:
-        sent.append(exchange.body)
+        bodies.append(exchange.body)
         await exchange.send(STREAM_HEAD)
-        if len(sent) > 1:
+        if len(bodies) > 1:
             await say(exchange, {"text": "done"}, reason="STOP")
             return
         await say(exchange, {"text": "I look."})
@@ -128,7 +128,7 @@ async def test_calls_go_back_with_their_signatures_and_results_by_name() -> None
 
     tool = Tool(name="search", description="Searches", parameters={"type": "object"}, run=search)
     turn, events = await ask(answer, tools=[tool], params={"tools": [{"googleSearch": {}}]})
-    assert sent[0]["tools"] == [
+    assert bodies[0]["tools"] == [
         {"googleSearch": {}},
         {
             "functionDeclarations": [
@@ -140,7 +140,7 @@ async def test_calls_go_back_with_their_signatures_and_results_by_name() -> None
             ]
         },
     ]
-    assert sent[1]["contents"][1:] == [
+    assert bodies[1]["contents"][1:] == [
         {
             "role": "model",
             "parts": [
@@ -180,10 +180,10 @@ async def test_calls_go_back_with_their_signatures_and_results_by_name() -> None
 
 
 async def test_a_signature_without_words_goes_back_alone() -> None:
-    sent: list[Any] = []
+    bodies: list[Any] = []
 
     async def answer(exchange: Exchange) -> None:
-        sent.append(exchange.body)
+        bodies.append(exchange.body)
         await exchange.send(STREAM_HEAD)
         await say(exchange, {"text": "a"}, {})
         await say(exchange, {"text": "", "thoughtSignature": "sig=="})
@@ -192,7 +192,7 @@ async def test_a_signature_without_words_goes_back_alone() -> None:
     turn, _ = await ask(answer)
     assert turn.response.content == (TextBlock(text="a"), TextBlock(text="b"))
     await ask(answer, history=turn.messages)
-    assert sent[1]["contents"][1]["parts"] == [
+    assert bodies[1]["contents"][1]["parts"] == [
         {"text": "a"},
         {"text": "", "thoughtSignature": "sig=="},
         {"text": "b"},
@@ -222,7 +222,7 @@ async def test_structured_output_is_the_apis_own(
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("vendor_reason", "reason"),
     [
         ("STOP", "end_turn"),
         ("MAX_TOKENS", "max_tokens"),
@@ -230,10 +230,10 @@ async def test_structured_output_is_the_apis_own(
         ("OTHER", "other"),
     ],
 )
-async def test_reasons_to_stop_have_common_names(said: str, reason: str) -> None:
+async def test_reasons_to_stop_have_common_names(vendor_reason: str, reason: str) -> None:
     async def answer(exchange: Exchange) -> None:
         await exchange.send(STREAM_HEAD)
-        await say(exchange, {"text": "a"}, reason=said)
+        await say(exchange, {"text": "a"}, reason=vendor_reason)
 
     turn, _ = await ask(answer)
     assert turn.stop_reason == reason

@@ -34,10 +34,10 @@ CALL = ToolCall(tool_call_id="c1", tool_name="t", arguments={"q": 1})
 
 
 def contents_of(*messages: Message) -> list[dict[str, Any]]:
-    sent: list[dict[str, Any]] = request_body(LLMRequest(messages=messages), provider="google")[
+    contents: list[dict[str, Any]] = request_body(LLMRequest(messages=messages), provider="google")[
         "contents"
     ]
-    return sent
+    return contents
 
 
 def user(*content: UserContent) -> UserMessage:

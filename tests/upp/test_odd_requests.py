@@ -17,18 +17,18 @@ BODIES: dict[str, Callable[[LLMRequest], dict[str, Any]]] = {
 CALL = ToolCall(tool_call_id="c1", tool_name="t", arguments={})
 
 
-def body(of: str, kept: Any) -> str:
+def body(of: str, metadata: Any) -> str:
     """Return what a provider sends of an answer with this in its metadata."""
-    asked = UserMessage(content=(TextBlock(text="hi"),))
-    said = AssistantMessage(
-        content=(TextBlock(text="words"),), tool_calls=(CALL,), metadata={of: kept}
+    question = UserMessage(content=(TextBlock(text="hi"),))
+    answer = AssistantMessage(
+        content=(TextBlock(text="words"),), tool_calls=(CALL,), metadata={of: metadata}
     )
-    return json.dumps(BODIES[of](LLMRequest(messages=(asked, said))))
+    return json.dumps(BODIES[of](LLMRequest(messages=(question, answer))))
 
 
 @pytest.mark.parametrize("of", BODIES)
 @pytest.mark.parametrize(
-    "kept",
+    "metadata",
     [
         None,
         "junk",
@@ -37,16 +37,16 @@ def body(of: str, kept: Any) -> str:
         {"layout": ["junk", {"no": "type"}, {"type": "redacted_thinking"}, {"type": 7}]},
     ],
 )
-def test_what_no_provider_kept_is_passed_over(of: str, kept: Any) -> None:
-    assert body(of, kept) == body(of, {})
+def test_what_no_provider_kept_is_passed_over(of: str, metadata: Any) -> None:
+    assert body(of, metadata) == body(of, {})
 
 
 @pytest.mark.parametrize("of", BODIES)
 def test_a_parameter_of_nothing_is_no_parameter(of: str) -> None:
     params = {"tools": None, "stream_options": None, "generationConfig": None, "thinking": None}
-    asked = UserMessage(content=(TextBlock(text="hi"),))
-    request = LLMRequest(messages=(asked,), params=params, structure={"type": "object"})
-    sent = BODIES[of](request)
+    question = UserMessage(content=(TextBlock(text="hi"),))
+    request = LLMRequest(messages=(question,), params=params, structure={"type": "object"})
+    request_json = BODIES[of](request)
 
-    assert not sent["tools"]
-    assert sent["stream_options"] in (None, {"include_usage": True})
+    assert not request_json["tools"]
+    assert request_json["stream_options"] in (None, {"include_usage": True})

@@ -42,7 +42,7 @@ def part(block: UserContent) -> Any:
 
 
 def test_the_callers_parameters_are_kept() -> None:
-    sent = body(
+    request_json = body(
         system="be kind",
         params={
             "temperature": 0.5,
@@ -61,7 +61,7 @@ def test_the_callers_parameters_are_kept() -> None:
         ),
         structure={"type": "array"},
     )
-    assert sent == {
+    assert request_json == {
         "temperature": 0.5,
         "model": "m1",
         "messages": [{"role": "system", "content": "be kind"}],
@@ -82,12 +82,12 @@ def test_the_callers_parameters_are_kept() -> None:
 
 
 def test_a_response_format_of_the_caller_goes_first() -> None:
-    sent = body(params={"response_format": {"type": "json_object"}}, structure={})
-    assert sent["response_format"] == {"type": "json_object"}
+    request_json = body(params={"response_format": {"type": "json_object"}}, structure={})
+    assert request_json["response_format"] == {"type": "json_object"}
 
 
 def test_messages_keep_their_roles() -> None:
-    sent = body(
+    request_json = body(
         messages=(
             UserMessage(content=(TextBlock(text="hi"),)),
             AssistantMessage(content=(ReasoningBlock(text="hm"), TextBlock(text="yes"))),
@@ -100,7 +100,7 @@ def test_messages_keep_their_roles() -> None:
             ),
         )
     )
-    assert sent["messages"] == [
+    assert request_json["messages"] == [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": "yes"},
         {"role": "tool", "tool_call_id": "a", "content": "text"},
@@ -195,6 +195,6 @@ NAMED = {**CLOSED, "properties": {"a": {"type": "string"}}, "required": ["a"]}
 def test_the_api_holds_its_model_to_a_schema_that_it_can_take_as_strict(
     structure: dict[str, Any], *, strict: bool
 ) -> None:
-    sent = body(structure=structure)["response_format"]["json_schema"]
-    assert sent["schema"] == structure
-    assert sent.get("strict", False) is strict
+    json_schema = body(structure=structure)["response_format"]["json_schema"]
+    assert json_schema["schema"] == structure
+    assert json_schema.get("strict", False) is strict

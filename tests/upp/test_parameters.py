@@ -24,8 +24,8 @@ NAMED: dict[str, Any] = {"type": "function", "function": {"name": "search"}}
 
 
 def test_the_own_names_are_those_of_an_openai_compatible_server() -> None:
-    sent = {name: EVERY[name] for name in EVERY if "tool" not in name}
-    assert vendor_parameters("openai_compat", EVERY) == sent
+    expected = {name: EVERY[name] for name in EVERY if "tool" not in name}
+    assert vendor_parameters("openai_compat", EVERY) == expected
     assert unknown_parameters("openai_compat", EVERY) == []
 
 
@@ -91,15 +91,15 @@ def test_several_stop_words_stay_several(stop: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "sent"),
+    ("provider", "expected"),
     [
         ("anthropic", {"thinking": {"type": "disabled"}}),
         ("google", {"thinkingConfig": {"thinkingBudget": 0}}),
         ("openai_compat", {"reasoning_effort": "none"}),
     ],
 )
-def test_a_model_may_be_asked_not_to_think(provider: str, sent: dict[str, Any]) -> None:
-    assert vendor_parameters(provider, {"reasoning_effort": "none"}) == sent
+def test_a_model_may_be_asked_not_to_think(provider: str, expected: dict[str, Any]) -> None:
+    assert vendor_parameters(provider, {"reasoning_effort": "none"}) == expected
 
 
 def _google(mode: str, *names: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _google(mode: str, *names: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("provider", "choice", "parallel", "sent"),
+    ("provider", "choice", "parallel", "expected"),
     [
         ("openai_compat", None, None, {}),
         ("openai_compat", "auto", True, {"parallel_tool_calls": True}),
@@ -151,6 +151,6 @@ def _google(mode: str, *names: str) -> dict[str, Any]:
     ],
 )
 def test_a_choice_of_tools_has_a_shape_for_each_vendor(
-    provider: str, choice: Any, *, parallel: bool | None, sent: dict[str, Any]
+    provider: str, choice: Any, *, parallel: bool | None, expected: dict[str, Any]
 ) -> None:
-    assert tool_parameters(provider, choice=choice, parallel=parallel) == sent
+    assert tool_parameters(provider, choice=choice, parallel=parallel) == expected

@@ -71,12 +71,12 @@ async def test_words_are_counted_as_tokens() -> None:
 
 
 async def test_a_script_may_report_its_usage() -> None:
-    reported = TokenUsage(input_tokens=7, cache_read_tokens=5)
+    usage = TokenUsage(input_tokens=7, cache_read_tokens=5)
 
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
-        yield Usage(reported)
+        yield Usage(usage)
 
-    assert (await llm(model=ScriptedModel(script=script)).generate([], "go")).usage == reported
+    assert (await llm(model=ScriptedModel(script=script)).generate([], "go")).usage == usage
 
 
 async def test_two_calls_have_two_ids() -> None:

@@ -256,10 +256,10 @@ async def test_an_error_comes_after_what_was_said_before_it() -> None:
         yield Fail(UPPError("down", code=ErrorCode.PROVIDER_ERROR))
 
     result = streamed(script)
-    said: list[StreamEvent] = []
+    events: list[StreamEvent] = []
     with pytest.raises(UPPError, match="down"):
-        await follow(result, said.append)
-    assert texts(said) == ["half"]
+        await follow(result, events.append)
+    assert texts(events) == ["half"]
     with pytest.raises(UPPError, match="down"):
         await result
 
@@ -335,7 +335,7 @@ async def test_relayed_work_gives_its_events_to_another_and_its_turn_to_the_call
 
 
 async def test_work_that_reports_of_its_own_end_does_not_wait_for_a_reader_who_left() -> None:
-    reported = asyncio.Event()
+    has_reported = asyncio.Event()
 
     async def work(emit: Callable[[StreamEvent], Awaitable[None]]) -> Turn:
         try:
@@ -344,7 +344,7 @@ async def test_work_that_reports_of_its_own_end_does_not_wait_for_a_reader_who_l
         finally:
             for _ in range(_WINDOW + 1):
                 await emit(text_delta("bye"))
-            reported.set()
+            has_reported.set()
         raise AssertionError
 
     stream = StreamResult(work)
@@ -352,4 +352,4 @@ async def test_work_that_reports_of_its_own_end_does_not_wait_for_a_reader_who_l
         async for _ in stream:
             break
         await stream.aclose()
-    assert reported.is_set()
+    assert has_reported.is_set()

@@ -61,7 +61,7 @@ class Marked(str):
 
 
 @pytest.mark.parametrize(
-    ("given", "result"),
+    ("value", "result"),
     [
         ("text", "text"),
         (None, None),
@@ -71,8 +71,8 @@ class Marked(str):
         ([Marked("<b>")], ["<b>"]),
     ],
 )
-async def test_a_result_is_json_whatever_the_tool_returns(given: Any, result: Any) -> None:
-    execution = await ran(lambda _: given)
+async def test_a_result_is_json_whatever_the_tool_returns(value: Any, result: Any) -> None:
+    execution = await ran(lambda _: value)
 
     assert (execution.result, execution.is_error) == (result, False)
     assert type(execution.result) is type(result)
@@ -82,16 +82,16 @@ class Opaque:
     """What JSON has no word for."""
 
 
-@pytest.mark.parametrize("given", [Opaque(), [Opaque()], "\ud83d", {1j: 1}])
-async def test_a_result_that_json_has_no_word_for_is_reported_to_the_model(given: Any) -> None:
-    reported: list[Exception] = []
-    strategy = ToolUseStrategy(on_error=lambda _tool, _arguments, error: reported.append(error))
-    execution = await ran(lambda _: given, tool_strategy=strategy)
+@pytest.mark.parametrize("value", [Opaque(), [Opaque()], "\ud83d", {1j: 1}])
+async def test_a_result_that_json_has_no_word_for_is_reported_to_the_model(value: Any) -> None:
+    errors: list[Exception] = []
+    strategy = ToolUseStrategy(on_error=lambda _tool, _arguments, error: errors.append(error))
+    execution = await ran(lambda _: value, tool_strategy=strategy)
 
-    kind = type(given).__name__
+    kind = type(value).__name__
     assert execution.is_error
     assert execution.result.startswith(f"The tool ran, but its result ({kind}) is not JSON: ")
-    assert [str(error) for error in reported] == [execution.result]
+    assert [str(error) for error in errors] == [execution.result]
 
 
 async def test_a_result_that_holds_itself_is_reported_to_the_model() -> None:
@@ -102,14 +102,14 @@ async def test_a_result_that_holds_itself_is_reported_to_the_model() -> None:
 
 
 async def test_what_a_tool_keeps_of_its_result_does_not_change_the_conversation() -> None:
-    kept: list[int] = []
+    numbers: list[int] = []
 
     def run(_arguments: object) -> list[int]:
-        kept.append(1)
-        return kept
+        numbers.append(1)
+        return numbers
 
     turn = await turn_with(run)
-    kept.append(2)
+    numbers.append(2)
 
     assert turn.tool_executions[0].result == [1]
     assert isinstance(turn.messages[2], ToolResultMessage)

@@ -93,9 +93,9 @@ def test_blocks_are_found_by_their_kind() -> None:
     audio = AudioBlock(data=b"", mime_type="audio/wav")
     video = VideoBlock(data=b"", mime_type="video/mp4")
     thought = ReasoningBlock(text="t")
-    said = UserMessage(content=(image, document, audio, video))
-    assert (said.images, said.documents) == ((image,), (document,))
-    assert (said.audio, said.video) == ((audio,), (video,))
+    message = UserMessage(content=(image, document, audio, video))
+    assert (message.images, message.documents) == ((image,), (document,))
+    assert (message.audio, message.video) == ((audio,), (video,))
     assert AssistantMessage(content=(thought, image)).reasoning == (thought,)
 
 
@@ -121,13 +121,13 @@ def test_inputs_become_messages() -> None:
 
 def test_unanswered_calls_are_those_at_the_end_without_result() -> None:
     other = ToolCall(tool_call_id="c2", tool_name="search", arguments={})
-    asked = AssistantMessage(content=(), tool_calls=(CALL, other))
+    call_message = AssistantMessage(content=(), tool_calls=(CALL, other))
     answered = ToolResultMessage(results=(ToolResult(tool_call_id="c1", result=""),))
     user = UserMessage(content=())
-    assert unanswered_calls([asked]) == (CALL, other)
-    assert unanswered_calls([asked, answered]) == (other,)
-    assert unanswered_calls([asked, answered, user]) == ()
-    assert unanswered_calls([asked, AssistantMessage(content=())]) == ()
+    assert unanswered_calls([call_message]) == (CALL, other)
+    assert unanswered_calls([call_message, answered]) == (other,)
+    assert unanswered_calls([call_message, answered, user]) == ()
+    assert unanswered_calls([call_message, AssistantMessage(content=())]) == ()
     assert unanswered_calls([answered]) == ()
     assert unanswered_calls([]) == ()
 
@@ -135,21 +135,21 @@ def test_unanswered_calls_are_those_at_the_end_without_result() -> None:
 def test_results_of_a_round_are_joined_in_the_order_of_its_calls() -> None:
     """Providers match results to calls of one name by their order, where calls have no ids."""
     other = ToolCall(tool_call_id="c2", tool_name="search", arguments={})
-    asked = AssistantMessage(content=(), tool_calls=(CALL, other))
+    call_message = AssistantMessage(content=(), tool_calls=(CALL, other))
     first, second, strange = (
         ToolResult(tool_call_id=call_id, result=call_id) for call_id in ("c1", "c2", "x")
     )
     late = ToolResultMessage(results=(strange, second), metadata={"a": 1})
     rest = ToolResultMessage(results=(first,), metadata={"b": 2})
     user = UserMessage(content=())
-    before, joined, after = with_joined_results([asked, late, rest, user])
-    assert (before, after) == (asked, user)
+    before, joined, after = with_joined_results([call_message, late, rest, user])
+    assert (before, after) == (call_message, user)
     assert isinstance(joined, ToolResultMessage)
     assert joined.results == (first, second, strange)
     assert joined.metadata == {"a": 1, "b": 2}
     # A round in one message is sent as it is, and so is what answers no call.
-    whole = (asked, late, user, asked, rest)
-    assert with_joined_results(whole) == whole
+    conversation = (call_message, late, user, call_message, rest)
+    assert with_joined_results(conversation) == conversation
     assert with_joined_results([late, rest]) == (late, rest)
 
 
@@ -174,8 +174,8 @@ def test_arguments_that_are_no_object_are_kept_as_malformed(
 
 def test_usage_adds_every_count() -> None:
     names = TokenUsage.__struct_fields__
-    one = TokenUsage(**{name: count for count, name in enumerate(names, 1)})
-    assert one + one == TokenUsage(**{name: 2 * count for count, name in enumerate(names, 1)})
+    usage = TokenUsage(**{name: count for count, name in enumerate(names, 1)})
+    assert usage + usage == TokenUsage(**{name: 2 * count for count, name in enumerate(names, 1)})
 
 
 def test_a_turn_survives_json() -> None:
@@ -215,7 +215,9 @@ def test_a_status_has_its_code(status: int, code: str) -> None:
 def test_ids_are_random_uuids_of_version_4() -> None:
     ids = [UserMessage(content=()).id for _ in range(1000)]
     assert len(set(ids)) == 1000
-    assert {(UUID(one).version, UUID(one).variant) for one in ids} == {(4, RFC_4122)}
+    assert {(UUID(uuid_text).version, UUID(uuid_text).variant) for uuid_text in ids} == {
+        (4, RFC_4122)
+    }
     assert UUID(Thread().id).version == 4
 
 
@@ -237,11 +239,11 @@ def test_a_forked_child_repeats_no_id_of_its_parent() -> None:
         finally:
             os._exit(0)
     psutil.Process(child).wait(60)
-    reported = os.read(read, 100).decode()
+    child_id = os.read(read, 100).decode()
     os.close(read)
     os.close(write)
-    assert UUID(reported).version == 4
-    assert reported != UserMessage(content=()).id
+    assert UUID(child_id).version == 4
+    assert child_id != UserMessage(content=()).id
 
 
 def test_an_error_is_json_with_its_cause() -> None:
@@ -261,7 +263,7 @@ def test_an_error_is_json_with_its_cause() -> None:
 @pytest.mark.parametrize("kind", [UPPError, TooManyRoundsError])
 def test_an_error_crosses_the_border_of_a_process(kind: type[UPPError]) -> None:
     error = kind("no", code=ErrorCode.RATE_LIMITED, provider="p", status_code=429, retry_after=2.0)
-    for made in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 it is our own
-        assert type(made) is kind
-        assert (made.to_json(), made.retry_after) == (error.to_json(), 2.0)
-        assert str(made) == "no"
+    for error_copy in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 it is our own
+        assert type(error_copy) is kind
+        assert (error_copy.to_json(), error_copy.retry_after) == (error.to_json(), 2.0)
+        assert str(error_copy) == "no"

@@ -57,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("connected", __doc__)
     parser.add_argument("--sockets", type=int, nargs="+", default=[1, 16], metavar="N")
     parser.set_defaults(database=["postgresql"])
-    chosen = parser.parse_args(arguments)
-    settings = settings_of(results.settings_of(chosen))
-    with results.Results("connected", chosen.results) as report, ExitStack() as stack:
-        (database,) = results.databases_of(chosen)
+    options = parser.parse_args(arguments)
+    settings = settings_of(results.settings_of(options))
+    with results.Results("connected", options.results) as report, ExitStack() as stack:
+        (database,) = results.databases_of(options)
         ports = [servers.free_port(), servers.free_port()]
         plan = servers.SeedPlan(
             agents=_remote_agents(ports[1]), connected=[("here", 1, 1), ("away", 1, 1)]
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         data = stack.enter_context(servers.prepared(database, plan, settings=settings))
         program = servers.of_ours(data)
         pair = [stack.enter_context(servers.serving(program, port)) for port in ports]
-        _measure_turns(chosen, report, data, pair)
+        _measure_turns(options, report, data, pair)
 
 
 def _remote_agents(port: int) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def _remote_agents(port: int) -> list[dict[str, Any]]:
 
 
 def _measure_turns(
-    chosen: Namespace,
+    options: Namespace,
     report: results.Results,
     data: Data,
     pair: Sequence[Server],
@@ -111,10 +111,10 @@ def _measure_turns(
                 order=turn_runs.order_for(data, agent=agents[kind]),
                 backends=data.backends,
             )
-            for sockets in chosen.sockets:
-                run = partial(turn_runs.run_turns, target, sockets, chosen.seconds)
+            for sockets in options.sockets:
+                run = partial(turn_runs.run_turns, target, sockets, options.seconds)
                 cells[kind, sockets] = run
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
     print(f"{'':18}{'sockets':>8}{'CPU ms/turn':>13}{'first ms':>10}   x hosted: CPU, first delta")
     for (kind, sockets), cell_runs in runs.items():
         hosted = runs["hosted", sockets]

@@ -81,19 +81,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--daemons", type=int, default=1000, metavar="N")
     parser.add_argument("--agents", type=int, default=10, metavar="N", help="of each daemon")
     parser.set_defaults(database=["postgresql"])
-    chosen = parser.parse_args(arguments)
-    settings = settings_of(results.settings_of(chosen))
-    with results.Results("daemons", chosen.results) as report, ExitStack() as stack:
-        (database,) = results.databases_of(chosen)
-        plan = servers.SeedPlan(connected=[("many", chosen.daemons, chosen.agents)])
+    options = parser.parse_args(arguments)
+    settings = settings_of(results.settings_of(options))
+    with results.Results("daemons", options.results) as report, ExitStack() as stack:
+        (database,) = results.databases_of(options)
+        plan = servers.SeedPlan(connected=[("many", options.daemons, options.agents)])
         data = stack.enter_context(servers.prepared(database, plan, settings=settings))
         ports = [servers.free_port(), servers.free_port()]
         order = DaemonOrder(
             ports=ports,
             tokens=list(data.connected["many"]),
             prefix="many",
-            daemons=chosen.daemons,
-            agents=chosen.agents,
+            daemons=options.daemons,
+            agents=options.agents,
         )
         DaemonPhases(report, data, order, stack).run()
 
@@ -115,11 +115,11 @@ class DaemonPhases:
         used = self._cpu(pair)
         with daemons(self._order) as process:
             ready = seconds_until(process, "ready")
-            each = (self._cpu(pair) - used) / self._count
+            cpu_seconds = (self._cpu(pair) - used) / self._count
             time.sleep(SETTLE_SECONDS)
             grown = _memory(pair) - before
             self._show("registered", ready, "s", "daemons.ready")
-            self._show("CPU of a registration", each * 1000, "ms", "daemons.cpu")
+            self._show("CPU of a registration", cpu_seconds * 1000, "ms", "daemons.cpu")
             self._show("memory without daemons", before / 2**20, "MiB", "daemons.empty")
             self._show("memory of an agent", grown / self._count / 1024, "KiB", "daemons.agent")
             socket = grown / self._order.daemons / 1024

@@ -221,9 +221,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks runtime", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with override_settings(UAMP_SERVER_TOOLS=["benchmarks.commands.agents.runtime.SERVER_TOOL"]):
-        asyncio.run(measure(chosen.rounds))
+        asyncio.run(measure(options.rounds))
 
 
 if __name__ == "__main__":

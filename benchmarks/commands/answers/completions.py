@@ -57,31 +57,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="reference, litellm, or a commit of this repository (none)",
     )
     parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
-    chosen = parser.parse_args(arguments)
-    with results.Results("completions", chosen.results) as report, ExitStack() as stack:
-        targets = start(chosen, stack)
+    options = parser.parse_args(arguments)
+    with results.Results("completions", options.results) as report, ExitStack() as stack:
+        targets = start(options, stack)
         cells = {
-            (name, streams): partial(turn_runs.run_turns, target, streams, chosen.seconds)
+            (name, streams): partial(turn_runs.run_turns, target, streams, options.seconds)
             for name, target in targets.items()
-            for streams in chosen.streams
+            for streams in options.streams
         }
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         show(runs)
         show_ratios(runs, report)
     adapter_sizes.show_sizes()
 
 
-def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
+def start(options: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
     """Start all servers; they run until the stack is closed.
 
     Names are `sqlite`, `sqlite, websocket`, and `sqlite@016dea2` for another commit.
     """
-    settings = results.settings_of(chosen)
-    if chosen.profile:
-        settings["BENCH_PROFILE"] = chosen.profile
+    settings = results.settings_of(options)
+    if options.profile:
+        settings["BENCH_PROFILE"] = options.profile
     targets: dict[str, TurnTarget] = {}
-    commits = [name for name in chosen.against if name not in OTHERS]
-    for database in results.databases_of(chosen):
+    commits = [name for name in options.against if name not in OTHERS]
+    for database in results.databases_of(options):
         for commit in ["", *commits]:
             tree = earlier.tree(commit) if commit else servers.ROOT
             data = stack.enter_context(servers.prepared(database, None, settings, tree))
@@ -91,11 +91,11 @@ def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]
             targets[name] = replace(socket, order=order(PATH, data.token))
             if not commit:
                 targets[f"{name}, {WEBSOCKET}"] = socket
-    if REFERENCE in chosen.against:
+    if REFERENCE in options.against:
         server = stack.enter_context(servers.serving(installation.program()))
         request_order = order(installation.COMPLETIONS_PATH, "any")
         targets[REFERENCE] = TurnTarget(servers=[server], order=request_order)
-    if LITELLM in chosen.against:
+    if LITELLM in options.against:
         key = f"sk-{secrets.token_hex(32)}"
         server = stack.enter_context(servers.serving(installation.litellm_program(key)))
         request_order = order("/v1/chat/completions", key)

@@ -97,31 +97,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("envelopes", __doc__)
     parser.add_argument("--connections", type=int, default=8, metavar="N", help="of a cell (8)")
     parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=TRANSPORTS)
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     peer = AskingPeer(TEXT)
-    with results.Results("envelopes", chosen.results) as report:
+    with results.Results("envelopes", options.results) as report:
         _show_signatures(report)
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             with ExitStack() as stack:
-                settings = results.settings_of(chosen)
+                settings = results.settings_of(options)
                 plain = plain_server(database, settings, peer, stack)
                 targets = {
-                    transport: plain for transport in chosen.transports if transport not in WITH_TLS
+                    transport: plain
+                    for transport in options.transports
+                    if transport not in WITH_TLS
                 }
-                if set(chosen.transports) & WITH_TLS:
+                if set(options.transports) & WITH_TLS:
                     secure = _server_with_tls(database, settings, peer, stack)
                     targets |= {
                         transport: secure
-                        for transport in chosen.transports
+                        for transport in options.transports
                         if transport in WITH_TLS
                     }
-                count, seconds = chosen.connections, chosen.seconds
+                count, seconds = options.connections, options.seconds
                 cells: dict[str, Callable[[], Questions]] = {
                     name: partial(_ask, name, target, peer, count, seconds)
                     for name, target in targets.items()
                 }
                 cells[UAMP] = partial(_turns, plain, count, seconds)
-                _show(database, measure(cells, chosen.rounds), report)
+                _show(database, measure(cells, options.rounds), report)
 
 
 def plain_server(

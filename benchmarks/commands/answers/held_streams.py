@@ -30,17 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("held_streams", __doc__)
     parser.add_argument("--streams", type=int, default=1000, metavar="N", help="at once (1000)")
     parser.set_defaults(rounds=3)
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     peer = AskingPeer(TEXT)
-    with results.Results("held_streams", chosen.results) as report:
-        for database in results.databases_of(chosen):
+    with results.Results("held_streams", options.results) as report:
+        for database in results.databases_of(options):
             sizes = []
-            for _ in range(chosen.rounds):
+            for _ in range(options.rounds):
                 with ExitStack() as stack:
-                    target = plain_server(database, results.settings_of(chosen), peer, stack)
-                    sizes.append(asyncio.run(_size(target, peer, chosen.streams)))
+                    target = plain_server(database, results.settings_of(options), peer, stack)
+                    sizes.append(asyncio.run(_size(target, peer, options.streams)))
             figure = spread(sizes)
-            print(f"{database}: {figure} KiB for each of {chosen.streams} streams", flush=True)
+            print(f"{database}: {figure} KiB for each of {options.streams} streams", flush=True)
             report.add(f"held_streams.{database}.stream", figure, "KiB")
 
 
@@ -49,8 +49,8 @@ async def _size(target: MeasuredTarget, peer: AskingPeer, streams: int) -> float
     (server,) = target.gauge.servers
     async with await open_streams(target.place, peer, [STREAMS_A_SOCKET]):
         pass
-    whole, rest = divmod(streams, STREAMS_A_SOCKET)
-    counts = [STREAMS_A_SOCKET] * whole + [rest] * bool(rest)
+    full_sockets, rest = divmod(streams, STREAMS_A_SOCKET)
+    counts = [STREAMS_A_SOCKET] * full_sockets + [rest] * bool(rest)
     before = gauges.pss_bytes(server.pid)
     async with await open_streams(target.place, peer, counts):
         return (gauges.pss_bytes(server.pid) - before) / streams / 1024

@@ -38,19 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sockets", type=int, default=1, metavar="N", help="at once (1)")
     parser.add_argument("--warm", type=int, default=8, metavar="N", help="turns before (8)")
     parser.add_argument("--turns", type=int, default=8, metavar="N", help="turns that count (8)")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     if shutil.which("valgrind") is None or shutil.which("cc") is None:
         parser.error("needs valgrind with its headers, and a C compiler")
-    with results.Results("instructions", chosen.results) as report:
+    with results.Results("instructions", options.results) as report:
         print(f"{'':14}{'commit':16}{'agent':12}{'thousands':>10}   of here")
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             base: Counts = {}
-            for name in (HERE, *(["without"] if chosen.without else []), *chosen.against):
-                tree = earlier.tree(name) if name in chosen.against else servers.ROOT
-                settings = results.settings_of(chosen)
-                without = chosen.without if name == "without" else []
+            for name in (HERE, *(["without"] if options.without else []), *options.against):
+                tree = earlier.tree(name) if name in options.against else servers.ROOT
+                settings = results.settings_of(options)
+                without = options.without if name == "without" else []
                 with servers.prepared(database, settings=settings, tree=tree) as data:
-                    counts = counted(data, chosen.sockets, chosen.warm, chosen.turns, without)
+                    counts = counted(data, options.sockets, options.warm, options.turns, without)
                 base = base or counts
                 for agent, total in counts.items():
                     ratio = total / base[agent]

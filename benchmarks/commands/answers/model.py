@@ -65,12 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 16], metavar="N")
     parser.add_argument("--against", metavar="COMMIT", help="an earlier commit, measured too")
     parser.set_defaults(database=["sqlite"])
-    chosen = parser.parse_args(arguments)
-    settings = results.settings_of(chosen)
+    options = parser.parse_args(arguments)
+    settings = results.settings_of(options)
     trees = {"": servers.ROOT}
-    if chosen.against:
-        trees["@earlier"] = earlier.tree(chosen.against)
-    with results.Results("model", chosen.results) as report, ExitStack() as stack:
+    if options.against:
+        trees["@earlier"] = earlier.tree(options.against)
+    with results.Results("model", options.results) as report, ExitStack() as stack:
         model = stack.enter_context(servers.serving(servers.of_stub("model")))
         plan = servers.SeedPlan(agents=[agent_of(model), remote_of(model)])
         targets: dict[str, TurnTarget] = {}
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 servers=[stack.enter_context(servers.serving(stub))],
                 order=Order(port=0, path=PATH, text=TEXT, http=True),
             )
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             for mark, tree in trees.items():
                 of_tree = servers.SeedPlan(agents=[agent_of(model)]) if mark else plan
                 data = stack.enter_context(servers.prepared(database, of_tree, settings, tree))
@@ -92,11 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     target = turn_runs.ours(data, server, agent=agent)
                     targets[f"{database}{mark}, {kind}"] = target
         cells = {
-            (name, streams): partial(turn_runs.run_turns, target, streams, chosen.seconds)
+            (name, streams): partial(turn_runs.run_turns, target, streams, options.seconds)
             for name, target in targets.items()
-            for streams in chosen.streams
+            for streams in options.streams
         }
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         show(runs)
         show_ratios(runs, report)
 

@@ -37,19 +37,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--instructions", action="store_true", help="count with callgrind")
     parser.add_argument("--warm", type=int, default=10, metavar="N", help="turns before (10)")
     parser.add_argument("--turns", type=int, default=50, metavar="N", help="per round (50)")
-    chosen = parser.parse_args(arguments)
-    with results.Results("monitoring", chosen.results) as report, collector() as sink:
-        for database in results.databases_of(chosen):
-            with servers.prepared(database, settings=results.settings_of(chosen)) as data:
+    options = parser.parse_args(arguments)
+    with results.Results("monitoring", options.results) as report, collector() as sink:
+        for database in results.databases_of(options):
+            with servers.prepared(database, settings=results.settings_of(options)) as data:
                 order = {
-                    "switch": str(callgrind.compiled_switch()) if chosen.instructions else "",
+                    "switch": str(callgrind.compiled_switch()) if options.instructions else "",
                     "sink": sink,
                     "token": data.token,
                     "agent": AGENT,
                     "text": turn_runs.TEXT,
-                    "warm": chosen.warm,
-                    "turns": chosen.turns,
-                    "rounds": chosen.rounds,
+                    "warm": options.warm,
+                    "turns": options.turns,
+                    "rounds": options.rounds,
                 }
                 rounds = counted(data, order)
             base = [seconds[BARE] for seconds in rounds]

@@ -22,20 +22,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cells in shuffled turns and print their ratios."""
     parser = results.parser("paid", __doc__)
     parser.add_argument("--sockets", type=int, nargs="+", default=[1, 32], metavar="N")
-    chosen = parser.parse_args(arguments)
-    with results.Results("paid", chosen.results) as report, ExitStack() as stack:
+    options = parser.parse_args(arguments)
+    with results.Results("paid", options.results) as report, ExitStack() as stack:
         cells = {}
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             data = stack.enter_context(
-                servers.prepared(database, settings=results.settings_of(chosen))
+                servers.prepared(database, settings=results.settings_of(options))
             )
             server = stack.enter_context(servers.serving(servers.of_ours(data)))
             for agent in (AGENT, PAID_AGENT):
                 target = turn_runs.ours(data, server, agent=agent)
-                for sockets in chosen.sockets:
-                    run = partial(turn_runs.run_turns, target, sockets, chosen.seconds)
+                for sockets in options.sockets:
+                    run = partial(turn_runs.run_turns, target, sockets, options.seconds)
                     cells[database, sockets, agent] = run
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         print(f"{'':14}{'sockets':>8}{'free ms/turn':>14}{'paid':>8}   paid / free")
         for database, sockets, agent in runs:
             if agent == PAID_AGENT:

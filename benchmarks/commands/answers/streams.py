@@ -76,19 +76,19 @@ async def stream(order: Order) -> None:
         loop.call_later(order.warm * 0.7 * number / len(sockets), socket.ask)
     await asyncio.sleep(order.warm)
     say("begin")
-    begun = time.perf_counter()
+    start = time.perf_counter()
     await asyncio.sleep(order.seconds)
     ended = time.perf_counter()
     say("end")
     gaps: list[float] = []
     deltas = 0
     for socket in sockets:
-        inside = [at for at in socket.times if begun <= at <= ended]
+        inside = [at for at in socket.times if start <= at <= ended]
         deltas += len(inside)
         gaps += [later - at for at, later in pairwise(inside)]
     cuts = statistics.quantiles(gaps, n=100, method="inclusive")
-    reported = {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(gaps)}
-    say(json.dumps({"gaps": reported, "deltas": deltas, "seconds": ended - begun}))
+    gap_figures = {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(gaps)}
+    say(json.dumps({"gaps": gap_figures, "deltas": deltas, "seconds": ended - start}))
     for socket in sockets:
         socket.close()
 
@@ -176,20 +176,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
-    chosen = parser.parse_args(arguments)
-    if chosen.client:
+    options = parser.parse_args(arguments)
+    if options.client:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         asyncio.run(stream(Order(**json.loads(sys.stdin.readline()))))
         return
-    settings: dict[str, Any] = dict(pair.split("=", 1) for pair in chosen.set)
-    settings["BENCH_DRIPS"] = " ".join(str(round(value * 1000)) for value in chosen.interval)
-    if chosen.profile:
-        settings["BENCH_PROFILE"] = chosen.profile
-    with servers.prepared(chosen.database, settings=settings) as data:
-        print(f"{chosen.database}, {chosen.seconds:.0f} s a line, PSS of the server\n{HEAD}")
-        for interval in chosen.interval:
-            for responses in chosen.responses:
+    settings: dict[str, Any] = dict(pair.split("=", 1) for pair in options.set)
+    settings["BENCH_DRIPS"] = " ".join(str(round(value * 1000)) for value in options.interval)
+    if options.profile:
+        settings["BENCH_PROFILE"] = options.profile
+    with servers.prepared(options.database, settings=settings) as data:
+        print(f"{options.database}, {options.seconds:.0f} s a line, PSS of the server\n{HEAD}")
+        for interval in options.interval:
+            for responses in options.responses:
                 with servers.serving(servers.of_ours(data)) as server:
                     _print(
                         run_streams(
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                             data,
                             responses=responses,
                             interval=interval,
-                            seconds=chosen.seconds,
+                            seconds=options.seconds,
                         )
                     )
 

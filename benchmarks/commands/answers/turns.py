@@ -54,40 +54,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--server", choices=["uvicorn", "daphne"], default="uvicorn")
     parser.add_argument("--agent", default=AGENT, help="the agent that is asked (echo)")
     parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
-    chosen = parser.parse_args(arguments)
-    with results.Results("turns", chosen.results) as report, ExitStack() as stack:
-        targets = start(chosen, stack)
+    options = parser.parse_args(arguments)
+    with results.Results("turns", options.results) as report, ExitStack() as stack:
+        targets = start(options, stack)
         cells = {
-            (name, sockets): partial(turn_runs.run_turns, target, sockets, chosen.seconds)
+            (name, sockets): partial(turn_runs.run_turns, target, sockets, options.seconds)
             for name, target in targets.items()
-            for sockets in chosen.sockets
+            for sockets in options.sockets
         }
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         show(runs)
         show_ratios(runs, report)
 
 
-def start(chosen: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
+def start(options: argparse.Namespace, stack: ExitStack) -> dict[str, TurnTarget]:
     """Start all servers until the stack is closed: `floor`, `sqlite`, `sqlite@abc1234`."""
-    settings = results.settings_of(chosen)
-    if chosen.profile:
-        settings["BENCH_PROFILE"] = chosen.profile
+    settings = results.settings_of(options)
+    if options.profile:
+        settings["BENCH_PROFILE"] = options.profile
     targets: dict[str, TurnTarget] = {}
-    commits = [name for name in chosen.against if name not in {FLOOR, REFERENCE}]
-    for database in results.databases_of(chosen):
+    commits = [name for name in options.against if name not in {FLOOR, REFERENCE}]
+    for database in results.databases_of(options):
         for commit in ["", *commits]:
             tree = earlier.tree(commit) if commit else servers.ROOT
             data = stack.enter_context(servers.prepared(database, None, settings, tree))
-            server = stack.enter_context(servers.serving(servers.of_ours(data, chosen.server)))
+            server = stack.enter_context(servers.serving(servers.of_ours(data, options.server)))
             name = f"{database}@{commit}" if commit else database
-            targets[name] = turn_runs.ours(data, server, agent=chosen.agent)
+            targets[name] = turn_runs.ours(data, server, agent=options.agent)
     first = next(iter(targets.values()))
     frames = "\n".join(turn_runs.record_turn(first))
     floor = servers.of_stub(FLOOR, {"BENCH_FRAMES": frames})
     targets[FLOOR] = TurnTarget(
         servers=[stack.enter_context(servers.serving(floor))], order=first.order
     )
-    if REFERENCE in chosen.against:
+    if REFERENCE in options.against:
         server = stack.enter_context(servers.serving(installation.program()))
         targets[REFERENCE] = TurnTarget(servers=[server], order=installation.order())
     return targets

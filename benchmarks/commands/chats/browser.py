@@ -96,7 +96,7 @@ async def open_chat(running: Browser, product: Product, chat_id: str) -> tuple[f
         await page.goto(f"{product.url}/chats/{chat_id}", wait_until="commit")
         await page.wait_for_function("() => window.drawnAt")
         await page.evaluate(WATCH_STREAM)
-        begun = await page.evaluate("performance.now()")
+        start = await page.evaluate("performance.now()")
         await page.get_by_test_id("composer").press("a")
         await page.wait_for_function("() => window.keys.length")
         typed = await page.evaluate("window.keys[0]")
@@ -105,7 +105,7 @@ async def open_chat(running: Browser, product: Product, chat_id: str) -> tuple[f
         await keys.send("Performance.enable")
         heap, nodes = await _weight(keys)
         await page.get_by_test_id("composer").fill("")
-        return min(drawn, begun) + typed, heap, nodes
+        return min(drawn, start) + typed, heap, nodes
 
 
 async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
@@ -117,24 +117,24 @@ async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
     await page.wait_for_function(f"() => ({WORDS_SHOWN})() > 20", timeout=START_SECONDS * MS)
     await page.evaluate(WATCH_STREAM)
     loop = asyncio.get_running_loop()
-    begun, before, half = loop.time(), await page.evaluate(WORDS_SHOWN), 0.0
+    start, before, half = loop.time(), await page.evaluate(WORDS_SHOWN), 0.0
     max_elements = 0
-    while loop.time() < begun + seconds:
+    while loop.time() < start + seconds:
         await page.keyboard.press("a")
         max_elements = max(
             max_elements, await page.evaluate("document.getElementsByTagName('*').length")
         )
-        if not half and loop.time() > begun + seconds / 2:
+        if not half and loop.time() > start + seconds / 2:
             half = (await _weight(keys))[0]
         await asyncio.sleep(KEY_SECONDS)
-    words, took = await page.evaluate(WORDS_SHOWN) - before, loop.time() - begun
+    words, elapsed = await page.evaluate(WORDS_SHOWN) - before, loop.time() - start
     frames = await page.evaluate("window.frames")
     gaps = [later - at for at, later in pairwise(frames)]
     typed = await page.evaluate("window.keys")
     heap_after, nodes_after = await _weight(keys)
     await page.get_by_test_id("composer").fill("")
     return {
-        "words shown a second": words / took,
+        "words shown a second": words / elapsed,
         "frames a second": MS * len(gaps) / sum(gaps),
         "gap between frames, p95, ms": _percentile(gaps, 95),
         "gap between frames, most, ms": max(gaps),
@@ -149,33 +149,33 @@ async def stream_in(page: Page, seconds: float) -> dict[str, Any]:
     }
 
 
-async def measured(chosen: Any, product: Product, model_url: str) -> dict[str, tuple[Spread, str]]:
+async def measured(options: Any, product: Product, model_url: str) -> dict[str, tuple[Spread, str]]:
     """Measure on a running product and print the results."""
     chats = {
-        count: product.run(WRITE_CHAT.format(count=count)) for count in (SMALL, chosen.messages)
+        count: product.run(WRITE_CHAT.format(count=count)) for count in (SMALL, options.messages)
     }
-    large = chats[chosen.messages]
+    large = chats[options.messages]
     product.run(ADD_AGENT.format(name=MODEL_AGENT, url=model_url, chat=large))
     path = services.chromium()
     if path is None:
         raise LookupError("no Chromium: set CHROMIUM")
     async with running_browser(path) as running:
         await open_chat(running, product, chats[SMALL])
-        opened: dict[int, list[tuple[float, float, float]]] = {count: [] for count in chats}
-        for number in range(chosen.rounds):
+        openings: dict[int, list[tuple[float, float, float]]] = {count: [] for count in chats}
+        for number in range(options.rounds):
             order = list(chats) if number % 2 else list(reversed(chats))
             for count in order:
-                opened[count].append(await open_chat(running, product, chats[count]))
+                openings[count].append(await open_chat(running, product, chats[count]))
         async with browser(running):
             page = await sign_in(await running.new_context(), product, "alice", large)
-            streamed = await stream_in(page, chosen.seconds)
-    times = {count: [row[0] for row in rows] for count, rows in opened.items()}
+            streamed = await stream_in(page, options.seconds)
+    times = {count: [row[0] for row in rows] for count, rows in openings.items()}
     figures = {
         f"open {count} messages, ms": (spread(values), "ms") for count, values in times.items()
     }
-    figures["open, large / small"] = (ratio(times[chosen.messages], times[SMALL]), "x")
+    figures["open, large / small"] = (ratio(times[options.messages], times[SMALL]), "x")
     for place, (name, unit) in enumerate((("heap, MiB", "MiB"), ("DOM nodes", "")), start=1):
-        values = [row[place] for row in opened[chosen.messages]]
+        values = [row[place] for row in openings[options.messages]]
         figures[f"opened, {name}"] = (spread(values), unit)
     figures |= {name: (spread([value]), "") for name, value in streamed.items()}
     for name, (figure, _) in figures.items():
@@ -188,22 +188,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("browser", __doc__)
     parser.add_argument("--messages", type=int, default=100_000, metavar="N", help="(100,000)")
     parser.set_defaults(seconds=60.0)
-    chosen = parser.parse_args(arguments)
-    words = int((chosen.seconds + START_SECONDS) * PER_SECOND)
+    options = parser.parse_args(arguments)
+    words = int((options.seconds + START_SECONDS) * PER_SECOND)
     stub = servers.of_stub(
         "model", {"MODEL_WORDS": str(words), "MODEL_PAUSE_MS": str(MS / PER_SECOND)}
     )
-    with results.Results("browser", chosen.results) as report, ExitStack() as stack:
+    with results.Results("browser", options.results) as report, ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-bench-"))
         model = stack.enter_context(servers.serving(stub))
-        settings = {**servers.NO_LIMITS, **results.settings_of(chosen)}
+        settings = {**servers.NO_LIMITS, **results.settings_of(options)}
         product = Product(Path(folder), services.free_port(), settings, server="uvicorn")
         product.prepare()
         stack.callback(product.stop)
         stack.callback(product.close)
         product.start()
         url = f"http://127.0.0.1:{model.port}/v1"
-        for name, (figure, unit) in asyncio.run(measured(chosen, product, url)).items():
+        for name, (figure, unit) in asyncio.run(measured(options, product, url)).items():
             report.add(f"browser.{name}", figure, unit)
 
 

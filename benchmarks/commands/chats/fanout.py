@@ -88,25 +88,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--against", metavar="COMMIT", help="an earlier commit, measured too")
     parser.add_argument("--profile", metavar="FILE", help="write the server's cProfile data")
     parser.set_defaults(seconds=4.0)
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     trees = {"": servers.ROOT}
-    if chosen.against:
-        trees["@earlier"] = earlier.tree(chosen.against)
-    settings = {"BENCH_DRIPS": str(EVERY_MS), **results.settings_of(chosen)}
-    if chosen.profile:
-        settings["BENCH_PROFILE"] = chosen.profile
-    plan = servers.SeedPlan(members=chosen.members, room_agent=f"drip-{EVERY_MS}")
+    if options.against:
+        trees["@earlier"] = earlier.tree(options.against)
+    settings = {"BENCH_DRIPS": str(EVERY_MS), **results.settings_of(options)}
+    if options.profile:
+        settings["BENCH_PROFILE"] = options.profile
+    plan = servers.SeedPlan(members=options.members, room_agent=f"drip-{EVERY_MS}")
     redis_url = services.running_redis()
-    with results.Results("fanout", chosen.results) as report, ExitStack() as stack:
+    with results.Results("fanout", options.results) as report, ExitStack() as stack:
         stub = servers.of_stub("broadcast", {"BENCH_EVERY_MS": str(EVERY_MS)})
         floor = TurnTarget(
             servers=[stack.enter_context(servers.serving(stub))],
             order=Order(port=0),
         )
-        crowd = [(floor.servers[0].port, "")] * chosen.members
-        bare = RoomOrder(chat="", members=crowd, seconds=chosen.seconds)
+        crowd = [(floor.servers[0].port, "")] * options.members
+        bare = RoomOrder(chat="", members=crowd, seconds=options.seconds)
         cells = {"bare broadcast": partial(run_room, floor, bare)}
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             crossing: Mapping[str, str] = {}
             if database == "postgresql" and redis_url:
                 crossing = {"REDIS_URL": redis_url, "REDIS_PREFIX": f"bench{os.getpid()}"}
@@ -120,9 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         for _ in range(count)
                     ]
                     target = turn_runs.ours(data, *running)
-                    order = order_of(data, target, chosen.members, chosen.seconds)
+                    order = order_of(data, target, options.members, options.seconds)
                     cells[f"{database}{mark}, {count}"] = partial(run_room, target, order)
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         bare_frames = [run.frame for run in runs["bare broadcast"]]
         print(
             f"{'database, processes':22}{'µs a word':>26}{'µs a frame':>26}{'p95 ms behind':>26}"

@@ -206,7 +206,7 @@ def write_chat(product: Product) -> None:
             client.post(path, json={"content": TEXT.format(number=number)}).raise_for_status()
 
 
-async def measured(chosen: Any, product: Product) -> dict[str, list[float]]:
+async def measured(options: Any, product: Product) -> dict[str, list[float]]:
     """Measure on a running product; return the rounds of each figure."""
     path = services.chromium()
     if path is None:
@@ -217,8 +217,8 @@ async def measured(chosen: Any, product: Product) -> dict[str, list[float]]:
     async with running_browser(path) as running:
         async with browser(running):
             await sign_in(await running.new_context(), product, "alice")
-        for _ in range(chosen.rounds):
-            for device in chosen.devices:
+        for _ in range(options.rounds):
+            for device in options.devices:
                 is_phone = device == "phone"
                 async with new_context(running, product, is_phone=is_phone) as context:
                     for kind in ("cold", "warm"):
@@ -226,7 +226,7 @@ async def measured(chosen: Any, product: Product) -> dict[str, list[float]]:
                         for name, value in values_by_name.items():
                             figures.setdefault(f"{device}, {kind}, {name}", []).append(value)
                         if kind == "cold":
-                            await asyncio.sleep(chosen.pause)
+                            await asyncio.sleep(options.pause)
     return figures
 
 
@@ -236,16 +236,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     devices = ["phone", "desktop"]
     parser.add_argument("--devices", nargs="+", choices=devices, default=devices, help="(both)")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between the visits (0)")
-    chosen = parser.parse_args(arguments)
-    with results.Results("first_visit", chosen.results) as report, ExitStack() as stack:
+    options = parser.parse_args(arguments)
+    with results.Results("first_visit", options.results) as report, ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="uamp-bench-"))
-        settings = {**servers.NO_LIMITS, **results.settings_of(chosen)}
+        settings = {**servers.NO_LIMITS, **results.settings_of(options)}
         product = Product(Path(folder), services.free_port(), settings, server="uvicorn")
         product.prepare()
         stack.callback(product.stop)
         stack.callback(product.close)
         product.start()
-        for name, values in asyncio.run(measured(chosen, product)).items():
+        for name, values in asyncio.run(measured(options, product)).items():
             print(f"{name:46}{spread(values)!s:>24}")
             report.add(f"first_visit.{name}", spread(values), name.rpartition(", ")[2])
 

@@ -67,14 +67,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("joins", __doc__)
     parser.add_argument("--people", type=int, default=1000, metavar="N", help="who join (1000)")
     parser.set_defaults(seconds=60.0, rounds=1)
-    chosen = parser.parse_args(arguments)
-    settings = results.settings_of(chosen)
-    with results.Results("joins", chosen.results) as report:
+    options = parser.parse_args(arguments)
+    settings = results.settings_of(options)
+    with results.Results("joins", options.results) as report:
         cells = {
-            database: partial(run_joins, database, settings, chosen.people, chosen.seconds)
-            for database in results.databases_of(chosen)
+            database: partial(run_joins, database, settings, options.people, options.seconds)
+            for database in results.databases_of(options)
         }
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         print(f"{'':12}{'CPU ms a person':>24}{'added p95 ms':>24}{'opened p95 ms':>24}{'kB':>20}")
         for database, cell_runs in runs.items():
             figures = {

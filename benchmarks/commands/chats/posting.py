@@ -35,23 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the cells in shuffled turns and print their ratios."""
     parser = results.parser("posting", __doc__)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4], metavar="N")
-    chosen = parser.parse_args(arguments)
-    with results.Results("posting", chosen.results) as report, ExitStack() as stack:
+    options = parser.parse_args(arguments)
+    with results.Results("posting", options.results) as report, ExitStack() as stack:
         cells = {}
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             data = stack.enter_context(
                 servers.prepared(
-                    database, SeedPlan(chats=[CHAT]), settings=results.settings_of(chosen)
+                    database, SeedPlan(chats=[CHAT]), settings=results.settings_of(options)
                 )
             )
             server = stack.enter_context(servers.serving(servers.of_ours(data)))
             base = turn_runs.ours(data, server)
             for what, agents in AGENTS.items():
                 for way, target in targets(base, data.chats[CHAT], agents).items():
-                    for number in chosen.connections:
-                        run = partial(turn_runs.run_turns, target, number, chosen.seconds)
+                    for number in options.connections:
+                        run = partial(turn_runs.run_turns, target, number, options.seconds)
                         cells[database, what, way, number] = run
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         show(runs)
         print("\nmedian ratio of REST to a batch (least to greatest of the rounds)")
         for (database, what, way, number), cell_runs in sorted(runs.items()):

@@ -74,13 +74,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("slow_reader", __doc__)
     parser.add_argument("--megabytes", type=float, default=20.0, metavar="N", help="owed (20)")
     parser.set_defaults(database=["sqlite"], rounds=4)
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     # Each turn sends about three times its text: question, deltas, answer.
-    turns = max(1, round(chosen.megabytes * 1e6 / (3 * len(TEXT) * WORDS)))
-    settings = {"UAMP_STALL_SECONDS": "600", **results.settings_of(chosen)}
+    turns = max(1, round(options.megabytes * 1e6 / (3 * len(TEXT) * WORDS)))
+    settings = {"UAMP_STALL_SECONDS": "600", **results.settings_of(options)}
     plan = servers.SeedPlan(members=READERS + 1, room_agent=AGENT)
-    with results.Results("slow_reader", chosen.results) as report, ExitStack() as stack:
-        for database in results.databases_of(chosen):
+    with results.Results("slow_reader", options.results) as report, ExitStack() as stack:
+        for database in results.databases_of(options):
             data = stack.enter_context(servers.prepared(database, plan, settings))
             server = stack.enter_context(servers.serving(servers.of_ours(data)))
             target = turn_runs.ours(data, server)
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "all read": partial(run_room, data, target, turns, 0),
                 "one does not": partial(run_room, data, target, turns, 1),
             }
-            runs = measure(cells, chosen.rounds)
+            runs = measure(cells, options.rounds)
             print(f"{database:16}{'owed MB':>9}{'growth MiB':>26}{'p50 ms':>9}{'p99 ms':>9}")
             for name, cell_runs in runs.items():
                 growth = spread([run.growth / MIB for run in cell_runs])

@@ -92,14 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--users", type=int, nargs="+", default=[100, 300], metavar="N", help="(100 300)"
     )
     parser.set_defaults(seconds=60.0, rounds=1)
-    chosen = parser.parse_args(arguments)
-    members = max(chosen.users)
+    options = parser.parse_args(arguments)
+    members = max(options.users)
     plan = servers.SeedPlan(members=members, room_agent=AGENT, room_size=ROOM_SIZE)
-    settings = {"BENCH_DRIPS": str(EVERY_MS), **results.settings_of(chosen)}
+    settings = {"BENCH_DRIPS": str(EVERY_MS), **results.settings_of(options)}
     redis_url = services.running_redis()
-    with results.Results("users", chosen.results) as report, ExitStack() as stack:
+    with results.Results("users", options.results) as report, ExitStack() as stack:
         cells = {}
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             crossing: Mapping[str, str] = {}
             if database == "postgresql" and redis_url:
                 crossing = {"REDIS_URL": redis_url, "REDIS_PREFIX": f"bench{os.getpid()}"}
@@ -110,11 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ]
             redis = gauges.redis_pid(redis_url) if crossing and redis_url else 0
             target = turn_runs.ours(data, *running)
-            for users in chosen.users:
+            for users in options.users:
                 cells[f"{database}.{users}"] = partial(
-                    run_users, data, target, users, chosen.seconds, redis
+                    run_users, data, target, users, options.seconds, redis
                 )
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         print(
             f"{'database.users':18}{'web':>18}{'database':>18}{'Redis':>18}{'kB a user':>18}"
             f"{'cores for 1,000':>18}   p95 ms: {', '.join(DELAYS)}"

@@ -28,11 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fill each database, and print the lists with their statements and times."""
     parser = results.parser("admin_lists", __doc__)
     parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help="of each table")
-    chosen = parser.parse_args(arguments)
-    with results.Results("admin_lists", chosen.results) as report:
-        for database in results.databases_of(chosen):
-            with servers.prepared(database, None, results.settings_of(chosen)) as data:
-                _measure(database, data, chosen.rows, report)
+    options = parser.parse_args(arguments)
+    with results.Results("admin_lists", options.results) as report:
+        for database in results.databases_of(options):
+            with servers.prepared(database, None, results.settings_of(options)) as data:
+                _measure(database, data, options.rows, report)
 
 
 def _measure(database: str, data: servers.Data, rows: int, report: Results) -> None:

@@ -73,24 +73,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--rows", type=int, nargs=2, default=[1000, 1_000_000], metavar="N", help="of others"
     )
-    chosen = parser.parse_args(arguments)
-    with results.Results("growth", chosen.results) as report:
-        for database in results.databases_of(chosen):
-            settings = results.settings_of(chosen)
+    options = parser.parse_args(arguments)
+    with results.Results("growth", options.results) as report:
+        for database in results.databases_of(options):
+            settings = results.settings_of(options)
             with ExitStack() as stack:
                 running = []
-                for rows in chosen.rows:
+                for rows in options.rows:
                     began = time.perf_counter()
-                    is_largest = rows == max(chosen.rows)
-                    plan = servers.SeedPlan(rows=rows, chats=chosen.messages if is_largest else ())
+                    is_largest = rows == max(options.rows)
+                    plan = servers.SeedPlan(rows=rows, chats=options.messages if is_largest else ())
                     data = stack.enter_context(servers.prepared(database, plan, settings))
                     server = stack.enter_context(servers.serving(servers.of_ours(data)))
                     running.append((rows, data, server))
                     seconds = time.perf_counter() - began
                     print(f"{database}: {rows:,} rows after {seconds:.0f} s", flush=True)
-                _compare_turns(database, running, chosen.rounds, chosen.seconds, report)
-                largest = next(each for each in running if each[1].chats)
-                _compare_openings(database, largest[1], largest[2], chosen.rounds, report)
+                _compare_turns(database, running, options.rounds, options.seconds, report)
+                largest = next(run for run in running if run[1].chats)
+                _compare_openings(database, largest[1], largest[2], options.rounds, report)
 
 
 def _compare_turns(

@@ -57,18 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--messages", type=int, nargs=2, default=[1000, 1_000_000], metavar="N", help="in two chats"
     )
-    chosen = parser.parse_args(arguments)
-    with results.Results("history", chosen.results) as report:
-        for database in results.databases_of(chosen):
-            plan = servers.SeedPlan(chats=tuple(chosen.messages))
-            settings = results.settings_of(chosen)
+    options = parser.parse_args(arguments)
+    with results.Results("history", options.results) as report:
+        for database in results.databases_of(options):
+            plan = servers.SeedPlan(chats=tuple(options.messages))
+            settings = results.settings_of(options)
             began = time.perf_counter()
             with (
                 servers.prepared(database, plan, settings) as data,
                 servers.serving(servers.of_ours(data)) as server,
             ):
                 print(f"{database}: prepared after {time.perf_counter() - began:.0f} s", flush=True)
-                _compare_reads(database, data, server, chosen.rounds, report)
+                _compare_reads(database, data, server, options.rounds, report)
                 _export(database, data, server)
 
 

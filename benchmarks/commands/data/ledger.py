@@ -31,11 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each line")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    chosen = parser.parse_args(arguments)
-    if chosen.here:
-        measure(chosen.seconds)
+    options = parser.parse_args(arguments)
+    if options.here:
+        measure(options.seconds)
         return
-    for database in [chosen.database] if chosen.database else ["sqlite", "postgresql"]:
+    for database in [options.database] if options.database else ["sqlite", "postgresql"]:
         if database == "postgresql" and servers.postgres_url() is None:
             print("No PostgreSQL answers; set TEST_DATABASE_URL to measure it too.")
             continue
@@ -49,10 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "REDIS_URL": "",
             }
             if database == "sqlite":
-                _run(environment, chosen.seconds)
+                _run(environment, options.seconds)
                 continue
             with servers.own_database() as url:
-                _run({**environment, "DATABASE_URL": url}, chosen.seconds)
+                _run({**environment, "DATABASE_URL": url}, options.seconds)
 
 
 def _run(environment: dict[str, str], seconds: float) -> None:
@@ -162,7 +162,7 @@ def _reserve(place: int) -> Callable[[int], object]:
 
     def reserve(number: int) -> str:
         response_id = f"{unique}:r{number}"
-        (made,) = services.authorize_many(
+        (outcome,) = services.authorize_many(
             [
                 services.Authorization(
                     key=f"hold:{response_id}",
@@ -173,8 +173,8 @@ def _reserve(place: int) -> Callable[[int], object]:
                 )
             ]
         )
-        if isinstance(made, Exception):
-            raise made
+        if isinstance(outcome, Exception):
+            raise outcome
         return response_id
 
     return reserve

@@ -53,13 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--messages", type=int, nargs=2, default=[10_000, 100_000], metavar="N", help="in two chats"
     )
-    chosen = parser.parse_args(arguments)
-    with results.Results("verify", chosen.results) as report:
-        for database in results.databases_of(chosen):
-            settings = {"UAMP_SIGNATURE_ALGORITHM": "EdDSA", **results.settings_of(chosen)}
+    options = parser.parse_args(arguments)
+    with results.Results("verify", options.results) as report:
+        for database in results.databases_of(options):
+            settings = {"UAMP_SIGNATURE_ALGORITHM": "EdDSA", **results.settings_of(options)}
             with servers.prepared(database, settings=settings) as data:
-                chats = {count: _written(data, count) for count in chosen.messages}
-                _verify(database, data, chats, chosen.rounds, report)
+                chats = {count: _written(data, count) for count in options.messages}
+                _verify(database, data, chats, options.rounds, report)
 
 
 def _written(data: Data, count: int) -> str:

@@ -27,24 +27,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = results.parser("idle", __doc__)
     parser.add_argument("--sessions", type=int, default=1000, metavar="N")
     parser.set_defaults(seconds=10.0)
-    chosen = parser.parse_args(arguments)
-    with results.Results("idle", chosen.results) as report:
+    options = parser.parse_args(arguments)
+    with results.Results("idle", options.results) as report:
         print(f"{'':14}{'CPU ms/s':>10}{'with sessions':>15}{'KiB a session':>15}")
-        for database in results.databases_of(chosen):
+        for database in results.databases_of(options):
             with ExitStack() as stack:
                 data = stack.enter_context(
-                    servers.prepared(database, settings=results.settings_of(chosen))
+                    servers.prepared(database, settings=results.settings_of(options))
                 )
                 server = stack.enter_context(servers.serving(servers.of_ours(data)))
                 target = turn_runs.ours(data, server)
                 turn_runs.run_turns(target, 8, 0.5)
-                alone = _cpu(target, chosen.seconds)
+                alone = _cpu(target, options.seconds)
                 before = gauges.pss_bytes(server.pid)
-                order = replace(target.order, port=server.port, text="", sockets=chosen.sessions)
+                order = replace(target.order, port=server.port, text="", sockets=options.sessions)
                 with turn_runs.client(order) as process:
                     turn_runs.read_line(process)
-                    crowded = _cpu(target, chosen.seconds)
-                    size = (gauges.pss_bytes(server.pid) - before) / chosen.sessions / 1024
+                    crowded = _cpu(target, options.seconds)
+                    size = (gauges.pss_bytes(server.pid) - before) / options.sessions / 1024
             print(f"{database:14}{alone:>10.1f}{crowded:>15.1f}{size:>15.1f}", flush=True)
             report.add(f"idle.{database}.cpu", spread([alone]), "ms/s")
             report.add(f"idle.{database}.cpu_with_sessions", spread([crowded]), "ms/s")

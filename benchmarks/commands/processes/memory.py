@@ -28,22 +28,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sockets", type=int, default=32, metavar="N")
     parser.add_argument("--agent", choices=["scripted", "model"], default="scripted")
     parser.set_defaults(database=["sqlite"])
-    chosen = parser.parse_args(arguments)
-    with results.Results("memory", chosen.results) as report:
-        for database in results.databases_of(chosen):
+    options = parser.parse_args(arguments)
+    with results.Results("memory", options.results) as report:
+        for database in results.databases_of(options):
             with ExitStack() as stack:
                 model = stack.enter_context(servers.serving(servers.of_stub("model")))
                 data = stack.enter_context(
                     servers.prepared(
                         database,
                         servers.SeedPlan(agents=[agent_of(model)]),
-                        results.settings_of(chosen),
+                        results.settings_of(options),
                     )
                 )
                 server = stack.enter_context(servers.serving(servers.of_ours(data)))
-                agent = MODEL_AGENT if chosen.agent == "model" else AGENT
+                agent = MODEL_AGENT if options.agent == "model" else AGENT
                 target = turn_runs.ours(data, server, agent=agent)
-                sizes = _grow(target, server.pid, chosen.turns, chosen.sockets)
+                sizes = _grow(target, server.pid, options.turns, options.sockets)
             half = next(size for turns, size in sizes if turns >= sizes[-1][0] / 2)
             first, last = sizes[0][1], sizes[-1][1]
             growth = (last - half) / MIB

@@ -109,15 +109,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--victims", nargs="+", choices=["worker", "server"], default=["worker"])
     parser.add_argument("--settings", nargs="+", choices=["short", "product"], default=["short"])
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     print(
         f"{'settings':10}{'lease':>7}{'sweep':>7}{'killed':>8}{'kills':>7}{'p50 s':>8}{'max s':>8}"
     )
-    for name in chosen.settings:
+    for name in options.settings:
         changes = PRODUCT if name == "product" else {}
         with running_servers("postgres", changes) as group:
-            for victim in chosen.victims:
-                times = [measure(group, victim, number) for number in range(chosen.kills)]
+            for victim in options.victims:
+                times = [measure(group, victim, number) for number in range(options.kills)]
                 used = {**LIMITS, **changes}
                 print(
                     f"{name:10}{used['UAMP_LEASE_SECONDS']:>7}{used['UAMP_SWEEP_SECONDS']:>7}"

@@ -29,31 +29,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes (2)")
     parser.add_argument("--sockets", type=int, default=32, metavar="N", help="of each process")
     parser.set_defaults(database=["postgresql"])
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     redis_url = services.running_redis()
     if redis_url is None:
         raise SystemExit("No Redis answers; set TEST_REDIS_URL.")
     settings = {
         "REDIS_URL": redis_url,
         "REDIS_PREFIX": f"bench{os.getpid()}",
-        **results.settings_of(chosen),
+        **results.settings_of(options),
     }
-    with results.Results("workers", chosen.results) as report, ExitStack() as stack:
-        (database,) = results.databases_of(chosen)
+    with results.Results("workers", options.results) as report, ExitStack() as stack:
+        (database,) = results.databases_of(options)
         data = stack.enter_context(servers.prepared(database, settings=settings))
         running = [
             stack.enter_context(servers.serving(servers.of_ours(data)))
-            for _ in range(chosen.workers)
+            for _ in range(options.workers)
         ]
         single = turn_runs.ours(data, running[0])
         several = TurnTarget(servers=running, order=single.order, backends=data.backends)
         cells = {
-            "1 process": partial(turn_runs.run_turns, single, chosen.sockets, chosen.seconds),
-            f"{chosen.workers} processes": partial(
-                turn_runs.run_turns, several, chosen.sockets * chosen.workers, chosen.seconds
+            "1 process": partial(turn_runs.run_turns, single, options.sockets, options.seconds),
+            f"{options.workers} processes": partial(
+                turn_runs.run_turns, several, options.sockets * options.workers, options.seconds
             ),
         }
-        runs = measure(cells, chosen.rounds)
+        runs = measure(cells, options.rounds)
         print(f"{'':14}{'turns/s':>9}{'CPU ms/turn':>13}{'web':>7}{'database':>10}")
         for name, cell_runs in runs.items():
             values = [
@@ -66,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         alone, together = runs.values()
         out = ratio([turns.per_second for turns in together], [turns.per_second for turns in alone])
         capacity = ratio(
-            [chosen.workers * turns.web_cpu for turns in alone],
+            [options.workers * turns.web_cpu for turns in alone],
             [turns.web_cpu for turns in together],
         )
         print(f"turns/s: {out} x one process; capacity: {capacity} x one process")
-        report.add(f"workers.{chosen.workers}.turns", out)
-        report.add(f"workers.{chosen.workers}.capacity", capacity)
+        report.add(f"workers.{options.workers}.turns", out)
+        report.add(f"workers.{options.workers}.capacity", capacity)

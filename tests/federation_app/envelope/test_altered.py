@@ -41,7 +41,9 @@ def places(value: Any, path: Path = ()) -> list[Path]:
         if isinstance(value, list)
         else []
     )
-    return [one for key, child in children for one in [(*path, key), *places(child, (*path, key))]]
+    return [
+        place for key, child in children for place in [(*path, key), *places(child, (*path, key))]
+    ]
 
 
 def changed(value: Any, path: Path, change: Callable[[Any, str | int], Any]) -> Any:

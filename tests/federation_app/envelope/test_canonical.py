@@ -55,13 +55,13 @@ def test_text_is_not_escaped_in_python(
     body = {"type": "text/plain", "content": "\n" * 5000, **extra}
     value = {**without_signature(vector(SIGNED[0])["envelope"]), "body": body, "ext": {"y": 1.5}}
     expected = rfc8785.dumps(value)
-    written: list[Any] = []
+    serialised: list[Any] = []
     dumps = rfc8785.dumps
 
     def counted(value: Any) -> bytes:
-        written.append(value)
+        serialised.append(value)
         return dumps(value)
 
     monkeypatch.setattr(rfc8785, "dumps", counted)
     assert canonical(value) == expected
-    assert all(isinstance(one, float) for one in written)
+    assert all(isinstance(number, float) for number in serialised)

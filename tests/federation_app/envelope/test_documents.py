@@ -34,9 +34,9 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MANIFEST = vector("04-manifest-es256")
 
 
-def refusal(read: Any, *args: Any, **named: Any) -> EnvelopeCode:
+def refusal(reader: Any, *args: Any, **kwargs: Any) -> EnvelopeCode:
     with pytest.raises(EnvelopeError) as refused:
-        read(*args, **named)
+        reader(*args, **kwargs)
     return refused.value.code
 
 
@@ -176,11 +176,11 @@ def test_a_token_is_good_for_its_audience_and_scope() -> None:
     claims = tokens.verify_token(token(), audience=WORKER, now=NOW, keys=keys_of(CLIENT))
     claims.check_scope("ask")
     assert refusal(claims.check_scope, "cancel") == "4.03"
-    made = tokens.signed_token(
+    signed_token = tokens.signed_token(
         private_keys()[CLIENT], issuer=CLIENT, subject=WORKER, audience=CLIENT, scope="", now=NOW
     )
-    assert tokens.issuer_of(made) == CLIENT
-    again = tokens.verify_token(made, audience=CLIENT, now=NOW, keys=keys_of(CLIENT))
+    assert tokens.issuer_of(signed_token) == CLIENT
+    again = tokens.verify_token(signed_token, audience=CLIENT, now=NOW, keys=keys_of(CLIENT))
     assert again.subject == WORKER
 
 

@@ -48,13 +48,13 @@ def signed_by_node(*, attached: bool) -> list[Any]:
     )
     assert run.returncode == 0, run.stderr
     signatures = json.loads(run.stdout)
-    return [{**one, "sig": sig} for one, sig in zip(UNSIGNED, signatures, strict=True)]
+    return [{**envelope, "sig": sig} for envelope, sig in zip(UNSIGNED, signatures, strict=True)]
 
 
 def key_of(did: str, *, private: bool) -> Any:
     """Return a key of the vectors as joserfc has it."""
-    listed = vector("keys")["keys"] if private else PUBLIC
-    jwk = next(one for one in listed if one["kid"].startswith(f"{did}#"))
+    keys = vector("keys")["keys"] if private else PUBLIC
+    jwk = next(key for key in keys if key["kid"].startswith(f"{did}#"))
     return (OKPKey if jwk["kty"] == "OKP" else ECKey).import_key(jwk)
 
 
@@ -72,24 +72,28 @@ def test_what_node_signs_is_verified_here(*, attached: bool) -> None:
 
 
 def test_what_this_server_signs_is_verified_by_node() -> None:
-    good = [signed(one, private_keys()[one["from"]]) for one in UNSIGNED]
-    changed = [{**one, "stream_id": "another"} for one in good]
-    documents = [{"kind": "envelope", "envelope": one, "keys": PUBLIC} for one in (*good, *changed)]
+    good = [signed(envelope, private_keys()[envelope["from"]]) for envelope in UNSIGNED]
+    changed = [{**envelope, "stream_id": "another"} for envelope in good]
+    documents = [
+        {"kind": "envelope", "envelope": envelope, "keys": PUBLIC} for envelope in (*good, *changed)
+    ]
     assert verified_by_node(documents) == [True] * len(good) + [False] * len(good)
 
 
 @pytest.mark.parametrize("name", SIGNED)
 def test_joserfc_and_this_server_verify_each_other(name: str) -> None:
-    given = vector(name)
-    content, did = without_signature(given["envelope"]), given["envelope"]["from"]
-    payload = signature_payload(given["sha256"])
-    made = signed(content, private_keys()[did])["sig"]
-    whole = made.replace("..", f".{given['jws_payload_b64u']}.")
-    algorithms = [given["alg"]]
-    opened = jws.deserialize_compact(whole, key_of(did, private=False), algorithms=algorithms)
-    assert opened.payload == payload
+    case = vector(name)
+    content, did = without_signature(case["envelope"]), case["envelope"]["from"]
+    payload = signature_payload(case["sha256"])
+    signature = signed(content, private_keys()[did])["sig"]
+    compact_jws = signature.replace("..", f".{case['jws_payload_b64u']}.")
+    algorithms = [case["alg"]]
+    decoded = jws.deserialize_compact(
+        compact_jws, key_of(did, private=False), algorithms=algorithms
+    )
+    assert decoded.payload == payload
 
-    header = {"alg": given["alg"], "kid": given["kid"], "typ": SIGNATURE_TYPE}
+    header = {"alg": case["alg"], "kid": case["kid"], "typ": SIGNATURE_TYPE}
     theirs = jws.serialize_compact(header, payload, key_of(did, private=True), algorithms)
     first, _, last = theirs.split(".")
-    assert verified({**content, "sig": f"{first}..{last}"})[0].sha256 == given["sha256"]
+    assert verified({**content, "sig": f"{first}..{last}"})[0].sha256 == case["sha256"]

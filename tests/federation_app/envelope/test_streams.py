@@ -107,18 +107,18 @@ def test_a_consumer_names_the_delta_that_is_missing() -> None:
 def test_deltas_that_are_delayed_doubled_and_dropped_give_one_text(
     arrivals: list[int], size: int
 ) -> None:
-    sent = [chunk(seq, chr(97 + seq % 26), offset=seq) for seq in range(31)]
+    deltas = [chunk(seq, chr(97 + seq % 26), offset=seq) for seq in range(31)]
     window = ReceiveWindow(size)
     for seq in [*arrivals, *range(31)]:
         try:
-            window.take(sent[seq])
+            window.take(deltas[seq])
         except EnvelopeError as error:
             # The producer sends again from there.
-            window.take(sent[error.expected or 0])
+            window.take(deltas[error.expected or 0])
     for seq in range(window.last + 1, 31):
-        window.take(sent[seq])
+        window.take(deltas[seq])
 
-    assert window.text == "".join(one.payload["text"] for one in sent)
+    assert window.text == "".join(delta.payload["text"] for delta in deltas)
 
 
 def test_a_delta_is_read_and_refused() -> None:
@@ -128,14 +128,14 @@ def test_a_delta_is_read_and_refused() -> None:
     assert not is_delta(MINIMAL)
     value = json.loads(delta.encoded())
     for name in value:
-        rest = {key: one for key, one in value.items() if key != name}
+        rest = {key: field for key, field in value.items() if key != name}
         if name == "payload":
             assert delta_of(rest).payload == {}
             continue
         with pytest.raises(EnvelopeError) as refused:
             delta_of(rest)
-        missing = EnvelopeCode.CONFLICT if name == "delta_seq" else EnvelopeCode.MALFORMED
-        assert refused.value.code is missing
+        expected_code = EnvelopeCode.CONFLICT if name == "delta_seq" else EnvelopeCode.MALFORMED
+        assert refused.value.code is expected_code
     wrongs: list[dict[str, Any]] = [
         {"delta_seq": -1},
         {"delta_seq": 2**53},

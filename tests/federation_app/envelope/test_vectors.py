@@ -39,49 +39,49 @@ pytestmark = pytest.mark.any_database
 
 @pytest.mark.parametrize("name", SIGNED)
 def test_a_signed_envelope_is_verified_as_its_vector_says(name: str) -> None:
-    given = vector(name)
-    (record,) = framing.read_records(bytes.fromhex(given["ws_binary_frame_hex"]))
+    case = vector(name)
+    (record,) = framing.read_records(bytes.fromhex(case["ws_binary_frame_hex"]))
     envelope, key = verified(read_envelope(record), accepts_naive=False)
 
     content = canonical.without_signature(envelope.value)
-    assert canonical.canonical(content).hex() == given["canonical_hex"]
-    assert envelope.sha256 == given["sha256"]
-    assert signature_payload(envelope.sha256).decode() == given["jws_payload"]
-    assert (key.kid, key.algorithm) == (given["kid"], given["alg"])
-    assert (canonical.naive(content) == canonical.canonical(content)) is given["naive_equals_jcs"]
+    assert canonical.canonical(content).hex() == case["canonical_hex"]
+    assert envelope.sha256 == case["sha256"]
+    assert signature_payload(envelope.sha256).decode() == case["jws_payload"]
+    assert (key.kid, key.algorithm) == (case["kid"], case["alg"])
+    assert (canonical.naive(content) == canonical.canonical(content)) is case["naive_equals_jcs"]
 
 
 @pytest.mark.parametrize("name", SIGNED)
 def test_an_envelope_is_signed_as_its_vector_says(name: str) -> None:
-    given = vector(name)
-    signer = private_keys()[given["envelope"]["from"]]
+    case = vector(name)
+    signer = private_keys()[case["envelope"]["from"]]
 
-    made = signed(canonical.without_signature(given["envelope"]), signer)
+    envelope = signed(canonical.without_signature(case["envelope"]), signer)
 
-    assert protected_header(signer, SIGNATURE_TYPE) == given["jws_protected_b64u"]
+    assert protected_header(signer, SIGNATURE_TYPE) == case["jws_protected_b64u"]
     if signer.algorithm == "EdDSA":
         # ES256 has another signature each time.
-        assert made["sig"] == given["sig"]
-    header, _, signature = made["sig"].split(".")
-    whole = f"{header}.{given['jws_payload_b64u']}.{signature}"
-    key = jwt.PyJWK(given["public_jwk"])
-    payload = jwt.PyJWS().decode(whole, key, algorithms=[signer.algorithm])
-    assert payload.decode() == given["jws_payload"]
-    assert framing.read_records(framing.framed(json.dumps(made).encode()))
+        assert envelope["sig"] == case["sig"]
+    header, _, signature = envelope["sig"].split(".")
+    compact_jws = f"{header}.{case['jws_payload_b64u']}.{signature}"
+    key = jwt.PyJWK(case["public_jwk"])
+    payload = jwt.PyJWS().decode(compact_jws, key, algorithms=[signer.algorithm])
+    assert payload.decode() == case["jws_payload"]
+    assert framing.read_records(framing.framed(json.dumps(envelope).encode()))
 
 
 def test_the_naive_form_is_accepted_only_where_it_is_allowed() -> None:
-    given = vector("03-progress-ack-eddsa-jcs")
+    case = vector("03-progress-ack-eddsa-jcs")
     signer = private_keys()[CLIENT]
-    content = canonical.without_signature(given["envelope"])
+    content = canonical.without_signature(case["envelope"])
     header = protected_header(signer, SIGNATURE_TYPE)
-    payload = signature_payload(given["naive_python_json_dumps_sha256"])
+    payload = signature_payload(case["naive_python_json_dumps_sha256"])
     from federation_app.envelope.signatures.keys import encode64  # noqa: PLC0415 beside its only use
 
     signature = encode64(signer.sign(f"{header}.{encode64(payload)}".encode()))
     value = {**content, "sig": f"{header}..{signature}"}
 
-    assert verified(value)[0].sha256 == given["sha256"]
+    assert verified(value)[0].sha256 == case["sha256"]
     with pytest.raises(EnvelopeError) as refused:
         verified(value, accepts_naive=False)
     assert refused.value.code is EnvelopeCode.UNAUTHENTICATED
@@ -105,13 +105,13 @@ def test_a_bad_envelope_is_refused_with_the_code_of_its_vector(case: dict[str, A
 
 
 def test_a_manifest_is_verified_and_signed() -> None:
-    given = vector("04-manifest-es256")
-    assert signer_of_document(given["jws_compact"]) == WORKER
-    manifest = read_manifest(given["jws_compact"], did=WORKER, keys=keys_of(WORKER))
-    made = signed_document(manifest, private_keys()[WORKER], type_=MANIFEST_TYPE)
+    case = vector("04-manifest-es256")
+    assert signer_of_document(case["jws_compact"]) == WORKER
+    manifest = read_manifest(case["jws_compact"], did=WORKER, keys=keys_of(WORKER))
+    document = signed_document(manifest, private_keys()[WORKER], type_=MANIFEST_TYPE)
 
-    assert made.rpartition(".")[0] == given["jws_compact"].rpartition(".")[0]
-    assert read_manifest(made, did=WORKER, keys=keys_of(WORKER)) == manifest
+    assert document.rpartition(".")[0] == case["jws_compact"].rpartition(".")[0]
+    assert read_manifest(document, did=WORKER, keys=keys_of(WORKER)) == manifest
 
 
 def test_the_documents_of_names_are_where_the_vectors_say() -> None:

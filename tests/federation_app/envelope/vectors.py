@@ -30,7 +30,7 @@ def vector(name: str) -> Any:
 
 def private_keys() -> dict[str, EnvelopeKey]:
     """Return the private keys by the DID of their owner."""
-    found = {}
+    keys = {}
     for jwk in vector("keys")["keys"]:
         secret = decode64(jwk["d"])
         key: Any = (
@@ -38,8 +38,8 @@ def private_keys() -> dict[str, EnvelopeKey]:
             if jwk["kty"] == "OKP"
             else derive_private_key(int.from_bytes(secret), SECP256R1())
         )
-        found[jwk["kid"].partition("#")[0]] = EnvelopeKey(jwk["kid"], key)
-    return found
+        keys[jwk["kid"].partition("#")[0]] = EnvelopeKey(jwk["kid"], key)
+    return keys
 
 
 def keys_of(did: str) -> list[VerificationKey]:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def member(federated: ServerAddress, settings: Any) -> Iterator[MemberServer]:
     """Run the server of a member to which envelopes are passed on."""
     settings.UAMP_REMOTE_ALLOW_HOSTS = ["127.0.0.1:*"]
-    found = MemberServer()
-    with found.running() as origin:
+    server = MemberServer()
+    with server.running() as origin:
         row = add_peer("member.example").row
         Peer.objects.filter(pk=row.pk).update(address=origin, is_relayed=True)
-        yield found
+        yield server
 
 
 @pytest.fixture

@@ -49,8 +49,8 @@ ANSWERS: dict[str, tuple[Answer, int, str]] = {
 def test_the_refusal_of_a_member_is_that_of_the_relay_and_leaves_nothing(
     answer: str, http: httpx.Client, sender: ForeignPeer, member: MemberServer
 ) -> None:
-    given, status, code = ANSWERS[answer]
-    member.answers = lambda _path: given
+    member_answer, status, code = ANSWERS[answer]
+    member.answers = lambda _path: member_answer
     envelope = to_member(sender)
     refused = post(http, envelope)
     assert outcome(refused) == (status, code)
@@ -111,7 +111,7 @@ STREAMS: dict[str, tuple[Answer, int, bytes]] = {
     "cut between events": (Answer(200, {}, pieces=FRAMES[:1]), 200, FRAMES[0]),
     "cut within an event": (Answer(200, {}, pieces=[FRAMES[0], b"id: 1\nda"]), 200, FRAMES[0]),
     "in small pieces": (
-        Answer(200, {}, pieces=[bytes([one]) for one in FRAMES[2]]), 200, FRAMES[2]
+        Answer(200, {}, pieces=[bytes([byte]) for byte in FRAMES[2]]), 200, FRAMES[2]
     ),
     "refused": (refusal("4.01", 401), 401, b""),
     "gone": (refusal("4.04", 404), 404, b""),
@@ -125,9 +125,9 @@ STREAMS: dict[str, tuple[Answer, int, bytes]] = {
 def test_the_stream_of_a_member_is_passed_on_as_far_as_it_goes(
     answer: str, http: httpx.Client, sender: ForeignPeer, member: MemberServer
 ) -> None:
-    given, status, expected = STREAMS[answer]
+    member_answer, status, expected = STREAMS[answer]
     post(http, to_member(sender, stream_id="str-1"))
-    member.answers = lambda _path: given
+    member.answers = lambda _path: member_answer
     bearer = sender.bearer(audience=[SERVER, MEMBER])
     with http.stream("GET", "/v1/stream/str-1", headers=bearer) as response:
         assert response.status_code == status

@@ -66,15 +66,15 @@ def test_a_circle_ends(
 
     def send_back(_path: str) -> Answer:
         _, headers, body = member.received[-1]
-        named = {} if strips else {relay.RELAYED_BY: headers["uamp-relayed-by"]}
-        back.append(post(http, body, **named))
+        relay_headers = {} if strips else {relay.RELAYED_BY: headers["uamp-relayed-by"]}
+        back.append(post(http, body, **relay_headers))
         code = back[-1].json()["code"]
         return refusal(code, back[-1].status_code)
 
     member.answers = send_back
     expected = (503, "5.04") if strips else (403, "4.03")
     assert outcome(post(http, to_member(sender))) == expected
-    assert [outcome(one) for one in back] == [expected]
+    assert [outcome(response) for response in back] == [expected]
     assert len(member.received) == 1
     # And one whose member's address is this server.
     Peer.objects.filter(did=MEMBER).update(address=federated.http)

@@ -41,10 +41,10 @@ def joins(server: MemberServer, did: str, origin: str) -> None:
 @pytest.fixture
 def second(member: MemberServer) -> Iterator[MemberServer]:
     """Run the server of a second member."""
-    found = MemberServer()
-    with found.running() as origin:
-        joins(found, SECOND, origin)
-        yield found
+    server = MemberServer()
+    with server.running() as origin:
+        joins(server, SECOND, origin)
+        yield server
 
 
 @pytest.fixture
@@ -77,8 +77,10 @@ def test_each_member_gets_the_bytes_once_and_a_repeat_reaches_those_that_failed(
     answer = post(http, raw)
     assert answer.status_code == 202
     assert "Location" not in answer.headers
-    found = {tuple(one["to"]): one.get("code", "") for one in answer.json()["receivers"]}
-    assert found == {
+    codes = {
+        tuple(receiver["to"]): receiver.get("code", "") for receiver in answer.json()["receivers"]
+    }
+    assert codes == {
         (MEMBER, f"{MEMBER}:agents:sage"): "",
         (SECOND,): "4.13",
         (THIRD,): "5.04",
@@ -90,7 +92,9 @@ def test_each_member_gets_the_bytes_once_and_a_repeat_reaches_those_that_failed(
     second.answers = lambda _path: Answer()
     again = post(http, raw)
     assert again.status_code == 202
-    repeated = {one["to"][0]: one.get("repeated") for one in again.json()["receivers"]}
+    repeated = {
+        receiver["to"][0]: receiver.get("repeated") for receiver in again.json()["receivers"]
+    }
     assert repeated == {MEMBER: True, SECOND: False, THIRD: None, STRANGER: None}
     assert (posted(member), posted(second)) == ([raw], [raw, raw])
     # Another content under the id is refused by those that have accepted it.
@@ -128,7 +132,7 @@ def test_the_answers_of_several_members_are_read_apart(
 ) -> None:
     # Both members call their streams by the same name, which the sender has chosen.
     accepted = post(http, to_all(sender, intent="ask", stream_id="str-1")).json()["receivers"]
-    streams = {one["to"][0]: one["stream_id"] for one in accepted}
+    streams = {receiver["to"][0]: receiver["stream_id"] for receiver in accepted}
     assert len(set(streams.values())) == 2
     for did, server in ((MEMBER, member), (SECOND, second)):
         server.answers = lambda _path: Answer(

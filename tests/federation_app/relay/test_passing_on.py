@@ -62,8 +62,8 @@ def test_the_bytes_of_an_envelope_are_passed_on_and_its_stream_comes_back(
         assert json.loads(member.received[-1][2]) == about
     # This server does not answer that stream itself.
     for intent, content in (("progress", '{"ack": 1}'), ("cancel", "")):
-        own = sender.envelope(intent, content, stream_id="str-1")
-        assert outcome(post(http, own)) == (404, "4.04")
+        own_envelope = sender.envelope(intent, content, stream_id="str-1")
+        assert outcome(post(http, own_envelope)) == (404, "4.04")
 
 
 @pytest.mark.sampled(4)
@@ -166,7 +166,7 @@ def test_an_envelope_is_passed_on_once_and_its_repeat_has_the_same_answer(
     envelope = to_member(sender, stream_id="str-1")
     with thread_pool(8) as pool:
         answers = list(pool.map(lambda _: post(http, envelope), range(16)))
-    assert {outcome(one) for one in answers} <= {(202, ""), (503, "5.04")}
+    assert {outcome(answer) for answer in answers} <= {(202, ""), (503, "5.04")}
     again = post(http, envelope)
     assert (again.status_code, again.json()["repeated"]) == (202, True)
     assert again.headers["Location"] == "/v1/stream/str-1"
@@ -216,10 +216,12 @@ def test_the_hub_of_this_server_lists_its_members(
     http: httpx.Client, sender: ForeignPeer, member: MemberServer
 ) -> None:
     Peer.objects.filter(did=MEMBER).update(manifest_sha256="a" * 64)
-    shown = http.get("/.well-known/agent-hub.json", headers={"Accept": "application/json"}).json()
-    listed = {one["did"]: (one["url"], one["sha256"]) for one in shown["manifests"]}
+    hub = http.get("/.well-known/agent-hub.json", headers={"Accept": "application/json"}).json()
+    members = {
+        manifest["did"]: (manifest["url"], manifest["sha256"]) for manifest in hub["manifests"]
+    }
     url = "https://member.example/.well-known/agent-manifest.json"
-    assert listed[MEMBER] == (url, "a" * 64)
+    assert members[MEMBER] == (url, "a" * 64)
     # A peer whose keys an operator entered has no manifest.
-    assert sender.did not in listed
-    assert shown["expires_at"] > shown["issued_at"]
+    assert sender.did not in members
+    assert hub["expires_at"] > hub["issued_at"]

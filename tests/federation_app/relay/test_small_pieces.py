@@ -44,11 +44,11 @@ async def relayed(pieces: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\r", b"\r\n\r\n"])
 async def test_an_end_may_be_split_anywhere(end: bytes) -> None:
-    whole = b"data: a" + end + b"data: b" + end
-    at_once = b"".join(await relayed([whole]))
-    assert b"".join(await relayed([bytes([byte]) for byte in whole])) == at_once
-    for at in range(len(whole)):
-        assert b"".join(await relayed([whole[:at], whole[at:]])) == at_once
+    body = b"data: a" + end + b"data: b" + end
+    at_once = b"".join(await relayed([body]))
+    assert b"".join(await relayed([bytes([byte]) for byte in body])) == at_once
+    for at in range(len(body)):
+        assert b"".join(await relayed([body[:at], body[at:]])) == at_once
 
 
 async def test_no_byte_is_searched_again_for_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:

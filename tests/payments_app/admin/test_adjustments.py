@@ -44,10 +44,10 @@ def post(client: Client, model: str, pk: int, **fields: str) -> Any:
 def test_an_adjustment_is_shown_before_it_is_made(account: int) -> None:
     client = finance("fay")
     form = {"direction": "debit", "amount": "4"}
-    shown = post(client, "account", account, **form)
-    preview = shown.context["preview"]
+    response = post(client, "account", account, **form)
+    preview = response.context["preview"]
     assert preview == ("Debit 4 USD: the available balance changes from 10 USD to 6 USD.")
-    assert 'value="Confirm"' in shown.content.decode()
+    assert 'value="Confirm"' in response.content.decode()
     assert usd(available(account)) == usd("10")
     # What the person confirms has to be what happens.
     changed = post(client, "account", account, **{**form, "amount": "5"}, confirmed=preview)
@@ -59,15 +59,19 @@ def test_an_adjustment_is_shown_before_it_is_made(account: int) -> None:
 
 def test_the_page_that_asks_to_confirm_sends_what_was_entered(account: int) -> None:
     client = finance("fay")
-    shown = post(client, "account", account, direction="debit", amount="4")
-    form = shown.context["form"]
-    sent = {name: form[name].value() for name in form.fields}
-    assert (sent["amount"], sent["reason"], sent["direction"]) == ("4", "paid in cash", "debit")
-    assert post(client, "account", account, **sent).status_code == 302
+    response = post(client, "account", account, direction="debit", amount="4")
+    form = response.context["form"]
+    values = {name: form[name].value() for name in form.fields}
+    assert (values["amount"], values["reason"], values["direction"]) == (
+        "4",
+        "paid in cash",
+        "debit",
+    )
+    assert post(client, "account", account, **values).status_code == 302
     assert usd(available(account)) == usd("6")
 
 
-def asked(client: Client, account: int) -> AdjustmentRequest:
+def requested_adjustment(client: Client, account: int) -> AdjustmentRequest:
     """Ask for 250 dollars, twice with one form."""
     form = {"direction": "credit", "amount": "250"}
     preview = post(client, "account", account, **form).context["preview"]
@@ -79,13 +83,13 @@ def asked(client: Client, account: int) -> AdjustmentRequest:
 
 def test_a_large_adjustment_is_made_by_a_second_operator_and_once(account: int) -> None:
     fay, finn = finance("fay"), finance("finn")
-    row = asked(fay, account)
+    row = requested_adjustment(fay, account)
     assert usd(available(account)) == usd("10")
-    own = post(fay, "adjustmentrequest", row.pk, decision="approve", key="own")
-    assert "another operator has to decide" in own.content.decode()
+    own_approval = post(fay, "adjustmentrequest", row.pk, decision="approve", key="own")
+    assert "another operator has to decide" in own_approval.content.decode()
     assert usd(available(account)) == usd("10")
-    made = post(finn, "adjustmentrequest", row.pk, decision="approve", key="second")
-    assert made.status_code == 302
+    approval = post(finn, "adjustmentrequest", row.pk, decision="approve", key="second")
+    assert approval.status_code == 302
     assert usd(available(account)) == usd("260")
     again = post(finn, "adjustmentrequest", row.pk, decision="approve", key="third")
     assert "The adjustment is already made." in again.content.decode()
@@ -100,7 +104,7 @@ def test_a_large_adjustment_is_made_by_a_second_operator_and_once(account: int) 
 
 def test_an_adjustment_may_be_withdrawn_and_is_not_made_then(account: int) -> None:
     fay, finn = finance("fay"), finance("finn")
-    row = asked(fay, account)
+    row = requested_adjustment(fay, account)
     assert post(fay, "adjustmentrequest", row.pk, decision="refuse", key="w").status_code == 302
     late = post(finn, "adjustmentrequest", row.pk, decision="approve", key="late")
     assert "already declined" in late.content.decode()
@@ -111,12 +115,12 @@ def test_an_adjustment_may_be_withdrawn_and_is_not_made_then(account: int) -> No
 
 def test_no_operator_asks_for_money_of_their_own() -> None:
     client = finance("fay")
-    own = funded_account("own", "1")
+    own_account = funded_account("own", "1")
     from payments_app.models import Account  # noqa: PLC0415
 
-    Account.objects.filter(pk=own.id).update(owner_id=int(client.session["_auth_user_id"]))
+    Account.objects.filter(pk=own_account.id).update(owner_id=int(client.session["_auth_user_id"]))
     form = {"direction": "credit", "amount": "250"}
-    preview = post(client, "account", own.id, **form).context["preview"]
-    refused = post(client, "account", own.id, **form, confirmed=preview)
+    preview = post(client, "account", own_account.id, **form).context["preview"]
+    refused = post(client, "account", own_account.id, **form, confirmed=preview)
     assert "your own money" in refused.content.decode()
     assert not AdjustmentRequest.objects.exists()

@@ -298,8 +298,8 @@ def test_a_statement_is_a_file_without_formulas(rows: dict[str, Any]) -> None:
     assert LogEntry.objects.filter(change_message="Exported the statement.").exists()
     for client in (staff("view_account"), staff("view_entry", "view_hold")):
         assert client.get(address("account", "statement", rows["account"])).status_code == 403
-    missing = signed_in(factories.superuser("root2")).get(address("account", "statement", 10**9))
-    assert missing.status_code == 404
+    response = signed_in(factories.superuser("root2")).get(address("account", "statement", 10**9))
+    assert response.status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -316,9 +316,9 @@ def test_no_text_of_a_statement_is_a_formula(memo: str) -> None:
         chat_id="a=b",
     )
 
-    written = "".join(statement_pages(payer.id))
+    csv_text = "".join(statement_pages(payer.id))
 
-    row = next(csv.DictReader(StringIO(written, newline="")))
+    row = next(csv.DictReader(StringIO(csv_text, newline="")))
     assert (row["memo"], row["chat"], row["amount"]) == (f"'{memo}", "a=b", "-1")
 
 

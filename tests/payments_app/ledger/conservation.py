@@ -120,21 +120,21 @@ class Conservation(RuleBasedStateMachine):
             self.model.held[who] += amount
             self.model.holds.append(ModelHold(outcome.hold_id, who, amount))
 
-    @rule(asked=st.lists(st.tuples(WHO, AMOUNT), min_size=1, max_size=5))
-    def authorize_many(self, asked: list[tuple[int, int]]) -> None:
+    @rule(pairs=st.lists(st.tuples(WHO, AMOUNT), min_size=1, max_size=5))
+    def authorize_many(self, pairs: list[tuple[int, int]]) -> None:
         """Reserve for several at once: each as if alone, in their order."""
-        keys = [self.key() for _ in asked]
+        keys = [self.key() for _ in pairs]
 
         def operation() -> Any:
             return holds.authorize_many(
                 [
                     Authorization(key=key, account_id=self.accounts[who], amount=Money(amount))
-                    for key, (who, amount) in zip(keys, asked, strict=True)
+                    for key, (who, amount) in zip(keys, pairs, strict=True)
                 ]
             )
 
         outcomes = operation()
-        for (who, amount), outcome in zip(asked, outcomes, strict=True):
+        for (who, amount), outcome in zip(pairs, outcomes, strict=True):
             if amount > self.available(who):
                 assert isinstance(outcome, InsufficientFunds)
                 assert outcome.available.amount == self.available(who)
@@ -147,20 +147,20 @@ class Conservation(RuleBasedStateMachine):
 
     def some_hold(self, pick: int) -> ModelHold:
         """Return one of the holds, mostly one that gave a part."""
-        active = [one for one in self.model.holds if one.active]
-        begun = [one for one in active if 0 < one.captured < one.amount]
-        choice = self.model.holds if pick % 5 == 0 else begun or active or self.model.holds
+        active = [hold for hold in self.model.holds if hold.active]
+        part_captured = [hold for hold in active if 0 < hold.captured < hold.amount]
+        choice = self.model.holds if pick % 5 == 0 else part_captured or active or self.model.holds
         return choice[pick // 5 % len(choice)]
 
     @precondition(lambda self: self.model.holds)
     @rule(pick=ANY, amount=AMOUNT, fee=st.integers(0, 5), release=st.booleans(), kind=KIND)
     def capture(self, *, pick: int, amount: int, fee: int, release: bool, kind: str) -> None:
         """Capture with a split for another account and for the platform."""
-        one = self.some_hold(pick)
-        left = one.amount - one.captured
+        hold = self.some_hold(pick)
+        left = hold.amount - hold.captured
         if kind != "any amount" and left:
             amount = 1 + amount % (1 + left // 2)
-        other = (one.payer + 1) % 3
+        other = (hold.payer + 1) % 3
         fee = min(fee, amount - 1)
         gets: dict[int | str, int] = {other: amount - fee, **({FEES: fee} if fee else {})}
         splits = [
@@ -170,61 +170,61 @@ class Conservation(RuleBasedStateMachine):
         refusals: list[type[LedgerError]] = []
         if kind == "wrong splits":
             splits = [*splits, Split(self.accounts[other], Money(1))]
-            refusals = [SplitMismatch, HoldNotActive] if not one.active else [SplitMismatch]
-        elif not one.active:
+            refusals = [SplitMismatch, HoldNotActive] if not hold.active else [SplitMismatch]
+        elif not hold.active:
             refusals = [HoldNotActive]
         elif amount > left:
             refusals = [OverCapture]
         key = self.key()
         outcome = self.do(
             lambda: captures.capture(
-                key=key, hold_id=one.id, amount=Money(amount), splits=splits, release=release
+                key=key, hold_id=hold.id, amount=Money(amount), splits=splits, release=release
             ),
             *refusals,
         )
         if outcome:
-            self.model.move(outcome.transfer_ids[0], one.payer, gets)
-            one.captured += amount
-            self.model.held[one.payer] -= left if release else amount
-            one.active = not release
+            self.model.move(outcome.transfer_ids[0], hold.payer, gets)
+            hold.captured += amount
+            self.model.held[hold.payer] -= left if release else amount
+            hold.active = not release
             assert outcome.released.amount == (left - amount if release else 0)
 
     @precondition(lambda self: self.model.holds)
     @rule(picks=st.lists(ANY, min_size=1, max_size=4), amount=AMOUNT, release=st.booleans())
     def capture_many(self, picks: list[int], amount: int, *, release: bool) -> None:
         """Capture several holds at once, each as if alone."""
-        chosen = list({one.id: one for one in map(self.some_hold, picks)}.values())
+        chosen = list({hold.id: hold for hold in map(self.some_hold, picks)}.values())
         # Mostly so little that every one of them can give it.
         amount = amount if amount > 50 else 1 + amount % 3
-        asked = [
+        requests = [
             plans.Capture(
                 key=self.key(),
-                hold_id=one.id,
+                hold_id=hold.id,
                 amount=Money(amount),
-                splits=[Split(self.accounts[(one.payer + 1) % 3], Money(amount))],
+                splits=[Split(self.accounts[(hold.payer + 1) % 3], Money(amount))],
                 release=release,
             )
-            for one in chosen
+            for hold in chosen
         ]
 
         def operation() -> Any:
-            return captures.capture_many(asked)
+            return captures.capture_many(requests)
 
         outcomes = operation()
-        for one, outcome in zip(chosen, outcomes, strict=True):
-            left = one.amount - one.captured
-            if not one.active:
+        for hold, outcome in zip(chosen, outcomes, strict=True):
+            left = hold.amount - hold.captured
+            if not hold.active:
                 assert isinstance(outcome, HoldNotActive)
             elif amount > left:
                 assert isinstance(outcome, OverCapture)
             else:
-                self.model.move(outcome.transfer_ids[0], one.payer, {(one.payer + 1) % 3: amount})
-                one.captured += amount
-                self.model.held[one.payer] -= left if release else amount
-                one.active = not release
-        for one, outcome in zip(chosen, outcomes, strict=True):
+                self.model.move(outcome.transfer_ids[0], hold.payer, {(hold.payer + 1) % 3: amount})
+                hold.captured += amount
+                self.model.held[hold.payer] -= left if release else amount
+                hold.active = not release
+        for hold, outcome in zip(chosen, outcomes, strict=True):
             if isinstance(outcome, CaptureOutcome):
-                assert outcome.available.amount == self.available(one.payer)
+                assert outcome.available.amount == self.available(hold.payer)
         if all(isinstance(outcome, CaptureOutcome) for outcome in outcomes):
             self.done.append((operation, outcomes))
 
@@ -241,24 +241,24 @@ class Conservation(RuleBasedStateMachine):
     @rule(pick=ANY)
     def void(self, pick: int) -> None:
         """Give back the rest of a hold."""
-        one = self.some_hold(pick)
+        hold = self.some_hold(pick)
         key = self.key()
-        refusals = () if one.active else (HoldNotActive,)
-        if self.do(lambda: captures.void(key=key, hold_id=one.id), *refusals):
-            self.model.held[one.payer] -= one.amount - one.captured
-            one.active = False
+        refusals = () if hold.active else (HoldNotActive,)
+        if self.do(lambda: captures.void(key=key, hold_id=hold.id), *refusals):
+            self.model.held[hold.payer] -= hold.amount - hold.captured
+            hold.active = False
 
-    @precondition(lambda self: any(one.active for one in self.model.holds))
+    @precondition(lambda self: any(hold.active for hold in self.model.holds))
     @rule(pick=ANY)
     def expire(self, pick: int) -> None:
         """Let the time of a hold be over, and sweep."""
-        one = self.some_hold(pick)
-        if not one.active:
+        hold = self.some_hold(pick)
+        if not hold.active:
             return
-        sql.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [one.id])
+        sql.run("UPDATE payments_app_hold SET expires_at = created_at WHERE id = %s", [hold.id])
         assert expiry.expire_holds() == 1
-        self.model.held[one.payer] -= one.amount - one.captured
-        one.active = False
+        self.model.held[hold.payer] -= hold.amount - hold.captured
+        hold.active = False
 
     @rule(who=WHO, step=st.integers(1, 2), amount=AMOUNT)
     def transfer(self, who: int, step: int, amount: int) -> None:
@@ -282,15 +282,15 @@ class Conservation(RuleBasedStateMachine):
     @rule(pick=ANY, part=st.one_of(st.none(), AMOUNT))
     def refund(self, pick: int, part: int | None) -> None:
         """Return a part of a transfer, or all that is left of it."""
-        one = self.model.transfers[pick % len(self.model.transfers)]
-        left = sum(one.gets.values()) - one.returned
+        transfer = self.model.transfers[pick % len(self.model.transfers)]
+        left = sum(transfer.gets.values()) - transfer.returned
         amount = left if part is None else part
         key = self.key()
 
         def operation() -> Any:
             return transfers.refund(
                 key=key,
-                transfer_id=one.id,
+                transfer_id=transfer.id,
                 amount=None if part is None else Money(part),
                 by=None,
                 reason="model",
@@ -299,25 +299,25 @@ class Conservation(RuleBasedStateMachine):
         if left == 0 or amount > left:
             assert self.do(operation, NotRefundable) is None
             return
-        before = {name: self.posted(name) for name in one.gets}
+        before = {name: self.posted(name) for name in transfer.gets}
         try:
             outcome = self.do(operation)
         except InsufficientFunds:
             # A payee has spent their part of it.
             assert any(
                 isinstance(name, int) and self.available(name) < share
-                for name, share in one.gets.items()
+                for name, share in transfer.gets.items()
             )
             return
         assert outcome.amount.amount == amount
         # How it is spread is tested by examples; here, that the parts are possible and add up.
-        parts = {name: before[name] - self.posted(name) for name in one.gets}
+        parts = {name: before[name] - self.posted(name) for name in transfer.gets}
         assert sum(parts.values()) == amount
         for name, share in parts.items():
-            assert 0 <= share <= one.gets[name]
+            assert 0 <= share <= transfer.gets[name]
             self.model.posted[name] -= share
-        self.model.posted[one.payer] += amount
-        one.returned += amount
+        self.model.posted[transfer.payer] += amount
+        transfer.returned += amount
 
     @precondition(lambda self: self.done)
     @rule(pick=ANY)
@@ -325,7 +325,7 @@ class Conservation(RuleBasedStateMachine):
         """Repeat an operation with its key: the same answer, and nothing happens."""
         operation, outcome = self.done[pick % len(self.done)]
         if isinstance(outcome, list):
-            assert operation() == [replace(one, replayed=True) for one in outcome]
+            assert operation() == [replace(result, replayed=True) for result in outcome]
         else:
             assert operation() == replace(outcome, replayed=True)
 

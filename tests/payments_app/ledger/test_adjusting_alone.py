@@ -56,7 +56,7 @@ def test_small_adjustments_that_add_up_wait_for_a_second_operator(amounts: list[
     done = [adjust(operator, amount) for amount in amounts[:-1]]
     last = adjust(operator, amounts[-1])
 
-    assert all(one.transfer for one in done)
+    assert all(outcome.transfer for outcome in done)
     assert last.transfer is None
     assert last.request is not None
     assert Transfer.objects.filter(kind="adjust", by=operator).count() == len(done)
@@ -95,7 +95,7 @@ def test_a_form_sent_again_gets_its_first_answer(monkeypatch: pytest.MonkeyPatch
     assert again[0].transfer
     assert again[0].transfer.transfer_id == done.transfer.transfer_id
     assert again[1].request == waiting.request
-    assert [one.replayed for one in again] == [True, True]
+    assert [outcome.replayed for outcome in again] == [True, True]
 
 
 @pytest.mark.django_db(transaction=True)

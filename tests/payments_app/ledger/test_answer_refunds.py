@@ -34,11 +34,11 @@ def test_an_answer_with_two_charges_is_refunded_whole_and_once() -> None:
         "reason": "it was wrong",
     }
     done = services.refund_answer(**arguments)
-    assert [one.amount for one in done] == [usd("1.5")]
+    assert [refund.amount for refund in done] == [usd("1.5")]
     assert usd(available(payer.id)) == usd("10")
     assert usd(available(agent.id)) == usd("0")
     again = services.refund_answer(**arguments)
-    assert all(one.replayed for one in again)
+    assert all(refund.replayed for refund in again)
     with pytest.raises(services.NotRefundable):
         services.refund_answer(**{**arguments, "key": "other"})
     assert Transfer.objects.filter(kind="refund").count() == 3

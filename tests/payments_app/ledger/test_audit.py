@@ -55,11 +55,11 @@ def test_a_mismatch_is_found_and_freezes_payouts(
     with caplog.at_level(logging.ERROR):
         report = services.audit()
 
-    assert {(one.check, one.subject) for one in report.mismatches} == {
+    assert {(mismatch.check, mismatch.subject) for mismatch in report.mismatches} == {
         ("balances of an asset add up to zero", "USD"),
         ("posted is the sum of the entries", unsound.code),
     }
-    assert {one.off_by for one in report.mismatches} == {usd("1").amount}
+    assert {mismatch.off_by for mismatch in report.mismatches} == {usd("1").amount}
     assert "payouts are frozen" in caplog.text
     health = selectors.ledger_health()
     assert health.frozen_at is not None
@@ -140,14 +140,14 @@ BALANCES: Final = {
 
 def some_rows() -> services.AccountRef:
     """Return an account of whose money there is a row of each kind."""
-    one, agent = funded_account("one", "5"), funded_account("agent")
+    payer, agent = funded_account("one", "5"), funded_account("agent")
     funded_account("other", "5")
-    hold(one, "1")
+    hold(payer, "1")
     paid = services.capture(
-        key="c", hold_id=hold(one, "3"), amount=usd("3"), splits=[to(agent, "3")], release=True
+        key="c", hold_id=hold(payer, "3"), amount=usd("3"), splits=[to(agent, "3")], release=True
     ).transfer_ids[0]
     services.refund(key="r", transfer_id=paid, by=None, reason="half", amount=usd("1"))
-    return one
+    return payer
 
 
 def tamper(statement: str) -> None:
@@ -169,8 +169,8 @@ def tamper(statement: str) -> None:
             cursor.execute(sql)
 
 
-def found(report: services.AuditReport) -> set[str]:
-    return {one.check for one in report.mismatches}
+def failed_checks(report: services.AuditReport) -> set[str]:
+    return {mismatch.check for mismatch in report.mismatches}
 
 
 @pytest.mark.parametrize("audit", [services.audit, audit_recent])
@@ -182,7 +182,7 @@ def test_both_audits_find_what_is_wrong_with_new_rows(
 
     tamper(TAMPERED[check])
 
-    assert check in found(audit())
+    assert check in failed_checks(audit())
 
 
 @pytest.mark.parametrize("check", TAMPERED)
@@ -194,8 +194,8 @@ def test_what_was_verified_is_found_by_the_whole_audit_and_balances_at_once(chec
 
     tamper(TAMPERED[check])
 
-    assert (check in found(audit_recent())) is (check in BALANCES)
-    assert check in found(services.audit())
+    assert (check in failed_checks(audit_recent())) is (check in BALANCES)
+    assert check in failed_checks(services.audit())
 
 
 def test_every_check_is_made_by_both_audits() -> None:
@@ -206,29 +206,31 @@ def test_every_check_is_made_by_both_audits() -> None:
 
 
 def test_a_sound_audit_is_where_the_next_one_goes_on() -> None:
-    one = some_rows()
+    payer = some_rows()
     assert audit_recent().clean
-    point = VerifiedAccount.objects.get(pk=one.id)
+    point = VerifiedAccount.objects.get(pk=payer.id)
     assert point.posted == usd("3").amount
-    assert point.entry_id == max(Entry.objects.filter(account=one.id).values_list("pk", flat=True))
+    assert point.entry_id == max(
+        Entry.objects.filter(account=payer.id).values_list("pk", flat=True)
+    )
 
-    services.top_up(key="u", account=one.id, amount=usd("1"), provider="test", external_id="u")
+    services.top_up(key="u", account=payer.id, amount=usd("1"), provider="test", external_id="u")
 
     assert audit_recent().clean
-    assert VerifiedAccount.objects.get(pk=one.id).posted == usd("4").amount
+    assert VerifiedAccount.objects.get(pk=payer.id).posted == usd("4").amount
 
 
 def test_a_mismatch_is_logged_again_until_it_is_mended() -> None:
-    one = some_rows()
+    payer = some_rows()
     services.audit()
     before = list(VerifiedAccount.objects.order_by("pk").values())
-    services.top_up(key="u", account=one.id, amount=usd("1"), provider="test", external_id="u")
+    services.top_up(key="u", account=payer.id, amount=usd("1"), provider="test", external_id="u")
     tamper(TAMPERED["balances of an asset add up to zero"])
 
     assert not audit_recent().clean
     assert not audit_recent().clean
     assert list(VerifiedAccount.objects.order_by("pk").values()) == before
-    Account.objects.filter(pk=one.id).update(posted=F("posted") - 1)
+    Account.objects.filter(pk=payer.id).update(posted=F("posted") - 1)
     assert audit_recent().clean
 
 
@@ -260,9 +262,9 @@ def test_old_rows_are_read_when_the_whole_audit_is_due_and_stay_red_until_they_a
 
 
 def test_a_changed_verified_point_is_mended_by_the_whole_audit() -> None:
-    one = some_rows()
+    payer = some_rows()
     services.audit()
-    VerifiedAccount.objects.filter(pk=one.id).update(posted=1, entry_id=1)
+    VerifiedAccount.objects.filter(pk=payer.id).update(posted=1, entry_id=1)
 
     assert not audit_recent().clean
     assert services.audit().clean
@@ -271,15 +273,15 @@ def test_a_changed_verified_point_is_mended_by_the_whole_audit() -> None:
 
 def test_the_whole_audit_is_made_on_command() -> None:
     some_rows()
-    said = StringIO()
-    call_command("audit_ledger", stdout=said)
-    assert said.getvalue() == "The ledger adds up.\n"
+    output = StringIO()
+    call_command("audit_ledger", stdout=output)
+    assert output.getvalue() == "The ledger adds up.\n"
     tamper(TAMPERED["held is what active holds have left"])
 
     with pytest.raises(CommandError, match="frozen"):
-        call_command("audit_ledger", stdout=said)
+        call_command("audit_ledger", stdout=output)
 
-    assert "held is what active holds have left: user:one:USD by 1\n" in said.getvalue()
+    assert "held is what active holds have left: user:one:USD by 1\n" in output.getvalue()
     assert selectors.ledger_health().frozen_at is not None
 
 
@@ -287,14 +289,14 @@ def test_the_whole_audit_is_made_on_command() -> None:
 def test_no_writer_waits_for_an_audit(
     monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
 ) -> None:
-    one = some_rows()
-    written = threading.Event()
+    payer = some_rows()
+    has_written = threading.Event()
 
     def write() -> None:
         with django_db_blocker.unblock():
-            hold(one, "0.1")
+            hold(payer, "0.1")
             connections.close_all()
-        written.set()
+        has_written.set()
 
     def read_beside_a_writer(*args: Any) -> Findings:
         # SQLite's other connections find the database locked while a transaction is open.
@@ -305,9 +307,9 @@ def test_no_writer_waits_for_an_audit(
 
     monkeypatch.setattr(audit_module, "read", read_beside_a_writer)
     for audit in (services.audit, audit_recent):
-        written.clear()
+        has_written.clear()
         assert audit().clean
-        assert written.is_set()
+        assert has_written.is_set()
 
 
 @pytest.mark.postgres
@@ -320,19 +322,19 @@ def test_what_is_committed_after_later_entries_is_verified_too(
         funded_account("quick", "5"),
         funded_account("agent"),
     )
-    begun, may_commit = threading.Event(), threading.Event()
+    has_paid, may_commit = threading.Event(), threading.Event()
 
     def pay_slowly() -> None:
         with django_db_blocker.unblock():
             with transaction.atomic():
                 services.transfer(key="s", debit=slow.id, credit=agent.id, amount=usd("1"))
-                begun.set()
+                has_paid.set()
                 may_commit.wait(10)
             connections.close_all()
 
     payer = threading.Thread(target=pay_slowly)
     payer.start()
-    begun.wait(10)
+    has_paid.wait(10)
     services.transfer(key="q", debit=quick.id, credit=funded_account("other").id, amount=usd("1"))
     assert audit_recent().clean
     may_commit.set()
@@ -342,4 +344,4 @@ def test_what_is_committed_after_later_entries_is_verified_too(
     points = dict(VerifiedAccount.objects.values_list("account__code", "entry_id"))
     assert points["user:slow:USD"] < points["user:quick:USD"]
     tamper("UPDATE payments_app_account SET posted = posted + 1 WHERE code = 'user:slow:USD'")
-    assert "posted is the sum of the entries" in found(audit_recent())
+    assert "posted is the sum of the entries" in failed_checks(audit_recent())

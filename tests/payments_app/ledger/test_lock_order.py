@@ -45,16 +45,18 @@ def token_of(person: User) -> IssuedToken:
 def test_groups_of_turns_that_pay_within_limits_never_wait_in_a_circle() -> None:
     """Two processes begin turns whose tokens belong to the same people, the other way round."""
     ada, bob = limited("ada"), limited("bob")
-    groups = [[(token_of(one), one.pk) for one in people] for people in ((bob, ada), (ada, bob))]
+    groups = [
+        [(token_of(person), person.pk) for person in people] for people in ((bob, ada), (ada, bob))
+    ]
 
     def begin(number: int) -> list[str]:
-        wanted = [
+        authorizations = [
             services.Authorization(
                 key=new_key(), account_id=token.account_id, amount=usd("0.01"), limits_of=user_id
             )
             for token, user_id in groups[number]
         ]
-        return kinds(services.authorize_many(wanted))
+        return kinds(services.authorize_many(authorizations))
 
     for _ in range(ROUNDS):
         assert together(lambda: begin(0), lambda: begin(1)) == [["HoldOutcome"] * 2] * 2

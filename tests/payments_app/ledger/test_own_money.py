@@ -235,7 +235,7 @@ def test_an_operator_who_is_alone_corrects_a_balance_at_the_command_line() -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["carol", "1"], "no person"),
         (["admin", "x"], "amount"),
@@ -243,10 +243,10 @@ def test_an_operator_who_is_alone_corrects_a_balance_at_the_command_line() -> No
         (["admin", "--", "-1"], "available"),
     ],
 )
-def test_a_correction_that_cannot_be_made_is_refused(words: list[str], said: str) -> None:
+def test_a_correction_that_cannot_be_made_is_refused(words: list[str], message: str) -> None:
     factories.user("admin")
 
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         call_command("adjust_balance", "--reason=x", *words)
 
     assert not AuditRecord.objects.exists()
@@ -256,10 +256,10 @@ def test_who_asked_for_an_answer_does_not_void_what_another_pays_for_it() -> Non
     asker, payer, other = (factories.user(name) for name in ("asker", "payer", "other"))
     account = of_person(payer)
     fund(account, "5")
-    held = authorize(
+    outcome = authorize(
         key=new_key(), account_id=account, amount=usd("2"), response_id="resp_1", asker_id=asker.pk
     )
     with pytest.raises(OwnMoney, match="you asked for"):
-        services.void(key=new_key(), hold_id=held.hold_id, by=asker.pk)
+        services.void(key=new_key(), hold_id=outcome.hold_id, by=asker.pk)
     assert Hold.objects.get().state == "active"
-    assert services.void(key=new_key(), hold_id=held.hold_id, by=other.pk).released == usd("2")
+    assert services.void(key=new_key(), hold_id=outcome.hold_id, by=other.pk).released == usd("2")

@@ -47,14 +47,14 @@ def test_eight_processes_take_no_more_than_there_is() -> None:
         "DATABASE_URL": os.environ.get("TEST_DATABASE_URL", ""),
     }
     arguments = [str(number) for number in (payer.id, shop.id, DEBITS, PROCESSES)]
-    reported = subprocess.run(  # noqa: S603 our own interpreter
+    process = subprocess.run(  # noqa: S603 our own interpreter
         [sys.executable, "-m", "tests.faults.ledger_debits", *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         timeout=100,
         check=True,
     )
-    done = [int(number) for number in reported.stdout.split()]
+    done = [int(number) for number in process.stdout.split()]
 
     assert len(done) == PROCESSES
     assert sum(done) == UNITS
@@ -145,7 +145,7 @@ def test_a_payment_that_is_reported_twice_at_once_is_credited_once() -> None:
             )
         )
 
-        assert sorted(one.replayed for one in outcomes) == [False, True, True, True]
+        assert sorted(outcome.replayed for outcome in outcomes) == [False, True, True, True]
     assert available(account) == "5"
 
 
@@ -195,19 +195,19 @@ def test_lists_of_holds_wait_for_each_other_in_one_order() -> None:
 
     def lister(step: int) -> Callable[[], list[Any]]:
         def many() -> list[Any]:
-            asked = [
+            authorizations = [
                 services.Authorization(
                     key=f"{index}:{account.id}", account_id=account.id, amount=Money(1)
                 )
                 for index in range(20)
                 for account in accounts
             ]
-            return services.authorize_many(asked[::step])
+            return services.authorize_many(authorizations[::step])
 
         return many
 
-    one, two = together(lister(1), lister(-1))
+    upwards, downwards = together(lister(1), lister(-1))
 
-    assert {answer.hold_id for answer in one} == {answer.hold_id for answer in two}
-    assert sorted({one[0].replayed, two[0].replayed}) == [False, True]
+    assert {answer.hold_id for answer in upwards} == {answer.hold_id for answer in downwards}
+    assert sorted({upwards[0].replayed, downwards[0].replayed}) == [False, True]
     assert selectors.balance(accounts[0].id).held == Money(20)

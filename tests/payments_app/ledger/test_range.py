@@ -21,7 +21,7 @@ from payments_app.models import Account, Entry, Hold, Transfer
 from payments_app.money import Money
 from payments_app.reporting import totals
 from tests.payments_app.funded_accounts import funded_account, hold, usd
-from tests.payments_app.ledger.test_audit import found, tamper
+from tests.payments_app.ledger.test_audit import failed_checks, tamper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def balance(account: services.AccountRef) -> int:
 
 
 def test_a_balance_that_would_leave_the_range_is_refused() -> None:
-    one, other = funded_account("one", LARGEST), funded_account("other")
+    account, other = funded_account("one", LARGEST), funded_account("other")
     mirror = external_account("test")
 
     with pytest.raises(services.BalanceOutOfRange, match="18 digits"):
@@ -51,9 +51,9 @@ def test_a_balance_that_would_leave_the_range_is_refused() -> None:
         )
     services.top_up(key="u", account=other.id, amount=usd("1"), provider="test2", external_id="u")
     with pytest.raises(services.BalanceOutOfRange):
-        services.transfer(key="v", debit=other.id, credit=one.id, amount=usd("1"))
+        services.transfer(key="v", debit=other.id, credit=account.id, amount=usd("1"))
 
-    assert (balance(mirror), balance(one)) == (-usd(LARGEST).amount, usd(LARGEST).amount)
+    assert (balance(mirror), balance(account)) == (-usd(LARGEST).amount, usd(LARGEST).amount)
     assert balance(other) == usd("1").amount
     assert Transfer.objects.count() == 2
     assert services.audit().clean
@@ -102,8 +102,8 @@ def test_a_balance_that_overflowed_is_named(audit: Callable[[], services.AuditRe
 
     report = audit()
 
-    named = {(one.check, one.subject) for one in report.mismatches}
-    assert {(IN_RANGE, "external:test:USD"), (SUM_OF_ENTRIES, "external:test:USD")} <= named
+    mismatches = {(mismatch.check, mismatch.subject) for mismatch in report.mismatches}
+    assert {(IN_RANGE, "external:test:USD"), (SUM_OF_ENTRIES, "external:test:USD")} <= mismatches
     assert selectors.ledger_health().frozen_at is not None
     row = Account.objects.get(code="external:test:USD")
     assert amount_of(row.posted, row.asset) == f"{row.posted} (not an amount)", "in the admin"
@@ -116,11 +116,11 @@ def test_entries_whose_sum_overflows_are_named(audit: Callable[[], services.Audi
 
     report = audit()
 
-    assert found(report) >= {IN_RANGE, SUM_OF_ENTRIES}
+    assert failed_checks(report) >= {IN_RANGE, SUM_OF_ENTRIES}
     entries = set(Entry.objects.values_list("pk", flat=True))
-    named = {one.subject for one in report.mismatches}
-    assert {f"entry {pk}" for pk in entries} <= named
-    assert {account.code for account in accounts} <= named
+    subjects = {mismatch.subject for mismatch in report.mismatches}
+    assert {f"entry {pk}" for pk in entries} <= subjects
+    assert {account.code for account in accounts} <= subjects
 
 
 @BOTH
@@ -136,7 +136,7 @@ def test_what_an_overflow_left_behind_is_named(audit: Callable[[], services.Audi
     assert {
         (SUM_OF_ENTRIES, "external:test:USD", 12 * usd("999999999").amount - 12 * usd("5").amount),
         ("balances of an asset add up to zero", "USD", 12 * usd("999999994").amount),
-    } <= {(one.check, one.subject, one.off_by) for one in report.mismatches}
+    } <= {(mismatch.check, mismatch.subject, mismatch.off_by) for mismatch in report.mismatches}
 
 
 def test_balances_of_many_accounts_add_up_in_any_order() -> None:
@@ -154,7 +154,7 @@ def test_balances_of_many_accounts_add_up_in_any_order() -> None:
     assert audit_recent().clean
     overview = totals.overview()
     largest = Money.parse(LARGEST)
-    assert {one.posted for one in overview.totals} == {largest, -largest}
+    assert {total.posted for total in overview.totals} == {largest, -largest}
 
 
 # --- An audit that fails ---
@@ -176,7 +176,7 @@ def test_an_audit_that_fails_freezes_payouts(
 
     report = audit()
 
-    assert found(report) == {"the audit runs to its end"}
+    assert failed_checks(report) == {"the audit runs to its end"}
     assert "no_such_table" in report.mismatches[0].subject
     health = selectors.ledger_health()
     assert (health.frozen_at is not None, len(health.mismatches)) == (True, 1)
@@ -190,10 +190,10 @@ def test_an_audit_that_fails_freezes_payouts(
 
 
 def test_the_command_says_that_an_audit_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = StringIO()
+    output = StringIO()
     monkeypatch.setattr(audit_module, "whole_statement", lambda: "SELECT * FROM no_such_table")
 
     with pytest.raises(CommandError, match="frozen"):
-        call_command("audit_ledger", stdout=said)
+        call_command("audit_ledger", stdout=output)
 
-    assert said.getvalue().startswith("the audit runs to its end: ")
+    assert output.getvalue().startswith("the audit runs to its end: ")

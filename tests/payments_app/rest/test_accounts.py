@@ -27,10 +27,10 @@ pytestmark = pytest.mark.django_db
 def test_the_balance_says_what_is_held_too(ada: Caller) -> None:
     account = services.account_of_user(ada.person.pk)
     authorize(key=new_key(), account_id=account.id, amount=usd("1"))
-    found = ada.get("balance")
-    assert (found["available"], found["held"], found["posted"]) == ("9", "1", "10")
-    assert (found["balance"], found["balanceDollars"], found["currency"]) == ("9", "9", "USD")
-    assert ada.client.get("/api/balance").json() == found
+    answer = ada.get("balance")
+    assert (answer["available"], answer["held"], answer["posted"]) == ("9", "1", "10")
+    assert (answer["balance"], answer["balanceDollars"], answer["currency"]) == ("9", "9", "USD")
+    assert ada.client.get("/api/balance").json() == answer
     assert Client().get("/api/balance").status_code == 401
     assert ada.get("balance?currency=CREDITS")["available"] == "0"
     assert ada.refused("GET", "balance?currency=EUR")["code"] == "invalid"
@@ -52,8 +52,8 @@ def test_a_statement_is_read_page_by_page(ada: Caller) -> None:
 
 
 def test_spending_is_reported_by_day_and_agent_with_tokens(ada: Caller, smith: Caller) -> None:
-    made = lock(smith, token_of(ada))
-    smith.post("settle", {"lockId": made["lockId"], "amount": "0.5"})
+    lock_data = lock(smith, token_of(ada))
+    smith.post("settle", {"lockId": lock_data["lockId"], "amount": "0.5"})
     account = services.account_of_user(ada.person.pk)
     hold = authorize(key=new_key(), account_id=account.id, amount=usd("1"))
     services.capture(
@@ -63,10 +63,10 @@ def test_spending_is_reported_by_day_and_agent_with_tokens(ada: Caller, smith: C
         splits=[services.Split(None, usd("1"))],
         agent_id="gone",
     )
-    found = ada.get("spend?days=7")
-    assert (found["total"], len(found["days"])) == ("1.5", 7)
-    assert [day["amount"] for day in found["days"]] == ["0"] * 6 + ["1.5"]
-    assert [(one["agent"], one["amount"]) for one in found["agents"]] == [
+    answer = ada.get("spend?days=7")
+    assert (answer["total"], len(answer["days"])) == ("1.5", 7)
+    assert [day["amount"] for day in answer["days"]] == ["0"] * 6 + ["1.5"]
+    assert [(row["agent"], row["amount"]) for row in answer["agents"]] == [
         ("", "1"),
         ("worker", "0.5"),
     ]
@@ -85,37 +85,47 @@ def test_limits_are_set_and_shown(ada: Caller, smith: Caller) -> None:
     }
     answer = ada.send("PUT", "limits", body)
     assert answer.status_code == 200
-    made = lock(smith, token_of(ada), "0.5")
-    smith.post("settle", {"lockId": made["lockId"], "amount": "0.2"})
-    found = ada.get("limits")["limits"]
-    shown = [(one["period"], one["agent"], one["amount"], one["spent"]) for one in found]
-    assert shown == [("day", "", "5", "0.2"), ("month", "worker", "2.5", "0.2")]
-    assert [(one["held"], one["left"]) for one in found] == [("0.3", "4.5"), ("0.3", "2")]
+    lock_data = lock(smith, token_of(ada), "0.5")
+    smith.post("settle", {"lockId": lock_data["lockId"], "amount": "0.2"})
+    limit_rows = ada.get("limits")["limits"]
+    shown_limits = [
+        (row["period"], row["agent"], row["amount"], row["spent"]) for row in limit_rows
+    ]
+    assert shown_limits == [("day", "", "5", "0.2"), ("month", "worker", "2.5", "0.2")]
+    assert [(row["held"], row["left"]) for row in limit_rows] == [("0.3", "4.5"), ("0.3", "2")]
     assert smith.get("limits")["limits"] == []
 
 
 def test_a_token_has_limits_of_its_own(ada: Caller, smith: Caller) -> None:
     day = [{"period": "day", "amount": 1}]
-    made = ada.post("tokens", {"amount": "5", "name": "bot", "limits": day})
-    assert smith.post("lock", {"token": made["token"], "amount": "0.7"})["lockId"]
-    refused = smith.refused("POST", "lock", {"token": made["token"], "amount": "0.4"})
+    token = ada.post("tokens", {"amount": "5", "name": "bot", "limits": day})
+    assert smith.post("lock", {"token": token["token"], "amount": "0.7"})["lockId"]
+    refused = smith.refused("POST", "lock", {"token": token["token"], "amount": "0.4"})
     assert refused["payment"]["code"] == "rate_limited"
     assert (refused["payment"]["period"], refused["payment"]["left"]) == ("day", "0.3")
-    (shown,) = ada.get("limits")["limits"]
-    assert (shown["token"], shown["token_name"], shown["held"]) == (made["id"], "bot", "0.7")
-    ada.send("PUT", "limits", {"limits": [{"period": "day", "amount": "2", "token": made["id"]}]})
-    assert smith.post("lock", {"token": made["token"], "amount": "0.4"})["lockId"]
+    (shown_limit,) = ada.get("limits")["limits"]
+    assert (shown_limit["token"], shown_limit["token_name"], shown_limit["held"]) == (
+        token["id"],
+        "bot",
+        "0.7",
+    )
+    ada.send("PUT", "limits", {"limits": [{"period": "day", "amount": "2", "token": token["id"]}]})
+    assert smith.post("lock", {"token": token["token"], "amount": "0.4"})["lockId"]
     wrong = [
-        {"period": "day", "amount": "2", "token": made["id"], "agent": "worker"},
-        {"period": "day", "amount": "2", "token": made["id"], "currency": "CREDITS"},
+        {"period": "day", "amount": "2", "token": token["id"], "agent": "worker"},
+        {"period": "day", "amount": "2", "token": token["id"], "currency": "CREDITS"},
         {"period": "day", "amount": "2", "token": "pt_unknown"},
     ]
-    for one in wrong:
-        assert ada.refused("PUT", "limits", {"limits": [one]})["code"] == "invalid"
-    theirs = {"period": "day", "amount": "2", "token": made["id"]}
+    for limit in wrong:
+        assert ada.refused("PUT", "limits", {"limits": [limit]})["code"] == "invalid"
+    theirs = {"period": "day", "amount": "2", "token": token["id"]}
     assert smith.refused("PUT", "limits", {"limits": [theirs]})["code"] == "invalid"
-    (kept,) = ada.get("limits")["limits"]
-    assert (kept["token"], kept["amount"], kept["held"]) == (made["id"], "2", "1.1")
+    (remaining_limit,) = ada.get("limits")["limits"]
+    assert (remaining_limit["token"], remaining_limit["amount"], remaining_limit["held"]) == (
+        token["id"],
+        "2",
+        "1.1",
+    )
     assert smith.get("limits")["limits"] == []
     twice = {"amount": "1", "limits": [{"period": "day", "amount": "1"}] * 2}
     assert ada.refused("POST", "tokens", twice)["code"] == "invalid"
@@ -142,15 +152,19 @@ def test_limits_that_cannot_be_are_refused_and_the_old_ones_stay(
     factories.agent("hidden", is_public=False)
     ada.send("PUT", "limits", {"limits": [{"period": "week", "amount": "7"}]})
     assert ada.refused("PUT", "limits", {"limits": limits_wanted})["code"] == "invalid"
-    assert [one["period"] for one in ada.get("limits")["limits"]] == ["week"]
+    assert [row["period"] for row in ada.get("limits")["limits"]] == ["week"]
 
 
 def test_an_agent_is_approved_by_name_or_id_and_withdrawn(ada: Caller, smith: Caller) -> None:
     agent = Agent.objects.get(name="worker")
     for name, up_to in (("worker", "0.5"), (agent.pk, "0.7")):
-        made = ada.send("PUT", f"approvals/{name}", {"up_to": up_to}).json()
-        assert (made["agent"], made["agent_id"], made["up_to"]) == ("worker", agent.pk, up_to)
-    assert [one["up_to"] for one in ada.get("approvals")["approvals"]] == ["0.7"]
+        approval = ada.send("PUT", f"approvals/{name}", {"up_to": up_to}).json()
+        assert (approval["agent"], approval["agent_id"], approval["up_to"]) == (
+            "worker",
+            agent.pk,
+            up_to,
+        )
+    assert [approval["up_to"] for approval in ada.get("approvals")["approvals"]] == ["0.7"]
     assert smith.get("approvals")["approvals"] == []
     assert smith.refused("DELETE", "approvals/worker")["code"] == "not_found"
     assert ada.send("DELETE", "approvals/worker").status_code == 204

@@ -97,8 +97,8 @@ def test_what_is_no_amount_is_refused(amount: str, ada: Caller) -> None:
 
 @pytest.mark.parametrize("amount", ["0.1", '"0.1"', "0.100000000", "0.123456789", "1"])
 def test_a_number_has_the_digits_that_it_was_written_with(amount: str, ada: Caller) -> None:
-    made = ada.post("tokens", f'{{"amount": {amount}}}')
-    assert usd(made["balance"]) == usd(amount.strip('"'))
+    token = ada.post("tokens", f'{{"amount": {amount}}}')
+    assert usd(token["balance"]) == usd(amount.strip('"'))
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{", '{"a":1,"a":2}', '"x"', "x" * 70_000])
@@ -149,14 +149,14 @@ def test_no_key_is_shared_by_two_callers(ada: Caller, smith: Caller) -> None:
     ]
     requests = [
         ("settle", [{"token": token, "amount": "0.1"}] * 2),
-        ("settle", [{"lockId": one["lockId"], "amount": "0.1"} for one in locked]),
+        ("settle", [{"lockId": row["lockId"], "amount": "0.1"} for row in locked]),
         ("tokens", [{"amount": "0.1"}] * 2),
     ]
-    made = [(one["lockId"], one["replayed"]) for one in locked]
+    lock_outcomes = [(row["lockId"], row["replayed"]) for row in locked]
     for number, (path, bodies) in enumerate(requests):
         for caller, body in zip((ada if path == "tokens" else smith, eve), bodies, strict=True):
             answer = caller.post(path, body, **{"Idempotency-Key": f"k{number}"})
             ids = answer.get("transferIds") or [answer["id"]]
-            made.append((ids[0], answer["replayed"]))
-    assert [replayed for _, replayed in made] == [False] * 8
-    assert len({name for name, _ in made}) == 8
+            lock_outcomes.append((ids[0], answer["replayed"]))
+    assert [replayed for _, replayed in lock_outcomes] == [False] * 8
+    assert len({name for name, _ in lock_outcomes}) == 8

@@ -73,8 +73,8 @@ def test_a_settlement_pays_the_agent_of_its_lock(ada: Caller, smith: Caller, cas
     audience, agent, recipient, status = LOCKS[case]
     token = token_of(ada, *audience)
     lock: dict[str, Any] = {"token": token.token, "amount": "0.4"}
-    made = smith.post("lock", lock | ({"agent": agent} if agent else {}))
-    settle: dict[str, Any] = {"lockId": made["lockId"], "amount": "0.4"}
+    lock_data = smith.post("lock", lock | ({"agent": agent} if agent else {}))
+    settle: dict[str, Any] = {"lockId": lock_data["lockId"], "amount": "0.4"}
     settle |= {"recipientId": recipient} if recipient else {}
     if status == 200:
         assert smith.post("settle", settle)["charged"] == "0.4"
@@ -84,11 +84,11 @@ def test_a_settlement_pays_the_agent_of_its_lock(ada: Caller, smith: Caller, cas
     assert (refused["status"], refused["code"]) == (402, "payment_token_invalid")
     assert not Transfer.objects.filter(kind="charge").exists()
     assert (earned(FIRST), earned(SECOND)) == ("0", "0")
-    assert Hold.objects.get(pk=made["lockId"]).state == "active"
+    assert Hold.objects.get(pk=lock_data["lockId"]).state == "active"
     # The platform is not an agent, and releasing takes nothing.
-    fee = {"lockId": made["lockId"], "amount": "0.1", "chargeType": "platform_fee"}
+    fee = {"lockId": lock_data["lockId"], "amount": "0.1", "chargeType": "platform_fee"}
     assert smith.post("settle", fee)["charged"] == "0.1"
-    released = smith.post("settle", {"lockId": made["lockId"], "amount": 0, "release": True})
+    released = smith.post("settle", {"lockId": lock_data["lockId"], "amount": 0, "release": True})
     assert released["released"] == "0.3"
 
 
@@ -109,8 +109,8 @@ def test_no_agent_is_paid_beyond_its_limit_by_a_lock_of_another(ada: Caller, smi
     body = {"token": token.token, "amount": "2"}
     assert smith.refused("POST", "lock", body | {"agent": FIRST})["code"] == "spending_limit"
     for lock in (body | {"agent": SECOND}, body):
-        made = smith.post("lock", lock)
-        settle = {"lockId": made["lockId"], "amount": "2", "recipientId": FIRST}
+        lock_data = smith.post("lock", lock)
+        settle = {"lockId": lock_data["lockId"], "amount": "2", "recipientId": FIRST}
         assert smith.refused("POST", "settle", settle)["code"] == "payment_token_invalid"
-        smith.post("settle", {"lockId": made["lockId"], "amount": 0, "release": True})
+        smith.post("settle", {"lockId": lock_data["lockId"], "amount": 0, "release": True})
     assert earned(FIRST) == "0"

@@ -28,10 +28,12 @@ pytestmark = pytest.mark.django_db
 
 def test_an_agent_is_paid_by_lock_extension_and_settles(ada: Caller, smith: Caller) -> None:
     token = token_of(ada)
-    made = lock(smith, token, 0.005)
-    assert (made["lockedAmount"], made["lockedAmountDollars"], made["locked"]) == ("0.005",) * 3
-    assert made["available"] == "0.995"
-    lock_id = made["lockId"]
+    lock_data = lock(smith, token, 0.005)
+    assert (lock_data["lockedAmount"], lock_data["lockedAmountDollars"], lock_data["locked"]) == (
+        "0.005",
+    ) * 3
+    assert lock_data["available"] == "0.995"
+    lock_id = lock_data["lockId"]
     for name in ("additionalAmount", "amount"):
         more = smith.send("PATCH", f"lock/{lock_id}", {name: 0.2}).json()
     assert (more["success"], more["newAmount"], more["newAmountDollars"]) == (
@@ -64,16 +66,16 @@ def test_the_servers_share_of_a_charge_is_taken(
     ada: Caller, smith: Caller, settings: Settings
 ) -> None:
     settings.UAMP_FEE_BASIS_POINTS = 1000
-    made = lock(smith, token_of(ada))
-    smith.post("settle", {"lockId": made["lockId"], "amount": "0.5", "release": True})
+    lock_data = lock(smith, token_of(ada))
+    smith.post("settle", {"lockId": lock_data["lockId"], "amount": "0.5", "release": True})
     assert worker_earned() == "0.45"
 
 
 def test_a_settle_with_a_key_charges_once(ada: Caller, smith: Caller) -> None:
     token = token_of(ada)
-    made = lock(smith, token)
-    body = {"lockId": made["lockId"], "amount": "0.2"}
-    key = {"Idempotency-Key": f"settle:{made['lockId']}:llm"}
+    lock_data = lock(smith, token)
+    body = {"lockId": lock_data["lockId"], "amount": "0.2"}
+    key = {"Idempotency-Key": f"settle:{lock_data['lockId']}:llm"}
     first = smith.send("POST", "settle", body, **key)
     again = smith.send("POST", "settle", body, **key)
     assert "Idempotent-Replayed" not in first
@@ -88,7 +90,7 @@ def test_a_settle_with_a_key_charges_once(ada: Caller, smith: Caller) -> None:
     )
     patch = {"amount": "0.1", "idempotencyKey": "p"}
     for _ in range(2):
-        grown = smith.send("PATCH", f"lock/{made['lockId']}", patch).json()
+        grown = smith.send("PATCH", f"lock/{lock_data['lockId']}", patch).json()
     assert grown["newAmount"] == "0.6"
 
 
@@ -96,13 +98,13 @@ def test_no_secret_is_kept_with_a_key(ada: Caller, smith: Caller) -> None:
     token = token_of(ada)
     lock(smith, token, idempotencyKey="l")
     smith.post("settle", {"token": token.token, "amount": "0.1", "idempotencyKey": "s"})
-    kept = json.dumps(list(Idempotency.objects.values("scope", "key", "sha256", "outcome")))
-    assert token.token not in kept
+    rows_json = json.dumps(list(Idempotency.objects.values("scope", "key", "sha256", "outcome")))
+    assert token.token not in rows_json
 
 
 def test_more_than_is_locked_is_taken_as_far_as_it_goes(ada: Caller, smith: Caller) -> None:
-    made = lock(smith, token_of(ada))
-    body = {"lockId": made["lockId"], "amount": "0.7", "idempotencyKey": "k"}
+    lock_data = lock(smith, token_of(ada))
+    body = {"lockId": lock_data["lockId"], "amount": "0.7", "idempotencyKey": "k"}
     done = smith.post("settle", body)
     assert (done["partial"], done["charged"], done["unbilled"], done["requested"]) == (
         True,
@@ -111,7 +113,7 @@ def test_more_than_is_locked_is_taken_as_far_as_it_goes(ada: Caller, smith: Call
         "0.7",
     )
     assert smith.post("settle", body)["replayed"] is True
-    empty = smith.refused("POST", "settle", {"lockId": made["lockId"], "amount": "0.1"})
+    empty = smith.refused("POST", "settle", {"lockId": lock_data["lockId"], "amount": "0.1"})
     assert (empty["status"], empty["code"]) == (402, "insufficient_balance")
     assert worker_earned() == "0.5"
 
@@ -127,21 +129,23 @@ def test_a_token_is_charged_at_once_without_a_lock(ada: Caller, smith: Caller) -
 
 
 def test_a_lock_is_its_makers(ada: Caller, smith: Caller) -> None:
-    made = lock(smith, token_of(ada))
+    lock_data = lock(smith, token_of(ada))
     mallory = Caller(factories.user("mallory"))
     factories.agent("thief", owner=mallory.person)
-    body = {"lockId": made["lockId"], "amount": "0.1", "recipientId": "thief"}
+    body = {"lockId": lock_data["lockId"], "amount": "0.1", "recipientId": "thief"}
     assert mallory.refused("POST", "settle", body)["code"] == "not_found"
-    assert mallory.refused("PATCH", f"lock/{made['lockId']}", {"amount": "0.1"})["status"] == 404
+    assert (
+        mallory.refused("PATCH", f"lock/{lock_data['lockId']}", {"amount": "0.1"})["status"] == 404
+    )
     assert not Transfer.objects.filter(kind="agent_fee").exists()
 
 
 def test_money_goes_to_ones_own_agent_or_the_platform(ada: Caller, smith: Caller) -> None:
     factories.agent("foreign", owner=factories.user("other"))
     factories.agent("ownerless")
-    made = lock(smith, token_of(ada))
+    lock_data = lock(smith, token_of(ada))
     for name in ("foreign", "ownerless", "missing"):
-        body = {"lockId": made["lockId"], "amount": "0.1", "recipientId": name}
+        body = {"lockId": lock_data["lockId"], "amount": "0.1", "recipientId": name}
         assert smith.refused("POST", "settle", body)["code"] == "invalid"
     plain = Caller(factories.user("plain"))
     token = token_of(ada)
@@ -153,8 +157,8 @@ def test_money_goes_to_ones_own_agent_or_the_platform(ada: Caller, smith: Caller
 
 def test_of_several_agents_one_has_to_be_named(ada: Caller, smith: Caller) -> None:
     factories.agent("second", owner=smith.person)
-    made = lock(smith, token_of(ada))
-    body = {"lockId": made["lockId"], "amount": "0.1"}
+    lock_data = lock(smith, token_of(ada))
+    body = {"lockId": lock_data["lockId"], "amount": "0.1"}
     assert smith.refused("POST", "settle", body)["code"] == "invalid"
     meant = lock(smith, token_of(ada, audience=["worker"]))
     smith.post("settle", {"lockId": meant["lockId"], "amount": "0.1"})
@@ -171,13 +175,13 @@ def test_a_token_for_others_is_not_locked(ada: Caller, smith: Caller) -> None:
 
 def test_a_token_that_ended_is_not_locked_or_extended(ada: Caller, smith: Caller) -> None:
     token = token_of(ada)
-    made = lock(smith, token, "0.1")
+    lock_data = lock(smith, token, "0.1")
     expire(token)
     problem = smith.refused("POST", "lock", {"token": token.token, "amount": "0.1"})
     assert (problem["status"], problem["code"]) == (402, "payment_token_expired")
-    more = smith.refused("PATCH", f"lock/{made['lockId']}", {"amount": "0.1"})
+    more = smith.refused("PATCH", f"lock/{lock_data['lockId']}", {"amount": "0.1"})
     assert more["code"] == "payment_token_expired"
-    done = smith.post("settle", {"lockId": made["lockId"], "amount": "0.1", "release": True})
+    done = smith.post("settle", {"lockId": lock_data["lockId"], "amount": "0.1", "release": True})
     assert done["charged"] == "0.1", "what was held before is still taken"
 
 
@@ -185,18 +189,18 @@ def test_no_more_than_the_limit_of_a_token_is_locked_for_one_use(
     ada: Caller, smith: Caller
 ) -> None:
     token = token_of(ada, per_use=usd("0.3"))
-    made = lock(smith, token, "0.2")
+    lock_data = lock(smith, token, "0.2")
     problem = smith.refused("POST", "lock", {"token": token.token, "amount": "0.31"})
     assert (problem["status"], problem["code"]) == (402, "spending_limit")
-    more = smith.refused("PATCH", f"lock/{made['lockId']}", {"amount": "0.11"})
+    more = smith.refused("PATCH", f"lock/{lock_data['lockId']}", {"amount": "0.11"})
     assert more["payment"]["left"] == "0.3"
-    assert smith.send("PATCH", f"lock/{made['lockId']}", {"amount": "0.1"}).status_code == 200
+    assert smith.send("PATCH", f"lock/{lock_data['lockId']}", {"amount": "0.1"}).status_code == 200
 
 
 def test_the_limits_of_a_tokens_owner_count(ada: Caller, smith: Caller) -> None:
     agent = Agent.objects.get(name="worker")
-    one = Limit(period="day", agent_id=agent.pk, amount=usd("0.4"))
-    limits.set_limits(ada.person.pk, [one])
+    limit = Limit(period="day", agent_id=agent.pk, amount=usd("0.4"))
+    limits.set_limits(ada.person.pk, [limit])
     token = token_of(ada)
     lock(smith, token, "0.3")
     problem = smith.refused("POST", "lock", {"token": token.token, "amount": "0.2"})
@@ -220,14 +224,14 @@ def test_a_settle_that_makes_no_sense_is_refused(body: dict[str, Any], smith: Ca
 
 
 def test_an_extension_says_by_how_much_once(ada: Caller, smith: Caller) -> None:
-    made = lock(smith, token_of(ada))
+    lock_data = lock(smith, token_of(ada))
     for body in ({}, {"amount": "0.1", "additionalAmount": "0.1"}):
-        assert smith.refused("PATCH", f"lock/{made['lockId']}", body)["code"] == "invalid"
+        assert smith.refused("PATCH", f"lock/{lock_data['lockId']}", body)["code"] == "invalid"
 
 
 def test_who_pays_locks_into_a_token(ada: Caller) -> None:
-    made = ada.post("lock", {"amount": 2, "audience": ["worker"], "expiresIn": 60})
-    assert (made["lockedAmount"], made["currency"]) == ("2", "USD")
-    assert token_lookup.resolve(made["token"], agent="worker").id == made["tokenId"]
-    assert made["token"].count(".") == 2
+    lock_data = ada.post("lock", {"amount": 2, "audience": ["worker"], "expiresIn": 60})
+    assert (lock_data["lockedAmount"], lock_data["currency"]) == ("2", "USD")
+    assert token_lookup.resolve(lock_data["token"], agent="worker").id == lock_data["tokenId"]
+    assert lock_data["token"].count(".") == 2
     assert wallet(ada.person) == "8"

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
 def test_a_token_is_made_shown_topped_up_and_ended(form: str, ada: Caller) -> None:
     factories.agent("echo")
-    made = ada.post(
+    token = ada.post(
         "tokens",
         {
             "amount": "2",
@@ -35,15 +35,15 @@ def test_a_token_is_made_shown_topped_up_and_ended(form: str, ada: Caller) -> No
             "form": form,
         },
     )
-    assert token_lookup.resolve(made["token"], agent="echo").id == made["id"]
-    assert (made["balance"], made["balanceDollars"], made["perUseLimit"]) == ("2", "2", "0.5")
-    shown = ada.get(f"tokens/{made['id']}")
-    assert "token" not in shown
-    assert (shown["status"], shown["audience"], shown["name"]) == ("active", ["echo"], "trip")
-    more = ada.post(f"tokens/{made['id']}/topup", {"amount": "1"})
-    assert (more["jti"], more["balance"]) == (made["id"], "3")
+    assert token_lookup.resolve(token["token"], agent="echo").id == token["id"]
+    assert (token["balance"], token["balanceDollars"], token["perUseLimit"]) == ("2", "2", "0.5")
+    answer = ada.get(f"tokens/{token['id']}")
+    assert "token" not in answer
+    assert (answer["status"], answer["audience"], answer["name"]) == ("active", ["echo"], "trip")
+    more = ada.post(f"tokens/{token['id']}/topup", {"amount": "1"})
+    assert (more["jti"], more["balance"]) == (token["id"], "3")
     assert ("token" in more) == (form == "jwt")
-    ended = ada.send("DELETE", f"tokens/{made['id']}").json()
+    ended = ada.send("DELETE", f"tokens/{token['id']}").json()
     assert (ended["status"], ended["returned"], ended["balance"]) == ("revoked", "3", "0")
     assert wallet(ada.person) == "10"
 
@@ -84,9 +84,9 @@ def test_a_key_of_a_token_is_for_one_body(ada: Caller, change: dict[str, Any]) -
 
 def test_a_key_of_a_lock_or_a_settle_is_for_one_body(ada: Caller, smith: Caller) -> None:
     body = {"token": token_of(ada).token, "amount": "0.5", "idempotencyKey": "k"}
-    made = smith.post("lock", body)
+    lock_data = smith.post("lock", body)
     assert smith.refused("POST", "lock", {**body, "expiresIn": 5})["code"] == "idempotency_conflict"
-    settle = {"lockId": made["lockId"], "amount": "0.1", "idempotencyKey": "s"}
+    settle = {"lockId": lock_data["lockId"], "amount": "0.1", "idempotencyKey": "s"}
     smith.post("settle", settle)
     for change in ({"cid": "chat_1"}, {"description": "x"}, {"release": True}):
         other = smith.refused("POST", "settle", {**settle, **change})
@@ -140,10 +140,10 @@ def test_a_token_is_verified_for_an_audience(ada: Caller, smith: Caller) -> None
 
 def test_a_part_of_a_token_is_for_another_agent(ada: Caller, smith: Caller) -> None:
     token = token_of(ada)
-    made = smith.post(
+    child = smith.post(
         "delegate", {"parentToken": token.token, "delegateTo": "helper", "amount": 0.4}
     )
-    assert str(token_lookup.resolve(made["token"], agent="helper").available) == "0.4"
+    assert str(token_lookup.resolve(child["token"], agent="helper").available) == "0.4"
     assert available(token.account_id) == "0.6"
 
 

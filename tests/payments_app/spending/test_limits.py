@@ -87,7 +87,7 @@ def test_a_limit_counts_what_those_before_in_a_list_took() -> None:
     ada, bob = rich("ada"), rich("bob")
     limit(ada, "1")
     token = issue(ada, "5")
-    asked = [
+    hold_requests = [
         within(ada, "0.6", account_id=token.account_id),
         within(ada, "0.5"),
         within(bob, "5"),
@@ -95,25 +95,28 @@ def test_a_limit_counts_what_those_before_in_a_list_took() -> None:
         within(ada, "0.000000001"),
     ]
 
-    answers = services.authorize_many(asked)
+    answers = services.authorize_many(hold_requests)
 
-    assert [type(one).__name__ for one in answers] == [
+    assert [type(answer).__name__ for answer in answers] == [
         "HoldOutcome", "LimitReached", "HoldOutcome", "HoldOutcome", "LimitReached",
     ]  # fmt: skip
-    assert [str(one.left) for one in answers if isinstance(one, LimitReached)] == ["0.4", "0"]
-    again = services.authorize_many(asked)
-    assert [getattr(one, "replayed", None) for one in again] == [True, None, True, True, None]
+    assert [str(answer.left) for answer in answers if isinstance(answer, LimitReached)] == [
+        "0.4",
+        "0",
+    ]
+    again = services.authorize_many(hold_requests)
+    assert [getattr(answer, "replayed", None) for answer in again] == [True, None, True, True, None]
 
 
 def test_what_the_money_refuses_does_not_count_for_a_limit() -> None:
     ada = rich()
     limit(ada, "20")
     poor = issue(ada, "1")
-    refused, taken = services.authorize_many(
+    refused, outcome = services.authorize_many(
         [within(ada, "15", account_id=poor.account_id), within(ada, "8")]
     )
     assert isinstance(refused, services.InsufficientFunds)
-    assert isinstance(taken, services.HoldOutcome)
+    assert isinstance(outcome, services.HoldOutcome)
 
 
 def test_a_refused_reservation_leaves_its_key() -> None:
@@ -141,7 +144,7 @@ def test_a_limit_of_a_token_counts_what_it_and_its_children_spend() -> None:
     grandchild = delegate(child, "1")
     spend(ada, "0.3", account_id=token.account_id)
     hold(ada, "0.2", account_id=grandchild.account_id)
-    asked = [
+    hold_requests = [
         within(ada, "0.6", account_id=child.account_id, agent_id=helper),
         within(ada, "0.4", account_id=child.account_id, agent_id=helper),
         within(ada, "0.2", account_id=grandchild.account_id, agent_id=helper),
@@ -151,11 +154,11 @@ def test_a_limit_of_a_token_counts_what_it_and_its_children_spend() -> None:
         within(ada, "0.01"),
     ]
 
-    answers = services.authorize_many(asked)
+    answers = services.authorize_many(hold_requests)
 
-    refused = [one for one in answers if isinstance(one, LimitReached)]
-    assert [str(one.left) for one in refused] == ["0.5", "0.1", "0"]
-    assert [isinstance(one, HoldOutcome) for one in answers] == [
+    refused = [answer for answer in answers if isinstance(answer, LimitReached)]
+    assert [str(refusal.left) for refusal in refused] == ["0.5", "0.1", "0"]
+    assert [isinstance(answer, HoldOutcome) for answer in answers] == [
         False, True, False, True, True, False, True,
     ]  # fmt: skip
 
@@ -163,8 +166,10 @@ def test_a_limit_of_a_token_counts_what_it_and_its_children_spend() -> None:
 def test_limits_of_tokens_are_a_persons_own_and_stand_beside_the_others() -> None:
     ada = rich()
     token = issue(ada, "5", limits={"month": usd("3"), "day": usd("1")})
-    found = [(one.limit.period, str(one.limit.amount)) for one in limits.limits_of(ada.pk)]
-    assert found == [("day", "1"), ("month", "3")]
+    limit_amounts = [
+        (state.limit.period, str(state.limit.amount)) for state in limits.limits_of(ada.pk)
+    ]
+    assert limit_amounts == [("day", "1"), ("month", "3")]
     limits.set_limits(
         ada.pk,
         [
@@ -175,7 +180,7 @@ def test_limits_of_tokens_are_a_persons_own_and_stand_beside_the_others() -> Non
     spend(ada, "0.5", account_id=token.account_id)
     spend(ada, "0.25")
     states = limits.limits_of(ada.pk)
-    assert [(one.limit.token_id, str(one.spent)) for one in states] == [
+    assert [(state.limit.token_id, str(state.spent)) for state in states] == [
         ("", "0.75"),
         (token.id, "0.5"),
     ]
@@ -255,8 +260,8 @@ def test_the_limit_of_another_person_does_not_count() -> None:
     ],
 )
 def test_periods_are_those_of_the_calendar(period: str, now: str, begins: str, ends: str) -> None:
-    found = periods.period_of(period, datetime.fromisoformat(now).replace(tzinfo=UTC))
-    assert [f"{moment:%Y-%m-%d}" for moment in found] == [begins, ends]
+    bounds = periods.period_of(period, datetime.fromisoformat(now).replace(tzinfo=UTC))
+    assert [f"{moment:%Y-%m-%d}" for moment in bounds] == [begins, ends]
 
 
 def test_a_period_is_in_utc_wherever_the_clock_hangs() -> None:
@@ -299,9 +304,9 @@ def test_setting_limits_replaces_all_of_them() -> None:
 
 def test_a_limit_set_twice_or_for_an_unknown_period_is_refused() -> None:
     ada = rich()
-    one = Limit(period="day", agent_id="", amount=usd("1"))
+    day_limit = Limit(period="day", agent_id="", amount=usd("1"))
     with pytest.raises(ValueError, match="once"):
-        limits.set_limits(ada.pk, [one, Limit(period="day", agent_id="", amount=usd("2"))])
+        limits.set_limits(ada.pk, [day_limit, Limit(period="day", agent_id="", amount=usd("2"))])
     with pytest.raises(ValueError, match="year"):
         limits.set_limits(ada.pk, [Limit(period="year", agent_id="", amount=usd("1"))])
 
@@ -326,8 +331,8 @@ def test_two_answers_at_once_do_not_both_take_the_last_of_a_limit(
 
 def up_to_of(person: User, agent_id: str) -> Money | None:
     """Return what an agent may take unasked."""
-    asked = (person.pk, agent_id)
-    return approvals.standing([asked])[asked].up_to
+    pair = (person.pk, agent_id)
+    return approvals.standing([pair])[pair].up_to
 
 
 def test_an_approval_is_for_one_agent_until_it_is_withdrawn() -> None:

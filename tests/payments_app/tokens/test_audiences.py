@@ -51,10 +51,10 @@ def _delegated() -> str:
 
 def _reserve(account_id: int, agent_id: str, amount: str = "0.1") -> HoldOutcome | Refusal:
     """Reserve for an answer, as the server does."""
-    asked = services.Authorization(
+    authorization = services.Authorization(
         key=new_key(), account_id=account_id, amount=usd(amount), agent_id=agent_id
     )
-    (answer,) = services.authorize_many([asked])
+    (answer,) = services.authorize_many([authorization])
     return answer
 
 
@@ -95,8 +95,8 @@ def _take_the_name() -> None:
 def agents() -> dict[str, Any]:
     """Return the owner of the agent that is meant and of the one that takes its name."""
     owners = {name: factories.user(f"owner-{name}") for name in (MEANT, TAKER)}
-    made = {name: factories.agent(name, owner=owner) for name, owner in owners.items()}
-    return {name: (made[name].pk, Caller(owners[name])) for name in made}
+    rows = {name: factories.agent(name, owner=owner) for name, owner in owners.items()}
+    return {name: (rows[name].pk, Caller(owners[name])) for name in rows}
 
 
 @pytest.mark.sampled(2)
@@ -111,13 +111,13 @@ def test_an_agent_that_takes_the_name_is_not_paid(agents: dict[str, Any], case: 
 
     refused = taker.refused("POST", "settle", {"token": token, "amount": "0.01", "agent": name})
     assert (refused["status"], refused["code"]) == (402, "payment_token_invalid")
-    for named in ({"agent": name}, {"agent": name, "agent_id": taker_id}):
+    for agent_fields in ({"agent": name}, {"agent": name, "agent_id": taker_id}):
         with pytest.raises(TokenRefused):
-            token_lookup.resolve(token, **named)
+            token_lookup.resolve(token, **agent_fields)
         with pytest.raises(TokenRefused):
-            token_lookup.by_id(row.pk, **named)
-    shown = taker.post("verify", {"token": token, "expectedAudience": name})
-    assert shown["valid"] is False
+            token_lookup.by_id(row.pk, **agent_fields)
+    answer = taker.post("verify", {"token": token, "expectedAudience": name})
+    assert answer["valid"] is False
     assert available(services.account_of_agent(taker_id)) == "0"
     assert list(row.audience_ids.values()) == [meant_id]
 
@@ -155,9 +155,9 @@ def test_looking_at_a_token_binds_nothing(agents: dict[str, Any]) -> None:
     (_, taker) = agents[TAKER]
 
     assert taker.post("verify", {"token": token.token, "expectedAudience": "absent"})["valid"]
-    for named in ({"agent": "absent"}, {"agent": "absent", "agent_id": agent_id}):
-        assert token_lookup.resolve(token.token, **named).id == token.id
-        assert token_lookup.by_id(token.id, **named).id == token.id
+    for agent_fields in ({"agent": "absent"}, {"agent": "absent", "agent_id": agent_id}):
+        assert token_lookup.resolve(token.token, **agent_fields).id == token.id
+        assert token_lookup.by_id(token.id, **agent_fields).id == token.id
 
     assert _bound(token) == {}
 

@@ -42,9 +42,9 @@ def refuses(smith: Caller, token: str) -> bool:
         "delegate": {"parentToken": token, "amount": "0.1", "delegateTo": "worker"},
     }
     codes = {smith.refused("POST", path, body)["code"] for path, body in uses.items()}
-    shown = smith.post("verify", {"token": token})
+    answer = smith.post("verify", {"token": token})
     unchanged = Hold.objects.count() == before
-    return codes == {"payment_token_invalid"} and not shown["valid"] and unchanged
+    return codes == {"payment_token_invalid"} and not answer["valid"] and unchanged
 
 
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
@@ -77,7 +77,7 @@ def test_the_tokens_of_an_erased_person_end_and_return_what_they_have(
 
     erase_person(ada, by=None, reason="asked for it")
 
-    assert all(refuses(smith, one.token) for one in (token, child, other))
+    assert all(refuses(smith, issued_token.token) for issued_token in (token, child, other))
     mine = PaymentToken.objects.filter(owner=ada)
     assert (mine.count(), mine.filter(revoked_at__isnull=True).count()) == (3, 0)
     assert wallet(ada) == "9.5"

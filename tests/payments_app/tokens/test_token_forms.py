@@ -47,19 +47,23 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
 def test_a_token_is_an_account_with_its_owners_money_in_it(form: str) -> None:
     ada = rich()
-    made = issue(ada, "1.5", form=form)
-    found = token_lookup.resolve(made.token)
-    assert (found.id, str(found.available), found.owner_id) == (made.id, "1.5", ada.pk)
-    assert (found.depth, found.asset, found.per_use) == (0, "USD", None)
+    token = issue(ada, "1.5", form=form)
+    token_account = token_lookup.resolve(token.token)
+    assert (token_account.id, str(token_account.available), token_account.owner_id) == (
+        token.id,
+        "1.5",
+        ada.pk,
+    )
+    assert (token_account.depth, token_account.asset, token_account.per_use) == (0, "USD", None)
     assert wallet(ada) == "8.5"
-    assert token_lookup.by_id(made.id) == found
+    assert token_lookup.by_id(token.id) == token_account
 
 
 def test_only_a_hash_of_the_secret_is_kept() -> None:
-    made = issue(rich())
-    row = PaymentToken.objects.filter(pk=made.id).values().get()
-    assert made.token.startswith("ptok_")
-    assert made.token.removeprefix("ptok_") not in json.dumps(row, default=str)
+    token = issue(rich())
+    row = PaymentToken.objects.filter(pk=token.id).values().get()
+    assert token.token.startswith("ptok_")
+    assert token.token.removeprefix("ptok_") not in json.dumps(row, default=str)
 
 
 def test_the_same_key_gives_the_same_token_and_moves_money_once() -> None:
@@ -80,9 +84,9 @@ def test_the_key_of_another_person_is_another_key() -> None:
 
 def test_a_jwt_says_what_the_reference_clients_read() -> None:
     ada = rich()
-    made = issue(ada, "1.25", form="jwt", audience=["echo"])
+    token = issue(ada, "1.25", form="jwt", audience=["echo"])
     key = jwt.PyJWK(published.all_keys()["keys"][0])
-    claims = jwt.decode(made.token, key, algorithms=["RS256"], audience="echo")
+    claims = jwt.decode(token.token, key, algorithms=["RS256"], audience="echo")
     assert claims["payment"] == {
         "balance": 1.25,
         "balance_exact": "1.25",
@@ -90,17 +94,17 @@ def test_a_jwt_says_what_the_reference_clients_read() -> None:
         "scheme": "token",
         "max_depth": 5,
     }
-    assert (claims["sub"], claims["jti"], claims["aud"]) == (str(ada.pk), made.id, ["echo"])
+    assert (claims["sub"], claims["jti"], claims["aud"]) == (str(ada.pk), token.id, ["echo"])
     assert 3595 <= claims["exp"] - claims["iat"] <= 3601
 
 
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
 def test_a_token_is_taken_in_base64_too(form: str) -> None:
-    made = issue(rich(), form=form)
+    token = issue(rich(), form=form)
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        encoded = encode(made.token.encode()).decode()
-        assert token_lookup.resolve(encoded).id == made.id
-        assert token_lookup.resolve(encoded.rstrip("=")).id == made.id
+        encoded = encode(token.token.encode()).decode()
+        assert token_lookup.resolve(encoded).id == token.id
+        assert token_lookup.resolve(encoded.rstrip("=")).id == token.id
 
 
 # --- Refusals ---
@@ -118,14 +122,14 @@ def test_what_is_no_token_is_invalid(secret: str) -> None:
 
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
 def test_an_expired_token_says_so(form: str) -> None:
-    made = issue(rich(), form=form)
-    expire(made)
-    assert refusal(made.token) == "token_expired"
+    token = issue(rich(), form=form)
+    expire(token)
+    assert refusal(token.token) == "token_expired"
 
 
 def test_an_expired_jwt_says_so_before_its_row_is_read() -> None:
-    made = issue(rich(), form="jwt")
-    claims = jwt.decode(made.token, options={"verify_signature": False})
+    token = issue(rich(), form="jwt")
+    claims = jwt.decode(token.token, options={"verify_signature": False})
     key = server_keys.server_keys()[0]
     late = jwt.encode(
         {**claims, "exp": claims["iat"] - 1},
@@ -139,28 +143,28 @@ def test_an_expired_jwt_says_so_before_its_row_is_read() -> None:
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
 def test_a_revoked_token_is_invalid(form: str) -> None:
     ada = rich()
-    made = issue(ada, form=form)
-    endings.revoke(token_id=made.id, user_id=ada.pk)
-    assert refusal(made.token) == "token_invalid"
+    token = issue(ada, form=form)
+    endings.revoke(token_id=token.id, user_id=ada.pk)
+    assert refusal(token.token) == "token_invalid"
     with pytest.raises(TokenRefused):
-        token_lookup.by_id(made.id)
+        token_lookup.by_id(token.id)
 
 
 @pytest.mark.parametrize("form", ["opaque", "jwt"])
 def test_a_token_is_spent_by_its_audience_only(form: str) -> None:
-    made = issue(rich(), form=form, audience=["echo", "helper"])
-    assert token_lookup.resolve(made.token, agent="helper").id == made.id
-    assert refusal(made.token, agent="stranger") == "token_invalid"
+    token = issue(rich(), form=form, audience=["echo", "helper"])
+    assert token_lookup.resolve(token.token, agent="helper").id == token.id
+    assert refusal(token.token, agent="stranger") == "token_invalid"
     with pytest.raises(TokenRefused):
-        token_lookup.by_id(made.id, agent="stranger")
+        token_lookup.by_id(token.id, agent="stranger")
 
 
 def forged(
     change: Callable[[dict[str, Any]], tuple[dict[str, Any], Any, str, dict[str, Any]]],
 ) -> str:
     """Return the JWT of a good token, made anew with other claims, key, algorithm and header."""
-    made = issue(rich(), form="jwt")
-    claims = jwt.decode(made.token, options={"verify_signature": False})
+    token = issue(rich(), form="jwt")
+    claims = jwt.decode(token.token, options={"verify_signature": False})
     payload, key, algorithm, header = change(claims)
     headers = {"typ": secret_forms.TYPE, **header}
     return jwt.encode(payload, key, algorithm=algorithm, headers=headers)
@@ -194,8 +198,8 @@ def test_a_jwt_signed_with_the_public_key_as_a_password_is_invalid() -> None:
         signed = part(head) + b"." + part(json.dumps(claims).encode())
         return (signed + b"." + part(hmac.new(pem, signed, hashlib.sha256).digest())).decode()
 
-    made = issue(rich(), form="jwt")
-    claims = jwt.decode(made.token, options={"verify_signature": False})
+    token = issue(rich(), form="jwt")
+    claims = jwt.decode(token.token, options={"verify_signature": False})
     assert refusal(by_hand(claims)) == "token_invalid"
 
 
@@ -204,8 +208,8 @@ def test_a_jwt_of_a_foreign_key_is_invalid_whatever_it_says_of_itself() -> None:
     ours = own_key().kid
     jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(foreign.public_key()))
     for header in ({"kid": ours}, {"kid": "foreign"}, {}, {"kid": ours, "jwk": jwk}):
-        made = issue(rich(new_key()), form="jwt")
-        claims = jwt.decode(made.token, options={"verify_signature": False})
+        token = issue(rich(new_key()), form="jwt")
+        claims = jwt.decode(token.token, options={"verify_signature": False})
         headers = {"typ": secret_forms.TYPE, **header}
         assert refusal(jwt.encode(claims, foreign, "RS256", headers=headers)) == "token_invalid"
 
@@ -246,8 +250,10 @@ def test_a_jwt_of_ours_with_other_claims_is_invalid(change: dict[str, Any]) -> N
 def test_an_opaque_tokens_id_in_a_jwt_is_invalid() -> None:
     opaque = issue(rich("bob"))
     key = own_key()
-    made = forged(lambda c: ({**c, "jti": opaque.id}, key.private, "RS256", {"kid": key.kid}))
-    assert refusal(made) == "token_invalid"
+    forged_token = forged(
+        lambda c: ({**c, "jti": opaque.id}, key.private, "RS256", {"kid": key.kid})
+    )
+    assert refusal(forged_token) == "token_invalid"
 
 
 # --- Keys ---
@@ -272,7 +278,7 @@ def test_a_new_key_signs_and_the_old_one_still_verifies(tmp_path: Path, settings
     after = issue(ada, form="jwt")
     assert jwt.get_unverified_header(before.token)["alg"] == "RS256"
     assert jwt.get_unverified_header(after.token)["alg"] == "EdDSA"
-    assert {token_lookup.resolve(made.token).id for made in (before, after)} == {
+    assert {token_lookup.resolve(token.token).id for token in (before, after)} == {
         before.id,
         after.id,
     }

@@ -41,8 +41,12 @@ def test_a_child_takes_its_money_from_its_parent() -> None:
     parent = issue(ada, "1", per_use=usd("0.3"))
     child = delegate(parent, "0.4")
     assert [str(token_lookup.resolve(t.token).available) for t in (parent, child)] == ["0.6", "0.4"]
-    found = token_lookup.resolve(child.token, agent="helper")
-    assert (found.owner_id, found.depth, found.per_use) == (ada.pk, 1, usd("0.3"))
+    token_account = token_lookup.resolve(child.token, agent="helper")
+    assert (token_account.owner_id, token_account.depth, token_account.per_use) == (
+        ada.pk,
+        1,
+        usd("0.3"),
+    )
     assert refusal(child.token, agent="echo") == "token_invalid"
     assert wallet(ada) == "9"
 
@@ -121,21 +125,21 @@ def test_a_token_that_ended_is_not_passed_on(end: str) -> None:
 
 def test_a_top_up_moves_more_into_the_same_token() -> None:
     ada = rich()
-    made = issue(ada)
+    token = issue(ada)
     for _ in range(2):
-        top_ups.top_up(key="once", token_id=made.id, user_id=ada.pk, amount=usd("2"))
-    assert str(token_lookup.resolve(made.token).available) == "3"
+        top_ups.top_up(key="once", token_id=token.id, user_id=ada.pk, amount=usd("2"))
+    assert str(token_lookup.resolve(token.token).available) == "3"
     assert wallet(ada) == "7"
 
 
 def test_a_token_is_topped_up_by_its_owner_only_and_while_it_lasts() -> None:
     ada, bob = rich("ada"), rich("bob")
-    made = issue(ada)
+    token = issue(ada)
     with pytest.raises(token_lookup.UnknownToken):
-        top_ups.top_up(key="k", token_id=made.id, user_id=bob.pk, amount=usd("1"))
-    expire(made)
+        top_ups.top_up(key="k", token_id=token.id, user_id=bob.pk, amount=usd("1"))
+    expire(token)
     with pytest.raises(TokenRefused):
-        top_ups.top_up(key="k", token_id=made.id, user_id=ada.pk, amount=usd("1"))
+        top_ups.top_up(key="k", token_id=token.id, user_id=ada.pk, amount=usd("1"))
     assert (wallet(ada), wallet(bob)) == ("9", "10")
 
 
@@ -150,13 +154,15 @@ def test_revoking_gives_back_what_is_not_held_and_ends_the_children() -> None:
     ada = rich()
     parent = issue(ada, "2")
     child = delegate(parent, "1")
-    held = hold(child, "0.25")
+    hold_id = hold(child, "0.25")
     assert endings.revoke(token_id=parent.id, user_id=ada.pk) == usd("1.75")
     assert wallet(ada) == "9.75"
     assert refusal(child.token) == "token_invalid"
     with pytest.raises(InsufficientFunds):
         hold(child, "0.01")
-    services.capture(key="c", hold_id=held, amount=usd("0.2"), splits=[fees("0.2")], release=True)
+    services.capture(
+        key="c", hold_id=hold_id, amount=usd("0.2"), splits=[fees("0.2")], release=True
+    )
     assert endings.return_available() == 1
     assert wallet(ada) == "9.8"
     assert services.audit().clean
@@ -173,32 +179,34 @@ def test_what_a_child_has_left_goes_back_to_a_parent_that_lasts() -> None:
 
 def test_the_sweep_gives_back_what_expired_once() -> None:
     ada = rich()
-    made, lasting = issue(ada, "2"), issue(ada, "1")
+    token, lasting = issue(ada, "2"), issue(ada, "1")
     assert endings.return_available() == 0
-    expire(made)
+    expire(token)
     assert [endings.return_available(), endings.return_available()] == [1, 0]
     assert wallet(ada) == "9"
-    assert PaymentToken.objects.get(pk=made.id).closed_at is not None
+    assert PaymentToken.objects.get(pk=token.id).closed_at is not None
     assert str(token_lookup.resolve(lasting.token).available) == "1"
 
 
 def test_the_periodic_job_gives_back_what_expired() -> None:
     ada = rich()
-    made = issue(ada, "2")
-    held = authorize(key="h", account_id=made.account_id, amount=usd("0.5"), expires_in=0.001)
-    expire(made)
+    token = issue(ada, "2")
+    hold_outcome = authorize(
+        key="h", account_id=token.account_id, amount=usd("0.5"), expires_in=0.001
+    )
+    expire(token)
     time.sleep(0.003)
     services.expire_and_audit()
-    assert (wallet(ada), held.amount) == ("10", usd("0.5"))
+    assert (wallet(ada), hold_outcome.amount) == ("10", usd("0.5"))
 
 
 def test_a_refund_to_a_token_that_is_done_with_comes_back_too() -> None:
     ada = rich()
-    made = issue(ada, "1")
+    token = issue(ada, "1")
     paid = services.capture(
-        key="c", hold_id=hold(made, "1"), amount=usd("1"), splits=[fees("1")], release=True
+        key="c", hold_id=hold(token, "1"), amount=usd("1"), splits=[fees("1")], release=True
     )
-    expire(made)
+    expire(token)
     endings.return_available()
     services.refund(key="r", transfer_id=paid.transfer_ids[0], by=None, reason="wrong")
     assert endings.return_available() == 0
@@ -208,13 +216,13 @@ def test_a_refund_to_a_token_that_is_done_with_comes_back_too() -> None:
 
 def test_a_stranger_sees_and_ends_nothing() -> None:
     ada, bob = rich("ada"), rich("bob")
-    made = issue(ada)
+    token = issue(ada)
     with pytest.raises(token_lookup.UnknownToken):
-        endings.revoke(token_id=made.id, user_id=bob.pk)
+        endings.revoke(token_id=token.id, user_id=bob.pk)
     with pytest.raises(token_lookup.UnknownToken):
-        endings.tree(made.id, bob.pk)
+        endings.tree(token.id, bob.pk)
     assert endings.tokens_of(bob.pk) == []
-    assert token_lookup.resolve(made.token).id == made.id
+    assert token_lookup.resolve(token.token).id == token.id
 
 
 def test_the_tree_shows_all_that_was_passed_on() -> None:
@@ -255,10 +263,10 @@ def test_a_token_that_cannot_be_is_not_made(fields: dict[str, Any]) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_holds_on_a_token_for_one_are_one(django_db_blocker: DjangoDbBlocker) -> None:
-    made = issue(rich(), "1")
-    found = race(django_db_blocker, *[lambda: hold(made, "1")] * 4)
-    assert sum(isinstance(one, str) for one in found) == 1
-    assert sum(isinstance(one, InsufficientFunds) for one in found) == 3
+    token = issue(rich(), "1")
+    outcomes = race(django_db_blocker, *[lambda: hold(token, "1")] * 4)
+    assert sum(isinstance(outcome, str) for outcome in outcomes) == 1
+    assert sum(isinstance(outcome, InsufficientFunds) for outcome in outcomes) == 3
 
 
 @pytest.mark.django_db(transaction=True)
@@ -286,14 +294,14 @@ def test_two_at_once_do_not_both_make_the_last_child(
 ) -> None:
     monkeypatch.setattr(issuance, "MAX_CHILDREN", 1)
     parent = issue(rich(), "1")
-    found = race(django_db_blocker, *[partial(delegate, parent, "0.1")] * 4)
-    assert sum(isinstance(one, TokenRefused) for one in found) == 3
+    outcomes = race(django_db_blocker, *[partial(delegate, parent, "0.1")] * 4)
+    assert sum(isinstance(outcome, TokenRefused) for outcome in outcomes) == 3
     assert PaymentToken.objects.filter(parent_id=parent.id).count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_same_key_at_once_is_one_token(django_db_blocker: DjangoDbBlocker) -> None:
     ada = rich()
-    found = race(django_db_blocker, *[lambda: issue(ada, key="same").token] * 4)
-    assert len(set(map(str, found))) == 1
+    tokens = race(django_db_blocker, *[lambda: issue(ada, key="same").token] * 4)
+    assert len(set(map(str, tokens))) == 1
     assert wallet(ada) == "9"

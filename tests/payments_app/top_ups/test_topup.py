@@ -57,7 +57,9 @@ def ada() -> Caller:
     return Caller(factories.user("ada"))
 
 
-def asked(caller: Caller, amount: str = "5", provider: str = "manual", key: str = "") -> Any:
+def request_top_up(
+    caller: Caller, amount: str = "5", provider: str = "manual", key: str = ""
+) -> Any:
     return caller.post(
         "topups",
         {"provider": provider, "amount": amount},
@@ -81,33 +83,33 @@ def call(body: bytes, **options: Any) -> Any:
 
 
 def test_a_person_asks_and_an_operator_grants(ada: Caller) -> None:
-    made = asked(ada)
-    assert (made["state"], made["url"], made["amount"]) == ("open", "", "5")
+    request = request_top_up(ada)
+    assert (request["state"], request["url"], request["amount"]) == ("open", "", "5")
     root = factories.superuser()
-    top_ups.grant(made["id"], by=root.pk, reason="cash")
+    top_ups.grant(request["id"], by=root.pk, reason="cash")
     assert wallet(ada.person) == "5"
-    shown = ada.get(f"topups/{made['id']}")
-    assert (shown["state"], shown["reason"]) == ("credited", "cash")
+    answer = ada.get(f"topups/{request['id']}")
+    assert (answer["state"], answer["reason"]) == ("credited", "cash")
     row = find_account(f"user:{ada.person.pk}:USD")
     assert row is not None
     statement = ada.get("statement")["data"]
-    assert [(one["kind"], one["memo"]) for one in statement] == [("top_up", "cash")]
-    assert Receipt.objects.get().external_id == made["id"]
+    assert [(row["kind"], row["memo"]) for row in statement] == [("top_up", "cash")]
+    assert Receipt.objects.get().external_id == request["id"]
 
 
 def test_a_request_is_decided_once_and_with_a_reason(ada: Caller) -> None:
-    made, root = asked(ada), factories.superuser()
+    request, root = request_top_up(ada), factories.superuser()
     with pytest.raises(ValueError, match="reason"):
-        top_ups.grant(made["id"], by=root.pk, reason="  ")
-    top_ups.refuse(made["id"], by=root.pk, reason="no money came")
+        top_ups.grant(request["id"], by=root.pk, reason="  ")
+    top_ups.refuse(request["id"], by=root.pk, reason="no money came")
     for decide in (top_ups.grant, top_ups.refuse):
         with pytest.raises(top_ups.AlreadyDecided):
-            decide(made["id"], by=root.pk, reason="again")
-    assert (wallet(ada.person), ada.get(f"topups/{made['id']}")["state"]) == ("0", "refused")
+            decide(request["id"], by=root.pk, reason="again")
+    assert (wallet(ada.person), ada.get(f"topups/{request['id']}")["state"]) == ("0", "refused")
 
 
 def test_a_top_up_by_hand_has_no_webhook(ada: Caller) -> None:
-    asked(ada)
+    request_top_up(ada)
     with pytest.raises(ForeignHook):
         ManualProvider().hook(b"{}", {})
     hook = HOOK.replace("stripe", "manual")
@@ -115,7 +117,7 @@ def test_a_top_up_by_hand_has_no_webhook(ada: Caller) -> None:
 
 
 def test_the_same_key_is_the_same_request(ada: Caller) -> None:
-    assert asked(ada, key="k")["id"] == asked(ada, key="k")["id"]
+    assert request_top_up(ada, key="k")["id"] == request_top_up(ada, key="k")["id"]
     with pytest.raises(IdempotencyConflict):
         top_ups.ask(key="k", user_id=ada.person.pk, provider="manual", amount=usd("6"))
     body = {"provider": "manual", "amount": "5", "idempotencyKey": "in the body"}
@@ -123,7 +125,7 @@ def test_the_same_key_is_the_same_request(ada: Caller) -> None:
     assert first.json()["id"] == again.json()["id"]
     assert ("Idempotent-Replayed" in first, again["Idempotent-Replayed"]) == (False, "true")
     bob = Caller(factories.user("bob"))
-    assert asked(bob, key="k")["id"] != asked(ada, key="k")["id"]
+    assert request_top_up(bob, key="k")["id"] != request_top_up(ada, key="k")["id"]
 
 
 @pytest.mark.parametrize(
@@ -144,22 +146,22 @@ def test_a_top_up_that_cannot_be_is_refused(body: dict[str, str], ada: Caller) -
 
 
 def test_the_most_of_one_top_up_is_taken(ada: Caller) -> None:
-    assert asked(ada, "1000")["amount"] == "1000"
+    assert request_top_up(ada, "1000")["amount"] == "1000"
 
 
 def test_no_other_person_sees_a_request(ada: Caller) -> None:
-    made = asked(ada)
+    request = request_top_up(ada)
     bob = Caller(factories.user("bob"))
-    assert bob.refused("GET", f"topups/{made['id']}")["code"] == "not_found"
+    assert bob.refused("GET", f"topups/{request['id']}")["code"] == "not_found"
     assert bob.get("topups")["items"] == []
-    assert [one["id"] for one in ada.get("topups")["items"]] == [made["id"]]
+    assert [row["id"] for row in ada.get("topups")["items"]] == [request["id"]]
     for method, path in (("GET", "topups"), ("POST", "topups"), ("GET", "topups/providers")):
         assert Client().generic(method, f"/api/payments/{path}").status_code == 401
 
 
 def test_the_providers_are_those_that_are_set(ada: Caller, stripe: StandIn) -> None:
-    found = ada.get("topups/providers")["providers"]
-    assert [(one["name"], one["currencies"]) for one in found] == [
+    providers = ada.get("topups/providers")["providers"]
+    assert [(provider["name"], provider["currencies"]) for provider in providers] == [
         ("manual", ["CREDITS", "USD", "USDC"]),
         ("stripe", ["USD"]),
     ]
@@ -186,18 +188,18 @@ def decide(client: Client, request_id: str, decision: str) -> Any:
 
 
 def test_who_has_the_permission_grants_in_the_admin(ada: Caller) -> None:
-    made = asked(ada)
+    request = request_top_up(ada)
     operator = staff("view_topuprequest", "grant_topup")
     for _ in range(2):
-        decide(operator, made["id"], "grant")
+        decide(operator, request["id"], "grant")
     assert wallet(ada.person) == "5"
-    page = operator.get(admin_url("topuprequest", "change", made["id"]))
+    page = operator.get(admin_url("topuprequest", "change", request["id"]))
     assert page.status_code == 200
 
 
 def test_who_may_only_look_decides_nothing(ada: Caller) -> None:
-    made = asked(ada)
-    assert decide(staff("view_topuprequest"), made["id"], "grant").status_code == 403
+    request = request_top_up(ada)
+    assert decide(staff("view_topuprequest"), request["id"], "grant").status_code == 403
     assert wallet(ada.person) == "0"
 
 
@@ -210,8 +212,8 @@ def test_the_admin_edits_none_of_these_rows(model: str) -> None:
 
 
 def test_the_admin_does_not_show_what_opens_a_token(ada: Caller) -> None:
-    made = asked(ada)
-    top_ups.grant(made["id"], by=factories.superuser().pk, reason="cash")
+    request = request_top_up(ada)
+    top_ups.grant(request["id"], by=factories.superuser().pk, reason="cash")
     token = ada.post("tokens", {"amount": "1"})
     client = staff("view_paymenttoken")
     page = client.get(admin_url("paymenttoken", "change", token["id"])).content.decode()
@@ -224,17 +226,17 @@ def test_the_admin_does_not_show_what_opens_a_token(ada: Caller) -> None:
 
 
 def test_a_payment_by_card_is_credited_when_stripe_says_so(ada: Caller, stripe: StandIn) -> None:
-    made = asked(ada, "12.34", "stripe")
-    assert made["url"].startswith("https://checkout.stripe.example/")
+    request = request_top_up(ada, "12.34", "stripe")
+    assert request["url"].startswith("https://checkout.stripe.example/")
     (session,) = stripe.sessions.values()
     assert (session["amount_total"], session["currency"]) == (1234, "usd")
-    assert session["client_reference_id"] == made["id"]
+    assert session["client_reference_id"] == request["id"]
     body = event("completed", session)
     for _ in range(3):
         assert call(body).status_code == 204
     assert call(event("async_payment_succeeded", session)).status_code == 204
     assert wallet(ada.person) == "12.34"
-    assert ada.get(f"topups/{made['id']}")["state"] == "credited"
+    assert ada.get(f"topups/{request['id']}")["state"] == "credited"
     assert services.audit().clean
 
 
@@ -242,14 +244,14 @@ def test_a_request_is_one_session_even_when_stripe_fails_or_its_answer_is_lost(
     ada: Caller, stripe: StandIn
 ) -> None:
     stripe.failures = 1
-    asked(ada, "5", "stripe", key="a")
+    request_top_up(ada, "5", "stripe", key="a")
     stripe.loses_answers = True
     body = {"provider": "stripe", "amount": "5"}
     problem = ada.refused("POST", "topups", body, **{"Idempotency-Key": "b"})
     assert (problem["status"], problem["code"]) == (402, "payment_failed")
     stripe.loses_answers = False
-    assert asked(ada, "5", "stripe", key="b")["url"]
-    assert asked(ada, "5", "stripe", key="b")["url"]
+    assert request_top_up(ada, "5", "stripe", key="b")["url"]
+    assert request_top_up(ada, "5", "stripe", key="b")["url"]
     assert len(stripe.sessions) == 2
 
 
@@ -271,7 +273,7 @@ def test_stripe_takes_whole_cents_and_fifty_at_least(
 
 
 def session_of(ada: Caller, stripe: StandIn) -> dict[str, Any]:
-    asked(ada, "5", "stripe")
+    request_top_up(ada, "5", "stripe")
     (session,) = stripe.sessions.values()
     return session
 
@@ -315,7 +317,7 @@ def test_a_call_that_does_not_agree_with_its_request_moves_nothing(
 def test_a_call_about_the_request_of_another_provider_moves_nothing(
     ada: Caller, stripe: StandIn
 ) -> None:
-    by_hand = asked(ada)
+    by_hand = request_top_up(ada)
     session = session_of(ada, stripe)
     assert call(event("completed", session, client_reference_id=by_hand["id"])).status_code == 400
     assert wallet(ada.person) == "0"
@@ -366,8 +368,8 @@ def test_another_payment_that_names_the_request_changes_nothing(
     other = event(kind, {**session, "id": "cs_test_other"})
     assert call(other).status_code == 400
     assert (wallet(ada.person), TopUpRequest.objects.get().state) == ("0", "open")
-    own = event("completed", session)
-    assert [call(own).status_code for _ in range(2)] == [204, 204]
+    own_event = event("completed", session)
+    assert [call(own_event).status_code for _ in range(2)] == [204, 204]
     assert call(other).status_code == 400
     assert (wallet(ada.person), TopUpRequest.objects.get().state) == ("5", "credited")
 

@@ -134,10 +134,10 @@ class FacilitatorHandler(QuietHandler):
         """Return why a payment is not good, as facilitators put it."""
         if self.server.mode == "invalid":
             return "insufficient_funds"
-        payload, wanted = body["paymentPayload"]["payload"], body["paymentRequirements"]
+        payload, requirements = body["paymentPayload"]["payload"], body["paymentRequirements"]
         signed = payload["authorization"]
-        amount = wanted.get("amount", wanted.get("maxAmountRequired"))
-        if signed["to"].lower() != wanted["payTo"].lower():
+        amount = requirements.get("amount", requirements.get("maxAmountRequired"))
+        if signed["to"].lower() != requirements["payTo"].lower():
             return "invalid_exact_evm_recipient_mismatch"
         if int(signed["value"]) != int(amount):
             return "invalid_exact_evm_authorization_value_mismatch"
@@ -145,17 +145,17 @@ class FacilitatorHandler(QuietHandler):
             return "invalid_exact_evm_payload_authorization_valid_before"
         if not settling and f"{signed['from']}:{signed['nonce']}" in self.server.settled:
             return "invalid_exact_evm_nonce_already_used"
-        network = wanted["network"]
+        network = requirements["network"]
         chain_id = CHAIN_IDS.get(network) or int(network.removeprefix("eip155:"))
         message = encode_typed_data(
             full_message={
                 "types": {"EIP712Domain": DOMAIN, "TransferWithAuthorization": AUTHORIZATION},
                 "primaryType": "TransferWithAuthorization",
                 "domain": {
-                    "name": wanted["extra"]["name"],
-                    "version": wanted["extra"]["version"],
+                    "name": requirements["extra"]["name"],
+                    "version": requirements["extra"]["version"],
                     "chainId": chain_id,
-                    "verifyingContract": wanted["asset"],
+                    "verifyingContract": requirements["asset"],
                 },
                 "message": {
                     **signed,

@@ -51,15 +51,15 @@ def signed(body: dict[str, Any], signer: Any = None, **accepted: Any) -> dict[st
     read: Any = decode_payment_required_header(ours.required_headers(body)["PAYMENT-REQUIRED"])
     exact: PaymentRequirements = read.accepts[1]
     read.accepts = [exact.model_copy(update=accepted)]
-    made = client.create_payment_payload(read)
+    payload = client.create_payment_payload(read)
     return {
         "PAYMENT-SIGNATURE": base64.b64encode(
-            made.model_dump_json(by_alias=True, exclude_none=True).encode()
+            payload.model_dump_json(by_alias=True, exclude_none=True).encode()
         ).decode()
     }
 
 
-def taken(headers: dict[str, str], price: str = PRICE) -> ours.Accepted:
+def accepted_payment(headers: dict[str, str], price: str = PRICE) -> ours.Accepted:
     done = ours.accept(headers, demand(price))
     assert done is not None
     return done

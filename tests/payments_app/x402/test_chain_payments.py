@@ -25,13 +25,13 @@ from tests.payments_app.tokens.issued_tokens import issue, rich
 from tests.payments_app.x402.payment_headers import (
     PAY_TO,
     PRICE,
+    accepted_payment,
     altered,
     charge,
     demand,
     encoded,
     refusal,
     signed,
-    taken,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_payment_on_a_chain_is_credited_into_a_token_of_its_own(chain: Facilitator) -> None:
     signer = Account.create()
-    done = taken(signed(demand(), signer))
+    done = accepted_payment(signed(demand(), signer))
     assert (done.scheme, done.payer) == ("exact", signer.address)
     assert str(done.available) == PRICE
     token = token_lookup.by_id(done.token_id, agent="echo")
@@ -62,12 +62,12 @@ def test_what_an_answer_leaves_over_is_spent_with_the_secret_of_the_first_answer
     chain: Facilitator,
 ) -> None:
     headers = signed(demand())
-    done = taken(headers)
+    done = accepted_payment(headers)
     answer = decode_payment_response_header(done.response_headers["PAYMENT-RESPONSE"])
     assert answer.extra is not None
     secret = answer.extra["token"]
     charge(done.account_id, "0.004")
-    assert str(taken({"X-PAYMENT": secret}, "0.006").available) == "0.006"
+    assert str(accepted_payment({"X-PAYMENT": secret}, "0.006").available) == "0.006"
     again = refusal(headers)
     assert again.code == "payment_used"
     assert "used" in str(again)
@@ -86,8 +86,8 @@ def test_the_same_payment_again_is_its_senders_alone_and_moves_nothing(
             ours.accept(headers, demand(), user_id=other)
         assert caught.value.code == "payment_used"
     assert refusal({**headers, "X-Payment-Token": "ptok_missing"}).code == "payment_used"
-    shown = {"X-Payment-Token": first.secret} if way == "secret" else {}
-    second = ours.accept({**headers, **shown}, demand(), user_id=user_id)
+    secret_header = {"X-Payment-Token": first.secret} if way == "secret" else {}
+    second = ours.accept({**headers, **secret_header}, demand(), user_id=user_id)
     assert second is not None
     assert (first.token_id, str(second.available)) == (second.token_id, PRICE)
     assert chain.asked["settle"] == 1
@@ -128,18 +128,18 @@ def test_a_visitors_payment_is_not_another_ones_before_it_was_taken(
         page = reverse("admin:payments_app_receipt_operate", args=[Receipt.objects.get().pk])
         assert client.post(page, {"key": "k", "reason": "seen on the chain"}).status_code == 302
     chain.mode = "ok"
-    shown, sender = dict(headers), {"visitor": "192.0.2.1"}
+    other_headers, sender = dict(headers), {"visitor": "192.0.2.1"}
     match thief:
         case "another address":
             sender["visitor"] = "192.0.2.2"
         case "a token":
-            shown["X-Payment-Token"], sender["visitor"] = issue(rich()).token, "192.0.2.2"
+            other_headers["X-Payment-Token"], sender["visitor"] = issue(rich()).token, "192.0.2.2"
         case "another form":
             document = json.loads(base64.b64decode(headers["PAYMENT-SIGNATURE"]))
             document["resource"]["description"] = "Another answer"
-            shown = {"PAYMENT-SIGNATURE": encoded(document)}
+            other_headers = {"PAYMENT-SIGNATURE": encoded(document)}
     with pytest.raises(PaymentNotTaken) as caught:
-        ours.accept(shown, demand(), user_id=7 if thief == "a person" else None, **sender)
+        ours.accept(other_headers, demand(), user_id=7 if thief == "a person" else None, **sender)
     assert caught.value.code == "payment_used"
     done = ours.accept(headers, demand(), visitor="192.0.2.1")
     assert done is not None
@@ -149,7 +149,7 @@ def test_a_visitors_payment_is_not_another_ones_before_it_was_taken(
 
 def test_a_known_authorization_with_another_signature_is_refused(chain: Facilitator) -> None:
     headers = signed(demand())
-    taken(headers)
+    accepted_payment(headers)
     document = json.loads(base64.b64decode(headers["PAYMENT-SIGNATURE"]))
     document["payload"]["signature"] = "0x" + "00" * 65
     assert refusal({"PAYMENT-SIGNATURE": encoded(document)}).code == "token_invalid"
@@ -185,8 +185,8 @@ def test_an_authorization_that_is_not_whole_is_refused_before_the_facilitator_is
 
 def test_an_unused_payment_is_still_for_one_agent(chain: Facilitator) -> None:
     headers = signed(demand())
-    shown = {"X-Payment-Token": taken(headers).secret}
-    assert refusal({**headers, **shown}, demand(agent="other")).code == "token_invalid"
+    secret_header = {"X-Payment-Token": accepted_payment(headers).secret}
+    assert refusal({**headers, **secret_header}, demand(agent="other")).code == "token_invalid"
 
 
 def test_a_payment_that_is_known_with_another_amount_is_refused(chain: Facilitator) -> None:
@@ -203,7 +203,7 @@ def test_less_than_is_demanded_is_refused_and_more_is_credited_whole(chain: Faci
     error = refusal(signed(demand("0.009")), demand())
     assert error.code == "insufficient_balance"
     assert not chain.asked
-    assert str(taken(signed(demand("0.02"))).available) == "0.02"
+    assert str(accepted_payment(signed(demand("0.02"))).available) == "0.02"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_other_ways_on_a_chain_are_refused(chain: Facilitator, document: dict[st
 
 def v1_header(network: str = "base") -> dict[str, str]:
     """Return what a client of version 1 sends."""
-    wanted = PaymentRequirementsV1(
+    requirements = PaymentRequirementsV1(
         scheme="exact",
         network=network,
         max_amount_required="10000",
@@ -245,13 +245,13 @@ def v1_header(network: str = "base") -> dict[str, str]:
         asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
         extra={"name": "USD Coin", "version": "2"},
     )
-    payload = ExactEvmSchemeV1(Account.create()).create_payment_payload(wanted)
+    payload = ExactEvmSchemeV1(Account.create()).create_payment_payload(requirements)
     document = {"x402Version": 1, "scheme": "exact", "network": network, "payload": payload}
     return {"X-PAYMENT": encoded(document)}
 
 
 def test_a_payment_of_version_1_is_taken(chain: Facilitator) -> None:
-    assert str(taken(v1_header()).available) == PRICE
+    assert str(accepted_payment(v1_header()).available) == PRICE
     assert chain.received[PAY_TO] == 10_000
 
 

@@ -44,7 +44,7 @@ def test_the_header_is_what_the_official_library_reads(chain: Facilitator) -> No
     body = demand("0.0100001")
     headers = ours.required_headers(body)
     read: Any = decode_payment_required_header(headers["PAYMENT-REQUIRED"])
-    assert [(one.scheme, one.network, one.amount) for one in read.accepts] == [
+    assert [(option.scheme, option.network, option.amount) for option in read.accepts] == [
         ("token", "uamp:main", "10000100"),
         ("exact", "eip155:8453", "10001"),
     ]

@@ -19,11 +19,11 @@ from tests.payments_app.tokens.issued_tokens import race
 from tests.payments_app.x402.payment_headers import (
     PAY_TO,
     PRICE,
+    accepted_payment,
     charge,
     demand,
     refusal,
     signed,
-    taken,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_what_is_not_verified_is_not_settled_and_leaves_no_row(
     assert refusal(headers).code == "payment_failed"
     assert (chain.asked["settle"], Receipt.objects.count()) == (0, 0)
     chain.mode = "ok"
-    assert str(taken(headers).available) == PRICE
+    assert str(accepted_payment(headers).available) == PRICE
 
 
 @pytest.mark.parametrize("mode", ["500 after settling", "late"])
@@ -59,9 +59,9 @@ def test_an_answer_that_is_lost_is_found_by_the_same_payment_again(
         assert Receipt.objects.get().state == "submitted"
     chain.mode = "ok"
     settings.UAMP_X402_SECONDS = 30
-    done = taken(headers)
+    done = accepted_payment(headers)
     assert str(done.available) == PRICE
-    assert str(taken({**headers, "X-Payment-Token": done.secret}).available) == PRICE
+    assert str(accepted_payment({**headers, "X-Payment-Token": done.secret}).available) == PRICE
     assert chain.received[PAY_TO] == 10_000
     assert chain.asked["verify"] == 1, "what was submitted is not verified anew: its nonce is used"
     assert services.audit().clean
@@ -101,12 +101,12 @@ def test_what_a_facilitator_forgot_is_credited_by_an_operator_and_spent_by_its_p
 
     assert page not in client.get(row).content.decode()
     assert Transfer.objects.filter(kind="top_up").count() == 1
-    done = taken(headers)
+    done = accepted_payment(headers)
     assert str(done.available) == PRICE
     answer = decode_payment_response_header(done.response_headers["PAYMENT-RESPONSE"])
     assert answer.extra == {"token": done.secret}
     assert refusal(headers).code == "payment_used"
-    assert str(taken({**headers, "X-Payment-Token": done.secret}).available) == PRICE
+    assert str(accepted_payment({**headers, "X-Payment-Token": done.secret}).available) == PRICE
     charge(done.account_id, PRICE)
     assert "used" in str(refusal(headers))
     assert services.audit().clean
@@ -126,12 +126,12 @@ def test_a_payment_that_an_operator_refunded_buys_nothing_more(
     credited = Transfer.objects.get(kind="top_up")
     services.refund(key="refund", transfer_id=credited.pk, by=None, reason="asked for")
 
-    asked = chain.asked["settle"]
+    settle_calls = chain.asked["settle"]
     assert refusal(headers, user_id=7).code == "payment_used"
     assert refusal({"X-PAYMENT": first.secret}).code == "insufficient_balance"
     assert refusal(headers).code == "payment_used"
 
-    assert chain.asked["settle"] == asked
+    assert chain.asked["settle"] == settle_calls
     assert Transfer.objects.filter(kind="top_up").count() == 1
     assert services.audit().clean
 
@@ -141,7 +141,7 @@ def test_a_payment_that_was_not_carried_out_may_be_tried_again(chain: Facilitato
     chain.mode = "not carried out"
     assert "transaction_reverted" in str(refusal(headers))
     chain.mode = "ok"
-    assert str(taken(headers).available) == PRICE
+    assert str(accepted_payment(headers).available) == PRICE
 
 
 def test_another_amount_than_was_signed_is_not_credited(chain: Facilitator) -> None:
@@ -162,10 +162,10 @@ def test_the_same_payment_four_times_at_once_is_credited_once(
     chain: Facilitator, django_db_blocker: DjangoDbBlocker
 ) -> None:
     headers = signed(demand())
-    found = race(django_db_blocker, *[lambda: taken(headers).token_id] * 4)
-    (token_id,) = [one for one in found if isinstance(one, str)]
-    refused = [one for one in found if isinstance(one, PaymentNotTaken)]
-    assert {one.code for one in refused} == {"payment_used"}
+    outcomes = race(django_db_blocker, *[lambda: accepted_payment(headers).token_id] * 4)
+    (token_id,) = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    refused = [outcome for outcome in outcomes if isinstance(outcome, PaymentNotTaken)]
+    assert {error.code for error in refused} == {"payment_used"}
     account = PaymentToken.objects.get(pk=token_id).account_id
     assert available(account) == PRICE
     assert chain.received[PAY_TO] == 10_000

@@ -13,7 +13,13 @@ from payments_app import x402 as ours
 from payments_app.money import Money
 from tests.payments_app.funded_accounts import usd
 from tests.payments_app.tokens.issued_tokens import issue, rich
-from tests.payments_app.x402.payment_headers import PRICE, demand, encoded, refusal, taken
+from tests.payments_app.x402.payment_headers import (
+    PRICE,
+    accepted_payment,
+    demand,
+    encoded,
+    refusal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,13 +54,14 @@ def test_a_token_is_taken_from_every_header(way: str, form: str) -> None:
         "base64": {"X-PAYMENT": base64.b64encode(token.token.encode()).decode()},
         "X-Payment-Token": {"X-Payment-Token": token.token},
     }[way]
-    taken = ours.accept(headers, body)
-    assert taken is not None
-    assert (taken.token_id, taken.account_id) == (token.id, token.account_id)
-    answer = decode_payment_response_header(taken.response_headers["PAYMENT-RESPONSE"])
+    payment = ours.accept(headers, body)
+    assert payment is not None
+    assert (payment.token_id, payment.account_id) == (token.id, token.account_id)
+    answer = decode_payment_response_header(payment.response_headers["PAYMENT-RESPONSE"])
     assert (answer.success, answer.transaction) == (True, token.id)
     assert (
-        taken.response_headers["X-PAYMENT-RESPONSE"] == (taken.response_headers["PAYMENT-RESPONSE"])
+        payment.response_headers["X-PAYMENT-RESPONSE"]
+        == (payment.response_headers["PAYMENT-RESPONSE"])
     )
 
 
@@ -82,9 +89,9 @@ def test_a_payment_is_taken_in_every_spelling_of_base64(
         "version 1": {"x402Version": 1, "scheme": "token", "network": "uamp", **payload},
         "token": None,
     }[what]
-    whole = token.token if document is None else json.dumps(document, ensure_ascii=False)
+    token_text = token.token if document is None else json.dumps(document, ensure_ascii=False)
     header = "PAYMENT-SIGNATURE" if what == "version 2" else "X-PAYMENT"
-    assert taken({header: spell(whole.encode())}).token_id == token.id
+    assert accepted_payment({header: spell(token_text.encode())}).token_id == token.id
 
 
 def test_a_request_without_payment_has_none() -> None:
@@ -130,7 +137,7 @@ def test_a_token_for_another_agent_or_with_too_little_is_refused() -> None:
 def test_no_more_than_a_token_allows_for_one_use_is_taken() -> None:
     token = issue(rich(), per_use=usd("0.009"))
     assert refusal({"X-PAYMENT": token.token}).code == "rate_limited"
-    assert taken({"X-PAYMENT": token.token}, "0.009").token_id == token.id
+    assert accepted_payment({"X-PAYMENT": token.token}, "0.009").token_id == token.id
 
 
 def test_a_token_in_another_asset_is_refused() -> None:

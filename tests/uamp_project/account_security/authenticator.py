@@ -26,9 +26,9 @@ HOST = "localhost"
 
 def options_of(page: str) -> dict[str, Any]:
     """Return the options that a page has for its script."""
-    found = re.search(r'<script type="application/json">(.*?)</script>', page)
-    assert found is not None, page
-    options: dict[str, Any] = json.loads(found[1])["publicKey"]
+    match = re.search(r'<script type="application/json">(.*?)</script>', page)
+    assert match is not None, page
+    options: dict[str, Any] = json.loads(match[1])["publicKey"]
     return options
 
 

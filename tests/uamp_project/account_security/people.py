@@ -65,9 +65,9 @@ def is_signed_in(client: Client) -> bool:
 def new_secret(client: Client) -> str:
     """Open the page that adds an app, and return the key that it shows."""
     page = client.get("/account/security/app")
-    found = re.search(r'id="totp-key">([A-Z2-7]+)<', page.content.decode())
-    assert found is not None, page.content
-    return found[1]
+    match = re.search(r'id="totp-key">([A-Z2-7]+)<', page.content.decode())
+    assert match is not None, page.content
+    return match[1]
 
 
 def errors(answer: Response) -> str:

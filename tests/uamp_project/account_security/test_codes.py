@@ -46,16 +46,16 @@ def test_a_person_adds_an_app_and_signs_in_with_it_and_with_a_recovery_code_once
     wrong = client.post("/account/security/app", {"code": "000000"})
     assert wrong.status_code == 200
     assert factors(ada) == []
-    added = client.post("/account/security/app", {"code": code(secret)})
-    assert added["Location"] == "/account/security/recovery-codes"
+    response = client.post("/account/security/app", {"code": code(secret)})
+    assert response["Location"] == "/account/security/recovery-codes"
     assert factors(ada) == ["recovery_codes", "totp"]
     assert audited() == ["second_factor.added", "second_factor.added"]
     stored = Authenticator.objects.get(user=ada, type="totp").data["secret"]
     assert secret not in stored
-    page = client.get(added["Location"]).content.decode()
+    page = client.get(response["Location"]).content.decode()
     codes = [part.partition("</code>")[0] for part in page.split("<li><code>")[1:]]
     assert len(codes) == 10
-    assert codes[0] not in client.get(added["Location"]).content.decode()
+    assert codes[0] not in client.get(response["Location"]).content.decode()
 
     other = sign_in(ada)
     assert not is_signed_in(other)

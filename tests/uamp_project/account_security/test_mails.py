@@ -34,11 +34,11 @@ def mails(settings: Settings) -> list[Any]:
     return mail.outbox
 
 
-def sent(count: int) -> list[Any]:
+def mails_sent(count: int) -> list[Any]:
     """Wait for the threads that send, and return the mails."""
     deadline = time.monotonic() + 30
     while len(mail.outbox) < count:
-        assert time.monotonic() < deadline, [one.subject for one in mail.outbox]
+        assert time.monotonic() < deadline, [message.subject for message in mail.outbox]
         time.sleep(0.01)
     assert len(mail.outbox) == count
     return mail.outbox
@@ -46,9 +46,9 @@ def sent(count: int) -> list[Any]:
 
 def link_of(message: Any) -> str:
     """Return the path of the link in a mail."""
-    found = re.search(r"https://chat\.example\.org(/\S+)", message.body)
-    assert found is not None, message.body
-    return found[1]
+    match = re.search(r"https://chat\.example\.org(/\S+)", message.body)
+    assert match is not None, message.body
+    return match[1]
 
 
 def person(name: str = "ada", **fields: Any) -> User:
@@ -75,7 +75,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once() -> None:
     elsewhere = Client()
     elsewhere.force_login(ada)
     assert ask("ADA@example.org")["Location"] == f"{FORGOTTEN}/sent"
-    (message,) = sent(1)
+    (message,) = mails_sent(1)
     assert message.to == ["ada@example.org"]
     assert message.subject == "[UAMP] Choose a new password"
     link, client = link_of(message), Client()
@@ -90,7 +90,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_counts_once() -> None:
     assert not is_signed_in(elsewhere)
     assert not ApiKey.objects.filter(revoked_at__isnull=True).exists()
     assert AuditRecord.objects.latest("pk").action == "password.reset"
-    assert sent(2)[1].subject == "[UAMP] Your account was changed"
+    assert mails_sent(2)[1].subject == "[UAMP] Your account was changed"
     # Used, also in the session that has it still.
     assert open_link(Client(), link) == ""
     again = client.post(form, {"password1": "another long one", "password2": "another long one"})
@@ -110,7 +110,7 @@ def test_the_page_does_not_reveal_which_addresses_have_accounts() -> None:
     assert {(answer.status_code, answer["Location"]) for answer in answers} == {
         (302, f"{FORGOTTEN}/sent")
     }
-    assert [one.to for one in sent(1)] == [["ada@example.org"]]
+    assert [message.to for message in mails_sent(1)] == [["ada@example.org"]]
 
 
 @pytest.mark.parametrize("is_unconfirmed", [True, False])
@@ -123,7 +123,7 @@ def test_an_address_that_its_person_did_not_confirm_gets_no_link(
     assert ask(ada.email)["Location"] == f"{FORGOTTEN}/sent"
     person("bea")
     ask("bea@example.org")
-    assert [one.to for one in sent(1)] == [["bea@example.org"]]
+    assert [message.to for message in mails_sent(1)] == [["bea@example.org"]]
 
 
 @pytest.mark.parametrize("change", ["address", "password", "sign-in", "time"])
@@ -132,7 +132,7 @@ def test_a_link_ends_with_what_it_was_sent_for(
 ) -> None:
     ada = person()
     ask(ada.email)
-    link = link_of(sent(1)[0])
+    link = link_of(mails_sent(1)[0])
     if change == "address":
         EmailAddress.objects.filter(user=ada).update(email="new@example.org")
         ada.email = "new@example.org"
@@ -198,28 +198,28 @@ def test_no_requester_uses_up_the_mails_of_another_person(settings: Settings) ->
             statuses.append(signed_in.post("/account/address", form).status_code)
     assert statuses == [302] * 7 + [429, 302, 429]
     assert ask(ada.email, Client(REMOTE_ADDR="10.0.0.2")).status_code == 302
-    assert [one.to for one in sent(12)].count([ada.email]) == 7
+    assert [message.to for message in mails_sent(12)].count([ada.email]) == 7
 
 
 def test_others_do_not_use_up_the_mails_of_a_known_browser(settings: Settings) -> None:
     settings.UAMP_MAILS_PER_DAY = settings.UAMP_MAILS_TO_ONE_PER_DAY = 2
     ada, address = person(), "10.0.0.1"
-    known = sign_in(ada, Client(REMOTE_ADDR=address))
-    known.post("/logout")
+    known_browser = sign_in(ada, Client(REMOTE_ADDR=address))
+    known_browser.post("/logout")
     for number in range(2):
         # From many addresses, and from the one that the person has, too.
         assert ask(ada.email, Client(REMOTE_ADDR=f"10.0.1.{number}")).status_code == 302
         assert ask(f"p{number}@example.org", Client(REMOTE_ADDR=address)).status_code == 302
     assert ask(ada.email, Client(REMOTE_ADDR="10.0.2.1")).status_code == 429
-    assert [ask(ada.email, known).status_code for _ in range(3)] == [302, 302, 429]
+    assert [ask(ada.email, known_browser).status_code for _ in range(3)] == [302, 302, 429]
     # The browser is known to this account alone.
-    assert ask("bea@example.org", known).status_code == 429
+    assert ask("bea@example.org", known_browser).status_code == 429
 
 
 def test_a_host_of_the_sender_is_in_no_link() -> None:
     person()
     Client().post(FORGOTTEN, {"email": "ada@example.org"}, headers={"Host": "127.0.0.1"})
-    assert "https://chat.example.org/password/new/" in sent(1)[0].body
+    assert "https://chat.example.org/password/new/" in mails_sent(1)[0].body
 
 
 def test_an_address_is_used_when_it_is_confirmed() -> None:
@@ -229,7 +229,7 @@ def test_an_address_is_used_when_it_is_confirmed() -> None:
     assert client.post("/account/address", form)["Location"].startswith("/account/security/confirm")
     confirm(client)
     client.post("/account/address", form)
-    link = link_of(sent(1)[0])
+    link = link_of(mails_sent(1)[0])
     ada.refresh_from_db()
     assert ada.email == ""
     # Opening the link, as mail scanners do, confirms nothing.
@@ -248,7 +248,7 @@ def test_a_link_of_an_address_that_was_replaced_confirms_nothing() -> None:
     confirm(client)
     for number in (1, 2):
         client.post("/account/address", {"email": f"new{number}@example.org", "action_add": "1"})
-    first, second = (link_of(message) for message in sent(2))
+    first, second = (link_of(message) for message in mails_sent(2))
     assert b"no longer valid" in Client().get(first).content
     assert Client().post(first).status_code == 404
     ada.refresh_from_db()
@@ -258,7 +258,7 @@ def test_a_link_of_an_address_that_was_replaced_confirms_nothing() -> None:
     assert ada.email == "new2@example.org"
     assert [row.email for row in EmailAddress.objects.all()] == ["new2@example.org"]
     # The former address gets a notice.
-    assert sent(3)[2].to == ["ada@example.org"]
+    assert mails_sent(3)[2].to == ["ada@example.org"]
 
 
 def test_an_address_of_another_account_is_not_confirmed() -> None:
@@ -269,7 +269,7 @@ def test_an_address_of_another_account_is_not_confirmed() -> None:
     # The page does not reveal whose it is: its owner gets the mail.
     answer = client.post("/account/address", {"email": "bea@example.org", "action_add": "1"})
     assert answer.status_code == 302
-    assert Client().post(link_of(sent(1)[0]))["Location"] == "/login"
+    assert Client().post(link_of(mails_sent(1)[0]))["Location"] == "/login"
     ada.refresh_from_db()
     assert ada.email == ""
 
@@ -285,4 +285,4 @@ def test_a_mail_is_in_the_language_of_its_reader() -> None:
     Client(headers={"Accept": "text/html", "Accept-Language": "de"}).post(
         FORGOTTEN, {"email": "ada@example.org"}
     )
-    assert sent(1)[0].subject == "[UAMP] Neues Passwort wählen"
+    assert mails_sent(1)[0].subject == "[UAMP] Neues Passwort wählen"

@@ -30,8 +30,8 @@ def with_passkey(user: User) -> Authenticator:
     confirm(client)
     passkey = Authenticator()
     credential = passkey.make(options_of(client.get(NEW).content.decode()))
-    added = client.post(NEW, {"name": "phone", "credential": json.dumps(credential)})
-    assert added["Location"] == "/account/security/recovery-codes", added.content
+    response = client.post(NEW, {"name": "phone", "credential": json.dumps(credential)})
+    assert response["Location"] == "/account/security/recovery-codes", response.content
     return passkey
 
 
@@ -177,11 +177,11 @@ def test_a_passkey_is_removed_by_its_person_alone() -> None:
     row = Row.objects.get(user=ada, type="webauthn")
     stranger = sign_in(eve)
     confirm(stranger)
-    own, absent = (
+    own_answer, absent = (
         stranger.post(f"/account/security/passkeys/{pk}/remove") for pk in (row.pk, 10**17)
     )
-    assert (own.status_code, absent.status_code) == (404, 404)
-    assert own.content == absent.content
+    assert (own_answer.status_code, absent.status_code) == (404, 404)
+    assert own_answer.content == absent.content
     client = Client()
     client.force_login(ada)
     confirm(client)

@@ -70,10 +70,10 @@ def test_a_session_without_the_second_factor_of_its_person_does_not_open_the_adm
 
 def pages(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:
     """Yield a path for each pattern, with 1 for whatever it captures."""
-    for one in patterns:
-        path = prefix + re.sub(r"<[^>]+>|\(\?P[^)]*\)", "1", str(one.pattern)).strip("^$")
-        if isinstance(one, URLResolver):
-            yield from pages(one.url_patterns, path)
+    for pattern in patterns:
+        path = prefix + re.sub(r"<[^>]+>|\(\?P[^)]*\)", "1", str(pattern.pattern)).strip("^$")
+        if isinstance(pattern, URLResolver):
+            yield from pages(pattern.url_patterns, path)
         else:
             yield path
 
@@ -85,7 +85,7 @@ def test_no_page_of_the_admin_opens_without_the_second_factor() -> None:
     # These three are for everybody.
     paths = {*pages(admin.site.urls[0])} - {"login/", "logout/", "password_change/"}
     assert {"agents_app/agent/1/try/", "agents_app/agent/remote/", "jsi18n/"} <= paths
-    opened = {
+    statuses = {
         f"{method} {path}": answer.status_code
         for path in sorted(paths)[::SHARE]
         for method in ("get", "post")
@@ -93,7 +93,7 @@ def test_no_page_of_the_admin_opens_without_the_second_factor() -> None:
         .get("Location", "")
         .startswith("/account/security/confirm/code?next=")
     }
-    assert opened == {}
+    assert statuses == {}
 
 
 def test_a_session_without_the_second_factor_connects_no_model(settings: Settings) -> None:
@@ -157,10 +157,10 @@ def test_a_lost_factor_is_removed_by_who_may_act_as_its_person() -> None:
     operator = Client()
     operator.force_login(other)
     for page in (row, theirs):
-        shown = operator.get(f"{LIST}{page.pk}/change/")
-        assert shown.status_code == 200
-        assert SECRET.encode() not in shown.content
-        assert b"gAAAA" not in shown.content
+        response = operator.get(f"{LIST}{page.pk}/change/")
+        assert response.status_code == 200
+        assert SECRET.encode() not in response.content
+        assert b"gAAAA" not in response.content
         assert operator.post(f"{LIST}{page.pk}/delete/", {"post": "yes"}).status_code == 403
     assert factors(root) == factors(ada) == ["totp"]
     superuser = Client()

@@ -41,8 +41,8 @@ def manage(
     *arguments: str, data_dir: Path, url: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command on the server of a folder and a database."""
-    chosen = {**variables, **({"DATABASE_URL": url} if url else {})}
-    return run(CHECKOUT, *arguments, data_dir=data_dir, variables=chosen)
+    all_variables = {**variables, **({"DATABASE_URL": url} if url else {})}
+    return run(CHECKOUT, *arguments, data_dir=data_dir, variables=all_variables)
 
 
 def run(
@@ -126,8 +126,8 @@ def test_a_restored_server_has_what_was_there(kind: str, tmp_path: Path) -> None
             headers = {"Authorization": f"Bearer {backed_up.key}"}
             path = f"/api/v1/chats/{backed_up.chat_id}/messages?order=asc"
             messages = client.get(path, headers=headers).json()["data"]
-            shown = [{name: one[name] for name in LISTED} for one in messages]
-            assert shown[: len(backed_up.messages)] == backed_up.messages
+            listed_messages = [{name: message[name] for name in LISTED} for message in messages]
+            assert listed_messages[: len(backed_up.messages)] == backed_up.messages
             content = client.get(backed_up.content_url, headers=headers)
             assert content.content == backed_up.content
 
@@ -142,7 +142,7 @@ def back_up(folder: Path, url: str) -> BackedUp:
     else:
         product.prepare()
     demo = json.loads((data_dir / "demo.json").read_text())
-    key = next(one["api_key"] for one in demo["users"] if one["username"] == "alice")
+    key = next(user["api_key"] for user in demo["users"] if user["username"] == "alice")
     chat_id = demo["chats"][0]["id"]
     headers = {"Authorization": f"Bearer {key}"}
     data = os.urandom(70_000)
@@ -153,12 +153,12 @@ def back_up(folder: Path, url: str) -> BackedUp:
         path = f"/api/v1/chats/{chat_id}/messages"
 
         def write(text: str) -> int:
-            sent = client.post(
+            response = client.post(
                 path,
                 json={"content": text},
                 headers={**headers, "Idempotency-Key": uuid.uuid4().hex},
             )
-            return sent.status_code
+            return response.status_code
 
         assert write("before the backup") == 201
         listed = client.get(f"{path}?order=asc", headers=headers).json()["data"]
@@ -181,7 +181,7 @@ def back_up(folder: Path, url: str) -> BackedUp:
     assert file.stat().st_mode & 0o077 == 0
     return BackedUp(
         file=file,
-        messages=[{name: one[name] for name in LISTED} for one in listed],
+        messages=[{name: message[name] for name in LISTED} for message in listed],
         content=data,
         content_url=stored["url"],
         key=key,

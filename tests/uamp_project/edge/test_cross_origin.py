@@ -63,9 +63,9 @@ def test_a_preflight_of_an_allowed_origin_is_answered(
     assert answer.status_code == httpx.codes.OK
     assert answer.headers[ALLOW_ORIGIN] == ("*" if allowed == ["*"] else PAGE)
     assert "POST" in answer.headers["Access-Control-Allow-Methods"]
-    asked = {"authorization", "content-type", "payment-signature"}
-    taken = answer.headers["Access-Control-Allow-Headers"]
-    assert asked <= {name.strip() for name in taken.split(",")}
+    headers_needed = {"authorization", "content-type", "payment-signature"}
+    allowed_headers = answer.headers["Access-Control-Allow-Headers"]
+    assert headers_needed <= {name.strip() for name in allowed_headers.split(",")}
     assert WITH_COOKIES not in answer.headers
 
 

@@ -125,15 +125,15 @@ def test_a_body_above_the_limit_of_its_path_is_refused_in_its_words(
 def test_a_body_without_end_is_cut(product: Product) -> None:
     head = b"POST /login HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     piece = b"10000\r\n" + bytes(64 * KIB) + b"\r\n"
-    sent = 0
+    sent_bytes = 0
     with socket.create_connection(("127.0.0.1", product.port), timeout=20) as raw:
         raw.sendall(head)
         with suppress(ConnectionError):
-            while sent < 1024 * MIB:
+            while sent_bytes < 1024 * MIB:
                 raw.sendall(piece)
-                sent += 64 * KIB
+                sent_bytes += 64 * KIB
 
-    assert sent < 512 * MIB
+    assert sent_bytes < 512 * MIB
 
 
 # Daphne hands a body over when it is whole, and has it at once.
@@ -183,19 +183,19 @@ def test_a_socket_that_is_not_read_is_let_go(product: Product, path: str) -> Non
     before = memory().rss
     upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13"
     key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
-    sent = 0
+    frame_count = 0
     once, again = UNREAD[path]
     with reading_nothing(product, f"GET {path} HTTP/1.1\r\n{upgrade}\r\n{key}") as raw:
         raw.sendall(b"".join(map(masked, once)))
         with suppress(ConnectionError):
-            while sent < 1000:
+            while frame_count < 1000:
                 raw.sendall(b"".join(map(masked, again)))
-                sent += 1
+                frame_count += 1
         grown = memory().rss - before
         until_bob_connects(product)
 
     # It was cut while it sent: before, it was not read any more.
-    assert sent < 1000
+    assert frame_count < 1000
     assert grown < 60 * MIB
 
 
@@ -226,23 +226,23 @@ UNFINISHED = {
 }
 
 
-@pytest.mark.parametrize("begun", UNFINISHED)
-def test_a_request_that_is_not_finished_is_let_go(product: Product, begun: str) -> None:
+@pytest.mark.parametrize("part", UNFINISHED)
+def test_a_request_that_is_not_finished_is_let_go(product: Product, part: str) -> None:
     with socket.create_connection(("127.0.0.1", product.port), timeout=20) as raw:
-        raw.sendall(UNFINISHED[begun])
+        raw.sendall(UNFINISHED[part])
         deadline = time.monotonic() + 20
         with suppress(ConnectionError):
             while is_open(raw):
-                assert time.monotonic() < deadline, f"the {begun} may take for ever"
+                assert time.monotonic() < deadline, f"the {part} may take for ever"
                 raw.sendall(b"x")
 
 
 # Twisted ends what says nothing after a minute.
 @pytest.mark.parametrize("product", ["uvicorn"], indirect=True)
-@pytest.mark.parametrize("said", [b"", b"\r\n"])
-def test_a_connection_without_a_request_is_let_go(product: Product, said: bytes) -> None:
+@pytest.mark.parametrize("first_bytes", [b"", b"\r\n"])
+def test_a_connection_without_a_request_is_let_go(product: Product, first_bytes: bytes) -> None:
     with socket.create_connection(("127.0.0.1", product.port), timeout=20) as raw:
-        raw.sendall(said)
+        raw.sendall(first_bytes)
         while raw.recv(4096):
             pass
 
@@ -332,11 +332,11 @@ def test_head_has_no_body_and_the_connection_goes_on(product: Product) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", product.port, timeout=20)
     for path in (stored["signed_url"], "/static/chat/styles/base.css", "/api/schema", "/login"):
         connection.request("GET", path)
-        whole = connection.getresponse()
-        size = len(whole.read())
+        response = connection.getresponse()
+        size = len(response.read())
         connection.request("HEAD", path)
         head = connection.getresponse()
-        assert (head.status, head.read()) == (whole.status, b""), path
+        assert (head.status, head.read()) == (response.status, b""), path
         assert int(head.headers["Content-Length"]) == size, path
         connection.request("GET", "/healthz")
         assert connection.getresponse().read() == b'{"status": "alive"}', path

@@ -79,10 +79,10 @@ def test_choosing_a_language_needs_the_token_of_a_form(demo: ServerAddress) -> N
 @pytest.mark.parametrize("path", ["/api/v1/chats", "/api/v1/nothing", "/agents"])
 def test_programs_are_answered_in_english(demo: ServerAddress, path: str) -> None:
     accept = "text/html" if path.startswith("/api/") else "application/json"
-    asked = {"Accept": accept, "Cookie": "language=de"}
+    request_headers = {"Accept": accept, "Cookie": "language=de"}
     with httpx.Client(base_url=demo.http) as web:
         plain = web.get(path, headers={"Accept": accept})
-        german = web.get(path, headers={**GERMAN, **asked})
+        german = web.get(path, headers={**GERMAN, **request_headers})
 
     unlike = re.compile(r'"request_id":"\w+"')
     assert unlike.sub("", german.text) == unlike.sub("", plain.text)

@@ -56,9 +56,9 @@ def test_slow_readers_hold_no_connection(
     )
     request = f"GET /api/content/{content.pk} HTTP/1.1\r\nHost: localhost\r\n"
     request += f"Authorization: Bearer {key}\r\n\r\n"
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         for _ in range(CLIENTS):
-            client = opened.enter_context(closing(socket.socket()))
+            client = stack.enter_context(closing(socket.socket()))
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.settimeout(WAIT_SECONDS)
             client.connect((server.host, server.port))

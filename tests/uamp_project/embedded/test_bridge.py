@@ -57,9 +57,9 @@ def hub_layer(path: Path, monkeypatch: pytest.MonkeyPatch) -> EmbeddedChannelLay
 
 def sends(path: Path, kind: Kind, name: str) -> bool:
     spoke = Spoke(path)
-    went = spoke.send(kind, name, {"n": 1})
+    was_sent = spoke.send(kind, name, {"n": 1})
     spoke.close()
-    return went
+    return was_sent
 
 
 def expected(text: str) -> dict[str, object]:
@@ -79,9 +79,9 @@ async def test_messages_of_another_process_arrive_in_order(
     assert await asyncio.to_thread(spoke.send, "channel", channel, "alone") == 0
 
     async with asyncio.timeout(10):
-        got = [await layer.receive(channel) for _ in range(11)]
+        messages = [await layer.receive(channel) for _ in range(11)]
 
-    assert got == [*(expected(f"part{n}") for n in range(10)), expected("alone")]
+    assert messages == [*(expected(f"part{n}") for n in range(10)), expected("alone")]
     spoke.close()
     layer.close()
 

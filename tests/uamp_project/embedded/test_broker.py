@@ -51,8 +51,8 @@ def connection(options: dict[str, str]) -> Iterator[Connection]:
         messaging.CELERY_BROKER_URL,
         transport=messaging.CELERY_BROKER_TRANSPORT,
         transport_options=options,
-    ) as opened:
-        yield opened
+    ) as broker_connection:
+        yield broker_connection
 
 
 @pytest.fixture
@@ -147,20 +147,20 @@ def test_a_message_is_not_visible_before_it_is_complete(
 def test_a_message_goes_to_one_of_its_readers(
     channel: Any, other: Any, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken: list[Any] = []
+    messages: list[Any] = []
     read_bytes = Path.read_bytes
 
     def read_and_be_overtaken(path: Path) -> bytes:
         content = read_bytes(path)
         monkeypatch.undo()
-        taken.extend(take_all(other))
+        messages.extend(take_all(other))
         return content
 
     channel._put("tools", "first")
     monkeypatch.setattr(Path, "read_bytes", read_and_be_overtaken)
 
     assert take_all(channel) == []
-    assert taken == ["first"]
+    assert messages == ["first"]
     assert list(files.iterdir()) == []
 
 

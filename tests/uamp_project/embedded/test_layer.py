@@ -26,10 +26,10 @@ async def test_a_group_message_reaches_every_member_once() -> None:
     await layer.group_send("chat.1", {"type": "ev", "n": 1})
     await layer.send(outsider, {"type": "own"})
 
-    got = [await layer.receive(channel) for channel in (first, second, outsider)]
+    messages = [await layer.receive(channel) for channel in (first, second, outsider)]
 
-    assert got == [{"type": "ev", "n": 1}, {"type": "ev", "n": 1}, {"type": "own"}]
-    assert got[0] is not got[1]
+    assert messages == [{"type": "ev", "n": 1}, {"type": "ev", "n": 1}, {"type": "own"}]
+    assert messages[0] is not messages[1]
 
 
 async def test_a_discarded_member_receives_nothing_more() -> None:

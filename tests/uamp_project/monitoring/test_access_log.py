@@ -32,7 +32,7 @@ def lines(
 ) -> Iterator[Callable[[], list[logging.LogRecord]]]:
     """Switch the log on once the server runs, and return its lines so far."""
     with caplog.at_level(logging.INFO, logger="telemetry.access_log"):
-        yield lambda: [one for one in caplog.records if one.name == "telemetry.access_log"]
+        yield lambda: [record for record in caplog.records if record.name == "telemetry.access_log"]
 
 
 def parts(record: logging.LogRecord) -> tuple[str, str, int, str]:
@@ -61,14 +61,14 @@ def test_a_request_has_its_route_status_and_principal(
         # A line is written after the answer that it describes.
         wait_until(lambda: len(lines()) >= count)  # noqa: B023 called at once
 
-    assert [parts(one) for one in lines()] == [
+    assert [parts(record) for record in lines()] == [
         ("GET", "api/v1/chats", HTTPStatus.BAD_REQUEST, me),
         ("GET", "api/v1/chats", HTTPStatus.OK, me),
         ("GET", "-", HTTPStatus.NOT_FOUND, "-"),
         ("GET", "api/v1/chats", HTTPStatus.UNAUTHORIZED, "-"),
         ("POST", r"^(?:v1/)?chat/completions/?\Z", HTTPStatus.OK, me),
     ]
-    assert not any("secret" in one.getMessage() for one in lines())
+    assert not any("secret" in record.getMessage() for record in lines())
 
 
 def test_a_socket_is_logged_when_it_ends(
@@ -86,4 +86,4 @@ def test_without_the_setting_nothing_is_written(
 ) -> None:
     web.get("/api/v1/chats", headers=alice.headers)
 
-    assert [one for one in caplog.records if one.name == "telemetry.access_log"] == []
+    assert [record for record in caplog.records if record.name == "telemetry.access_log"] == []

@@ -19,29 +19,31 @@ SUFFIXES = ("_bucket", "_total")
 
 
 @pytest.fixture
-def known(db: None) -> set[str]:
+def metric_names(db: None) -> set[str]:
     """Give the names of all metrics, of which those of rows are there where rows are."""
     assert show_metrics is not None
     return {family.name for family in metrics.REGISTRY.collect()}
 
 
-def named(texts: Iterable[str]) -> set[str]:
+def metrics_named_in(texts: Iterable[str]) -> set[str]:
     """Return the metrics of this server that texts name."""
-    found = {name for text in texts for name in re.findall(r"\buamp_[a-z_]+[a-z]\b", text)}
-    return {re.sub(r"_(bucket|total)$", "", name) for name in found}
+    names = {name for text in texts for name in re.findall(r"\buamp_[a-z_]+[a-z]\b", text)}
+    return {re.sub(r"_(bucket|total)$", "", name) for name in names}
 
 
-def test_each_panel_asks_for_metrics_that_there_are(known: set[str]) -> None:
+def test_each_panel_asks_for_metrics_that_there_are(metric_names: set[str]) -> None:
     dashboard = json.loads((ROOT / "deploy/grafana/dashboard.json").read_text())
-    asked = named(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+    panel_metrics = metrics_named_in(
+        target["expr"] for panel in dashboard["panels"] for target in panel["targets"]
+    )
 
-    assert len(asked) > 10
-    assert asked - known == set()
+    assert len(panel_metrics) > 10
+    assert panel_metrics - metric_names == set()
 
 
-def test_the_page_has_each_metric(known: set[str]) -> None:
+def test_the_page_has_each_metric(metric_names: set[str]) -> None:
     page = (ROOT / "docs/operations.md").read_text()
     table = page.partition("## Metrics")[2].partition("## Traces")[0]
-    of_server = {name for name in known if name.startswith("uamp_")}
+    of_server = {name for name in metric_names if name.startswith("uamp_")}
 
-    assert named([table]) - {"uamp_ledger_"} == of_server
+    assert metrics_named_in([table]) - {"uamp_ledger_"} == of_server

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def written() -> Iterator[StringIO]:
+def log_stream() -> Iterator[StringIO]:
     """Give what the handler of the settings writes."""
     stream = StringIO()
     configured: Any = DictConfigurator({**deepcopy(settings.LOGGING), "loggers": {}})
@@ -37,7 +37,7 @@ def written() -> Iterator[StringIO]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("address", "host", "status", "said"),
+    ("address", "host", "status", "line_part"),
     [
         (
             "admin:payments_app_account_changelist",
@@ -49,23 +49,23 @@ def written() -> Iterator[StringIO]:
     ],
 )
 def test_a_request_that_is_refused_writes_one_line(
-    written: StringIO, address: str, host: str, status: int, said: str
+    log_stream: StringIO, address: str, host: str, status: int, line_part: str
 ) -> None:
     client = Client(raise_request_exception=False)
     client.force_login(factories.user(is_staff=True))
-    written.truncate(0)
-    written.seek(0)
+    log_stream.truncate(0)
+    log_stream.seek(0)
 
     assert client.get(reverse(address), headers={"Host": host}).status_code == status
 
-    (line,) = [line for line in written.getvalue().splitlines() if line.strip()]
+    (line,) = [line for line in log_stream.getvalue().splitlines() if line.strip()]
     assert " WARNING " in line
-    assert said in line
+    assert line_part in line
 
 
-def test_a_fault_keeps_its_traceback(written: StringIO) -> None:
+def test_a_fault_keeps_its_traceback(log_stream: StringIO) -> None:
     fault = RuntimeError("broken")
     logging.getLogger("django.request").error("It failed.", exc_info=fault)
 
-    assert " ERROR " in written.getvalue()
-    assert "RuntimeError: broken" in written.getvalue()
+    assert " ERROR " in log_stream.getvalue()
+    assert "RuntimeError: broken" in log_stream.getvalue()

@@ -167,7 +167,7 @@ def observed(running: Serving, planted: dict[str, str]) -> WholeRun:
 
 def metrics_of_workers() -> str:
     """Return the metrics of all workers, which have one port each."""
-    found = []
+    pages = []
     for port in range(WORKER_PORT, WORKER_PORT + PORTS):
         try:
             page = httpx.get(
@@ -177,8 +177,8 @@ def metrics_of_workers() -> str:
             )
         except httpx.TransportError:
             continue  # no worker is here
-        found.append(page.text)
-    return "\n".join(found)
+        pages.append(page.text)
+    return "\n".join(pages)
 
 
 def report_spans(running: Serving, key: str) -> tuple[list[Span], str]:
@@ -229,7 +229,7 @@ def spans_of(request: ExportTraceServiceRequest) -> list[Span]:
             span.trace_id,
             span.span_id,
             span.parent_span_id,
-            {one.key: one.value.string_value for one in span.attributes},
+            {attribute.key: attribute.value.string_value for attribute in span.attributes},
         )
         for resource in request.resource_spans
         for scope in resource.scope_spans

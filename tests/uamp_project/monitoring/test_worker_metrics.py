@@ -52,9 +52,9 @@ def get(server: HTTPServer, path: str = "/metrics", headers: Any = None) -> http
 
 def test_the_token_opens_the_metrics_and_nothing_else(server: HTTPServer) -> None:
     metrics.WEBHOOK_ATTEMPTS.labels("sent").inc(0)
-    shown = get(server, headers=GOOD)
-    assert shown.headers["Content-Type"].startswith("text/plain; version=")
-    assert 'uamp_webhook_attempts_total{outcome="sent"}' in shown.text
+    response = get(server, headers=GOOD)
+    assert response.headers["Content-Type"].startswith("text/plain; version=")
+    assert 'uamp_webhook_attempts_total{outcome="sent"}' in response.text
     wrong: tuple[dict[str, str | bytes], ...] = (
         {},
         {"Authorization": "Bearer wrong"},
@@ -92,12 +92,12 @@ def test_a_client_that_is_silent_does_not_keep_others_out(
 
 
 def test_a_second_worker_takes_the_next_port_and_none_is_no_worker_less() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        made = workers._listening("127.0.0.1", port, TOKEN)
-        assert made is not None
-        assert port < made.server_port < port + workers.PORTS
-        made.server_close()
+    with socket.socket() as listening_socket:
+        listening_socket.bind(("127.0.0.1", 0))
+        listening_socket.listen()
+        port = listening_socket.getsockname()[1]
+        listener = workers._listening("127.0.0.1", port, TOKEN)
+        assert listener is not None
+        assert port < listener.server_port < port + workers.PORTS
+        listener.server_close()
         assert workers.start("192.0.2.1", port, TOKEN) is None

@@ -35,13 +35,13 @@ async def flood(receive: Any, send: Any) -> None:
         return asyncio.ensure_future(next_message())
 
     closed = hear()
-    taken = 0
+    frame_count = 0
     while not (closed.done() and closed.result()["type"] == "websocket.disconnect"):
         if closed.done():
             closed = hear()
         await send({"type": "websocket.send", "bytes": b"x" * 65536})
-        taken += 1
-        say("taken", taken)
+        frame_count += 1
+        say("taken", frame_count)
     say("closed", closed.result()["code"])
 
 
@@ -78,12 +78,12 @@ async def stream(status: int, receive: Any, send: Any) -> None:
     await receive()
     closed = asyncio.ensure_future(receive())
     await send({"type": "http.response.start", "status": status, "headers": []})
-    taken = 0
+    frame_count = 0
     while not closed.done():
         body = {"type": "http.response.body", "body": b"x" * 65536, "more_body": True}
         await send(body)
-        taken += 1
-        say("taken", taken)
+        frame_count += 1
+        say("taken", frame_count)
     say("closed", closed.result()["type"])
 
 

@@ -45,15 +45,15 @@ def scope_of(method: str, path: str, *headers: tuple[bytes, bytes]) -> Scope:
 
 async def answer(handler: ASGIHandler, scope: Scope) -> list[Message]:
     """Return what is sent for one request, whose client stays."""
-    sent: list[Message] = []
+    messages: list[Message] = []
     incoming: asyncio.Queue[Message] = asyncio.Queue()
     incoming.put_nowait({"type": "http.request", "body": b"{}"})
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     await handler(dict(scope), incoming.get, send)
-    return sent
+    return messages
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ REQUESTS = [
 ]
 
 
-def shown(start: Message) -> tuple[int, list[tuple[bytes, bytes]]]:
+def comparable_start(start: Message) -> tuple[int, list[tuple[bytes, bytes]]]:
     """Return the status and the headers of a response, without values that change."""
     lines = ((name, b"" if name in CHANGING else value) for name, value in start["headers"])
     return start["status"], sorted(lines)
@@ -104,9 +104,9 @@ async def check_equal(scopes: Sequence[Scope]) -> None:
     """Check that both handlers answer alike."""
     stock, ours = ASGIHandler(), LoopHandler()
     for scope in scopes:
-        expected, sent = await answer(stock, scope), await answer(ours, scope)
-        assert shown(sent[0]) == shown(expected[0]), scope
-        assert len(sent) == len(expected)
+        expected, messages = await answer(stock, scope), await answer(ours, scope)
+        assert comparable_start(messages[0]) == comparable_start(expected[0]), scope
+        assert len(messages) == len(expected)
 
 
 def test_status_and_headers_are_those_of_django() -> None:
@@ -163,10 +163,10 @@ def test_a_view_is_cancelled_when_its_client_goes(monkeypatch: pytest.MonkeyPatc
 
     incoming: asyncio.Queue[Message] = asyncio.Queue()
     incoming.put_nowait({"type": "http.request"})
-    sent: list[Any] = []
+    messages: list[Any] = []
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     async def ask() -> None:
         handler = LoopHandler()
@@ -179,19 +179,19 @@ def test_a_view_is_cancelled_when_its_client_goes(monkeypatch: pytest.MonkeyPatc
     finally:
         request_finished.disconnect(finish)
 
-    assert (ended, sent) == (["view", "request"], [])
+    assert (ended, messages) == (["view", "request"], [])
 
 
 @pytest.mark.parametrize("end", ["answered", "client left", "cancelled"])
 def test_a_thread_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     used: list[Any] = []
-    asked, gone = threading.Event(), threading.Event()
+    view_began, gone = threading.Event(), threading.Event()
 
     def view(request: object) -> HttpResponse:
         del request
         used.append(connections["default"])
         used[0].ensure_connection()
-        asked.set()
+        view_began.set()
         if end != "answered":
             gone.wait(30)
         return HttpResponse()
@@ -200,7 +200,7 @@ def test_a_thread_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch, end
         if not received:
             received.append(None)
             return {"type": "http.request"}
-        assert await asyncio.to_thread(asked.wait, 60)
+        assert await asyncio.to_thread(view_began.wait, 60)
         asyncio.get_running_loop().call_later(0.2, gone.set)
         if end == "cancelled":
             request[0].cancel()
@@ -209,7 +209,7 @@ def test_a_thread_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch, end
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     async def ask() -> None:
         handler = LoopHandler()
@@ -221,8 +221,8 @@ def test_a_thread_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch, end
         assert request[0].cancelled() is (end == "cancelled")
 
     received: list[None] = []
-    sent: list[Any] = []
+    messages: list[Any] = []
     request: list[asyncio.Future[None]] = []
     asyncio.run(ask())
 
-    assert [bool(sent), used[0].connection] == [end == "answered", None]
+    assert [bool(messages), used[0].connection] == [end == "answered", None]

@@ -33,7 +33,7 @@ def test_what_is_no_request_is_refused_with_a_problem(
 ) -> None:
     served = serve(server=server)
     host = b"Host: 127.0.0.1\r\n"
-    for sent in (
+    for request in (
         "GET /agents/é HTTP/1.1\r\n".encode() + host + b"\r\n",
         b"GET /a b HTTP/1.1\r\n" + host + b"\r\n",
         b"\x16\x03\x01\x02\r\n\r\n",
@@ -46,16 +46,16 @@ def test_what_is_no_request_is_refused_with_a_problem(
         # A proxy may read the rest of a line that ends with LF alone as a part of its value.
         b"GET /stream?200 HTTP/1.1\r\nX-Odd: a\nX-Other: b\r\n" + host + b"\r\n",
     ):
-        assert refused_with(served, sent) == ("400 Bad Request", "malformed_request")
+        assert refused_with(served, request) == ("400 Bad Request", "malformed_request")
 
 
 def test_lines_that_end_with_lf_alone_are_no_headers(serve: Callable[..., Served]) -> None:
     served = serve(server="uvicorn")  # daphne waits for the end of the line
-    for sent in (
+    for request in (
         b"GET /stream?200 HTTP/1.1\nHost: 127.0.0.1\n\n",
         b"GET /stream?200 HTTP/1.1\r\nHost: 127.0.0.1\r\n\n",
     ):
-        assert refused_with(served, sent) == ("400 Bad Request", "malformed_request")
+        assert refused_with(served, request) == ("400 Bad Request", "malformed_request")
 
 
 @pytest.mark.sampled(1)
@@ -65,12 +65,12 @@ def test_headers_that_are_too_large_are_refused_with_a_problem(
 ) -> None:
     served = serve(server=server)
     start = b"GET /stream?200 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    for sent in (
+    for request in (
         b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n",
         start + b"X-Long: " + b"a" * 100_000,
         start + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 1000) for n in range(100)),
     ):
-        refused = refused_with(served, sent)
+        refused = refused_with(served, request)
         assert refused == ("431 Request Header Fields Too Large", "headers_too_large")
 
 
@@ -122,10 +122,10 @@ def test_headers_that_can_be_read_in_two_ways_are_refused(
         assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 501 ")), headers
 
 
-def refused_with(served: Served, sent: bytes) -> tuple[str, str]:
+def refused_with(served: Served, request: bytes) -> tuple[str, str]:
     """Send what is refused; return the status and the code of the one answer."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as raw:
-        raw.sendall(sent)
+        raw.sendall(request)
         answer = b"".join(iter(lambda: raw.recv(65536), b""))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert f"content-length: {len(body)}\r\n".encode() in head.lower() + b"\r\n"

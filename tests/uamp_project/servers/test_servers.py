@@ -57,16 +57,16 @@ def test_a_reader_that_stops_holds_up_its_sender_not_the_memory(
     served = serve()
     before = psutil.Process(served.process.pid).memory_info().rss
     with open_raw(served.port, "/flood") as raw:
-        taken = int(served.last("taken").split()[1])
+        frame_count = int(served.last("taken").split()[1])
         grown = psutil.Process(served.process.pid).memory_info().rss - before
 
         # What the kernel buffers on both sides is all that goes; Daphne alone takes everything.
-        assert taken < 200
+        assert frame_count < 200
         assert grown < 20 * MIB
         # And it goes on when the reader does.
         for _ in range(400):
             raw.recv(65536)
-        assert int(served.last("taken").split()[1]) > taken
+        assert int(served.last("taken").split()[1]) > frame_count
 
 
 @pytest.mark.sampled(1)
@@ -125,22 +125,22 @@ def test_a_client_that_floods_a_slow_application_is_held_up(
     with open_raw(served.port, "/slow") as raw:
         raw.recv(65536)
         raw.settimeout(1)
-        sent = 0
+        sent_frames = 0
         with suppress(TimeoutError):
-            while sent < 2000:
+            while sent_frames < 2000:
                 raw.sendall(frame)
-                sent += 1
+                sent_frames += 1
         grown = psutil.Process(served.process.pid).memory_info().rss - before
 
-    assert sent < 400
+    assert sent_frames < 400
     assert grown < 20 * MIB
 
 
 def test_a_port_that_is_taken_is_said(serve: Callable[..., Served]) -> None:
-    taken = serve().port
+    port = serve().port
     program = (
         "from uamp_project.servers.daphne_server import BackpressureServer as S\n"
-        f"s = S(None, host='127.0.0.1', port={taken}, drain=None,"
+        f"s = S(None, host='127.0.0.1', port={port}, drain=None,"
         " finish=None, ready=None, body_bytes_max=1)\n"
         "s.run()\nprint(s.failure)"
     )

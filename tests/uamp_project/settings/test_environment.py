@@ -99,7 +99,7 @@ def test_what_can_be_used_is_read(
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "wanted"),
+    ("read", "text", "requirement"),
     [
         *((integer, text, "from 1 to 100") for text in ("abc", "1.5", "0", "101", "-1", "1e1")),
         *((number, text, "from 0 to") for text in ("abc", "-1", "nan", "inf", "1e400", "2e9")),
@@ -115,13 +115,13 @@ def test_what_can_be_used_is_read(
     ],
 )
 def test_what_cannot_is_refused_with_name_value_and_what_it_has_to_be(
-    read: Callable[[], Any], text: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+    read: Callable[[], Any], text: str, requirement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("X", text)
     with pytest.raises(ImproperlyConfigured) as refused:
         read()
     assert str(refused.value).startswith(f"X is {text!r}: it has to be ")
-    assert wanted in str(refused.value)
+    assert requirement in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_several_redis_servers_are_read_and_a_bad_one_is_refused(
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("variables", "reported"),
+    ("variables", "message"),
     [
         ({"UAMP_GRACE_SECONDS": "abc"}, "UAMP_GRACE_SECONDS is 'abc': it has to be a number"),
         ({"PORT": "abc"}, "PORT is 'abc': it has to be a whole number from 0 to 65535."),
@@ -180,13 +180,11 @@ def test_several_redis_servers_are_read_and_a_bad_one_is_refused(
         ({"PORT": "70000"}, "PORT is '70000': it has to be a whole number from 0 to 65535."),
     ],
 )
-def test_serve_says_it_in_one_line(
-    variables: dict[str, str], reported: str, tmp_path: Path
-) -> None:
+def test_serve_says_it_in_one_line(variables: dict[str, str], message: str, tmp_path: Path) -> None:
     done = manage("serve", data_dir=tmp_path, SQLITE_SYNCHRONOUS="FULL", **variables)
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
-    assert reported in line
+    assert message in line
 
 
 @pytest.mark.long
@@ -196,8 +194,8 @@ def test_the_address_of_a_server_has_its_port(tmp_path: Path) -> None:
         ({"PORT": "8391", "UAMP_ISSUER": "https://chat.example"}, "https://chat.example"),
         ({}, "http://localhost:8000"),
     ):
-        shown = manage("diffsettings", data_dir=tmp_path, **variables).stdout
-        assert f"UAMP_ISSUER = '{issuer}'" in shown, variables
+        settings_text = manage("diffsettings", data_dir=tmp_path, **variables).stdout
+        assert f"UAMP_ISSUER = '{issuer}'" in settings_text, variables
 
 
 def test_a_port_of_the_command_line_is_refused_likewise(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def page_rows(heading: str) -> dict[str, str]:
 
 def variables_of_the_code() -> dict[str, str | None]:
     """Return what the code reads from the environment: name and default, None if computed."""
-    found: dict[str, str | None] = {}
+    defaults: dict[str, str | None] = {}
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -48,17 +48,17 @@ def variables_of_the_code() -> dict[str, str | None]:
                         func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="get"),
                         args=[ast.Constant(value=str(name)), *default],
                     ):
-                        found[name] = default_of(default)
+                        defaults[name] = default_of(default)
                     case ast.Call(
                         func=ast.Name(id=reader),
                         args=[ast.Constant(value=str(name)), *default],
                     ) if reader in READERS:
-                        found[name] = default_of(default[:1])
+                        defaults[name] = default_of(default[:1])
                     case ast.Subscript(
                         value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name))
                     ):
-                        found.setdefault(name, "")
-    return {name: default for name, default in found.items() if name not in NOT_OURS}
+                        defaults.setdefault(name, "")
+    return {name: default for name, default in defaults.items() if name not in NOT_OURS}
 
 
 def default_of(arguments: list[ast.expr]) -> str | None:
@@ -68,8 +68,8 @@ def default_of(arguments: list[ast.expr]) -> str | None:
         case [ast.Constant(value=str(text))]:
             return text
         case [number]:
-            found = number_of(number)
-            return None if found is None else str(found)
+            constant = number_of(number)
+            return None if constant is None else str(constant)
     return None
 
 
@@ -79,10 +79,10 @@ def number_of(tree: ast.expr) -> int | float | None:
         case ast.Constant(value=int() | float() as number):
             return number
         case ast.BinOp(left=left, op=ast.Mult() | ast.Pow() as by, right=right):
-            one, other = number_of(left), number_of(right)
-            if one is None or other is None:
+            base, other = number_of(left), number_of(right)
+            if base is None or other is None:
                 return None
-            product: int | float = one * other if isinstance(by, ast.Mult) else one**other
+            product: int | float = base * other if isinstance(by, ast.Mult) else base**other
             return product
     return None
 

@@ -89,13 +89,13 @@ def test_guessing_is_paused_and_says_what_to_do(
 
 def test_the_answer_does_not_reveal_which_accounts_exist(server: ServerAddress) -> None:
     factories.user("ada")
-    reported = []
+    answer_lists = []
     for name in ("ada", "bea"):
         with WebSignIn(server) as browser:
             answers = [browser.try_to_sign_in(name, f"wrong{n}") for n in range(7)]
-        reported.append([(a.status_code, a.text.replace(name, "NAME")) for a in answers])
-    assert [status for status, _ in reported[0]] == [status for status, _ in reported[1]]
-    assert reported[0][-1] == reported[1][-1]
+        answer_lists.append([(a.status_code, a.text.replace(name, "NAME")) for a in answers])
+    assert [status for status, _ in answer_lists[0]] == [status for status, _ in answer_lists[1]]
+    assert answer_lists[0][-1] == answer_lists[1][-1]
 
 
 def test_an_address_is_paused_for_all_accounts(server: ServerAddress, proxied: None) -> None:

@@ -40,13 +40,16 @@ class OpenIdProvider(LocalServer):
 
     def exchange(self, form: dict[str, str], authorization: str) -> dict[str, Any] | None:
         """Return the tokens for a code, which PKCE and the client's secret prove."""
-        asked = self.codes.pop(form.get("code", ""), None)
+        authorization_request = self.codes.pop(form.get("code", ""), None)
         expected = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
-        if asked is None or authorization != f"Basic {expected}":
+        if authorization_request is None or authorization != f"Basic {expected}":
             return None
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-        if asked["code_challenge_method"] != "S256" or asked["code_challenge"] != challenge:
+        if (
+            authorization_request["code_challenge_method"] != "S256"
+            or authorization_request["code_challenge"] != challenge
+        ):
             return None
         now = int(time.time())
         claims = {
@@ -54,7 +57,7 @@ class OpenIdProvider(LocalServer):
             "aud": CLIENT_ID,
             "iat": now,
             "exp": now + 300,
-            "nonce": asked["nonce"],
+            "nonce": authorization_request["nonce"],
             **self.claims,
         }
         token = jwt.encode(claims, self.key, algorithm="RS256", headers={"kid": "one"})

@@ -72,15 +72,15 @@ class SignIn:
 @pytest.fixture
 def another(idp: OpenIdProvider, demo: ServerAddress) -> Iterator[Callable[[], SignIn]]:
     """Give a function that opens browsers, which are closed at the end."""
-    opened: list[SignIn] = []
+    sign_ins: list[SignIn] = []
 
     def browser() -> SignIn:
-        opened.append(SignIn(demo))
-        return opened[-1]
+        sign_ins.append(SignIn(demo))
+        return sign_ins[-1]
 
     yield browser
-    for one in opened:
-        one.web.close()
+    for other_browser in sign_ins:
+        other_browser.web.close()
 
 
 @pytest.fixture
@@ -103,10 +103,10 @@ def test_a_person_signs_in_and_is_the_same_the_next_time(
     assert (answer.status_code, answer.headers["Location"]) == (302, "/account")
     assert browser.who() == "grace"
     assert dict(browser.web.cookies) != before
-    (asked,) = idp.asked
-    assert asked["code_challenge_method"] == "S256"
-    assert len(asked["nonce"]) >= 20
-    assert asked["redirect_uri"] == f"{demo.http}/login/oidc/callback"
+    (authorization_request,) = idp.asked
+    assert authorization_request["code_challenge_method"] == "S256"
+    assert len(authorization_request["nonce"]) >= 20
+    assert authorization_request["redirect_uri"] == f"{demo.http}/login/oidc/callback"
     user = User.objects.get(username="grace")
     assert not user.has_usable_password()
     again = another()
@@ -126,17 +126,17 @@ def test_groups_are_roles_from_sign_in_to_sign_in(
     idp.claims["groups"] = ["chat-ops", "other"]
     browser.finish()
     user = User.objects.get(username="grace")
-    own = Group.objects.create(name="an operator's own")
-    user.groups.add(own)
+    own_group = Group.objects.create(name="an operator's own")
+    user.groups.add(own_group)
     assert user.is_staff
-    assert set(user.groups.values_list("name", flat=True)) == {"Operator", own.name}
+    assert set(user.groups.values_list("name", flat=True)) == {"Operator", own_group.name}
     idp.claims["groups"] = ["chat-audit"]
     another().finish()
-    assert set(user.groups.values_list("name", flat=True)) == {"Auditor", own.name}
+    assert set(user.groups.values_list("name", flat=True)) == {"Auditor", own_group.name}
     idp.claims["groups"] = "chat-ops"
     another().finish()
     assert not User.objects.get(pk=user.pk).is_staff
-    assert set(user.groups.values_list("name", flat=True)) == {own.name}
+    assert set(user.groups.values_list("name", flat=True)) == {own_group.name}
     changes = AuditRecord.objects.filter(action="groups.changed").order_by("id")
     assert [row.detail.partition(": ")[2] for row in changes] == [
         "+Operator", "+Auditor -Operator", "-Auditor",

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.uap.agents import call, model, said, settle, tool
+from tests.uap.agents import call, message_lines, model, settle, tool
 from tests.uap.checkpoints.saves import START, Saves, names_in
 from uap import AgentState, agent, file_checkpoints, memory_checkpoints
 from uap.execution import ExecutionStrategy, loop, plan, react
@@ -122,13 +122,13 @@ async def test_a_restored_state_goes_on_where_it_was() -> None:
         model=model(call("t"), "bye"), tools=[tool("t")], checkpoints=store, session_id="s"
     )
     await first.generate("go", START)
-    kept = await store.load("s")
-    assert kept is not None
-    state = AgentState.from_json(kept)
+    checkpoint = await store.load("s")
+    assert checkpoint is not None
+    state = AgentState.from_json(checkpoint)
     again = agent(model=model("still here"), checkpoints=store, session_id="s")
     result = await again.ask("there?", state)
 
-    assert said(result.state.messages) == [
+    assert message_lines(result.state.messages) == [
         *("user go", "assistant", "results done", "assistant bye"),
         *("user there?", "assistant still here"),
     ]

@@ -21,7 +21,7 @@ def step(name: str, *after: str, tool: str | None = None) -> dict[str, Any]:
 
 
 def statuses(of: AgentState) -> dict[str, str]:
-    return {one.id: one.status for one in of.plan or ()}
+    return {plan_step.id: plan_step.status for plan_step in of.plan or ()}
 
 
 def details(events: list[AgentStreamEvent]) -> list[str]:
@@ -29,10 +29,10 @@ def details(events: list[AgentStreamEvent]) -> list[str]:
     lines = []
     for event in (event.uap for event in events if event.uap is not None):
         if event.type == "step_start":
-            named = [event.data["planStep"].id] if "planStep" in event.data else []
-            lines.append(" ".join(["start", str(event.step), event.data["phase"], *named]))
+            step_ids = [event.data["planStep"].id] if "planStep" in event.data else []
+            lines.append(" ".join(["start", str(event.step), event.data["phase"], *step_ids]))
         if event.type == "step_end":
-            states = [f"{one.id}={one.status}" for one in event.data["plan"]]
+            states = [f"{plan_step.id}={plan_step.status}" for plan_step in event.data["plan"]]
             lines.append(" ".join(["end", str(event.step), *states]))
     return lines
 

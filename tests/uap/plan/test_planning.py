@@ -41,16 +41,16 @@ async def test_a_plan_is_made_and_its_steps_are_done_in_the_order_of_their_depen
 
 async def test_the_plan_schema_holds_the_model_in_the_planning_call_only() -> None:
     """UAP §5.4: planSchema is the schema for the plan's structure."""
-    own = {**PLAN_SCHEMA, "title": "own"}
+    own_schema = {**PLAN_SCHEMA, "title": "own"}
     answer = {"type": "object", "title": "answer"}
     bot = agent(
         model=model(a_plan(step("a")), '{"done": 1}'),
-        execution=plan(plan_schema=own),
+        execution=plan(plan_schema=own_schema),
         structure=answer,
     )
     result = await bot.generate("go", START)
 
-    assert [request.structure for request in requests(bot)] == [own, answer]
+    assert [request.structure for request in requests(bot)] == [own_schema, answer]
     assert "JSON Schema" not in prompts(bot)[0]
     assert result.turn.data == {"done": 1}
 
@@ -92,10 +92,10 @@ async def test_where_a_call_stands_for_the_plan_no_other_can_be_made() -> None:
         start = (
             {"type": "tool_use", "id": "c", "name": "json_answer"} if planning else {"type": "text"}
         )
-        said = a_plan(step("a")) if planning else "did a"
-        piece = {"type": "input_json_delta", "partial_json": said}
+        text = a_plan(step("a")) if planning else "did a"
+        piece = {"type": "input_json_delta", "partial_json": text}
         await exchange.event("content_block_start", index=0, content_block=start)
-        delta = piece if planning else {"type": "text_delta", "text": said}
+        delta = piece if planning else {"type": "text_delta", "text": text}
         await exchange.event("content_block_delta", index=0, delta=delta)
         await exchange.event("message_stop")
 
@@ -106,8 +106,10 @@ async def test_where_a_call_stands_for_the_plan_no_other_can_be_made() -> None:
         await provider.aclose()
 
     assert statuses(result.state) == {"a": "completed"}
-    given = [[one["name"] for one in exchange.body["tools"]] for exchange in wire.exchanges]
-    assert given == [["json_answer"], ["t"]]
+    tool_names = [
+        [definition["name"] for definition in exchange.body["tools"]] for exchange in wire.exchanges
+    ]
+    assert tool_names == [["json_answer"], ["t"]]
 
 
 async def test_a_step_of_the_plan_lasts_until_the_model_calls_no_more_tools() -> None:

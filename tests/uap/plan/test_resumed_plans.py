@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.uap.agents import call, model, requests, said, tool
+from tests.uap.agents import call, message_lines, model, requests, tool
 from tests.uap.plan.plans import START, a_plan, prompts, statuses, step
 from uap import AgentState, AgentStrategy, PlanStep, agent
 from uap.execution import plan
@@ -30,7 +30,7 @@ async def test_an_unfinished_plan_goes_on_without_an_input() -> None:
     result = await bot.generate(None, state)
 
     assert statuses(result.state) == {"a": "completed", "b": "completed"}
-    assert said(result.turn.messages)[-1] == "assistant did b"
+    assert message_lines(result.turn.messages)[-1] == "assistant did b"
     assert len(requests(bot)) == 1
 
 
@@ -40,7 +40,7 @@ async def test_a_step_in_progress_goes_on_without_its_prompt_and_a_failed_one_is
     running = PlanStep(id="a", description="do a", depends_on=(), status="in_progress")
     bot = agent(model=model("did a"), execution=plan())
     result = await bot.generate(None, START.with_plan([running]))
-    assert said(result.turn.messages) == ["assistant did a"]
+    assert message_lines(result.turn.messages) == ["assistant did a"]
 
     failed = PlanStep(id="a", description="do a", depends_on=(), status="failed")
     bot = agent(model=model(a_plan(step("x")), "did x"), execution=plan())

@@ -28,13 +28,13 @@ from upp.providers.scripted import Fail
 )
 async def test_a_plan_that_cannot_be_carried_out_is_refused(reply: str, message: str) -> None:
     """UAP §5.4: the plan has the structure of planSchema, and no step is skipped in silence."""
-    for allow_replan, asked in ((False, 1), (True, 3)):
+    for allow_replan, request_count in ((False, 1), (True, 3)):
         bot = agent(model=model(reply), execution=plan(allow_replan=allow_replan))
 
         with pytest.raises(UPPError, match=message) as raised:
             await bot.generate("go", START)
         assert raised.value.code is ErrorCode.INVALID_RESPONSE
-        assert len(requests(bot)) == asked
+        assert len(requests(bot)) == request_count
 
 
 async def test_a_plan_that_cannot_be_read_is_asked_for_again() -> None:
@@ -88,13 +88,19 @@ async def test_a_plan_is_cut_to_the_limit_after_it_was_put_in_order(
 
 async def test_missing_ids_are_made_up_and_numbers_are_read_as_names() -> None:
     """UAP §14.2 MUST: UUIDv4 for all ids."""
-    named = [{"id": 2, "description": "y", "dependsOn": [1]}, {"id": 1, "description": "z"}]
-    reply = a_plan({"description": "x"}, *named)
+    numbered_steps = [
+        {"id": 2, "description": "y", "dependsOn": [1]},
+        {"id": 1, "description": "z"},
+    ]
+    reply = a_plan({"description": "x"}, *numbered_steps)
     result = await agent(model=model(reply, "x"), execution=plan()).generate("go", START)
-    made = result.state.plan or ()
+    steps = result.state.plan or ()
 
-    assert UUID(made[0].id).version == 4
-    assert [(one.id, one.depends_on) for one in made[1:]] == [("1", ()), ("2", ("1",))]
+    assert UUID(steps[0].id).version == 4
+    assert [(plan_step.id, plan_step.depends_on) for plan_step in steps[1:]] == [
+        ("1", ()),
+        ("2", ("1",)),
+    ]
 
 
 async def test_a_new_plan_may_name_done_steps_again_and_use_their_ids_anew() -> None:
@@ -112,7 +118,7 @@ async def test_a_new_plan_may_name_done_steps_again_and_use_their_ids_anew() -> 
     )
     result = await bot.generate("go", START)
 
-    assert [(one.id, one.description) for one in result.state.plan or ()] == [
+    assert [(plan_step.id, plan_step.description) for plan_step in result.state.plan or ()] == [
         ("b", "do b"),
         ("a", "something else"),
         ("d", "do d"),

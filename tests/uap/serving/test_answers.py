@@ -42,16 +42,16 @@ def bot_of(script: Script, **options: Any) -> Agent:
 
 
 async def answered(bot: Agent, event: InputText | None = None) -> list[Event]:
-    sent: list[Event] = []
+    events: list[Event] = []
 
     async def send(event: Event) -> None:
-        sent.append(event)
+        events.append(event)
 
     answer = RequestedAnswer(
         agent="alice", session_id="s1", response_id="r1", input=event or InputText(text="hi")
     )
     await ServedAnswer(bot, answer, media=NoContents(), send=send).run()
-    return sent
+    return events
 
 
 async def greet(request: LLMRequest) -> AsyncIterator[Step]:
@@ -110,11 +110,11 @@ async def test_calls_of_the_agents_own_tools_are_shown() -> None:
             yield Call(name="weather", arguments={}, call_id="c1")
 
     look = Tool(name="weather", description="", parameters={}, run=lambda _arguments: 4)
-    sent = await answered(bot_of(script, tools=[look]))
+    events = await answered(bot_of(script, tools=[look]))
 
-    shown = [event.delta.type for event in sent if isinstance(event, ResponseDelta)]
-    assert shown == ["tool_call", "tool_result", "text"]
-    assert isinstance(sent[-1], ResponseDone)
+    delta_types = [event.delta.type for event in events if isinstance(event, ResponseDelta)]
+    assert delta_types == ["tool_call", "tool_result", "text"]
+    assert isinstance(events[-1], ResponseDone)
 
 
 @pytest.mark.parametrize(
@@ -164,53 +164,53 @@ async def test_too_many_rounds_of_tools_are_said() -> None:
 
 @pytest.mark.parametrize("interrupted", [False, True])
 async def test_a_cancelled_answer_ends_with_what_there_is(*, interrupted: bool) -> None:
-    begun = asyncio.Event()
+    has_begun = asyncio.Event()
 
     async def script(_request: LLMRequest) -> AsyncIterator[Step]:
         yield Text("so far")
-        begun.set()
+        has_begun.set()
         await asyncio.wait_for(asyncio.Event().wait(), 300)
 
-    sent: list[Event] = []
+    events: list[Event] = []
 
     async def send(event: Event) -> None:
-        sent.append(event)
+        events.append(event)
 
     answer = RequestedAnswer(
         agent="a", session_id="s", response_id="r1", input=InputText(text="hi")
     )
     run = ServedAnswer(bot_of(script), answer, media=NoContents(), send=send)
     task = asyncio.create_task(run.run())
-    await asyncio.wait_for(begun.wait(), 60)
+    await asyncio.wait_for(has_begun.wait(), 60)
     run.ends_interrupted = interrupted
     task.cancel()
     await task
 
     assert run.has_ended
     if interrupted:
-        assert isinstance(sent[-1], ResponseError)
-        assert sent[-1].error.code == ErrorCode.INTERRUPTED
+        assert isinstance(events[-1], ResponseError)
+        assert events[-1].error.code == ErrorCode.INTERRUPTED
     else:
-        assert isinstance(sent[-1], ResponseCancelled)
-        assert sent[-1].partial_output == (TextContent(text="so far"),)
+        assert isinstance(events[-1], ResponseCancelled)
+        assert events[-1].partial_output == (TextContent(text="so far"),)
 
 
 async def test_the_conversation_of_one_chat_does_not_reach_another() -> None:
     store = memory_checkpoints()
     bot = bot_of(greet, checkpoints=store, session_id="mine")
     await bot.generate("before", AgentState.initial())
-    kept = await store.load("mine")
+    checkpoint = await store.load("mine")
 
     await answered(bot)
 
-    assert await store.load("mine") == kept
+    assert await store.load("mine") == checkpoint
 
 
 def test_the_messages_of_an_input_are_the_whole_conversation() -> None:
-    said = Message(role="user", content="a")
+    message = Message(role="user", content="a")
 
-    assert history_of(InputText(text="a")) == (said,)
-    assert history_of(InputText(text="(no text)", messages=(said,))) == (said,)
+    assert history_of(InputText(text="a")) == (message,)
+    assert history_of(InputText(text="(no text)", messages=(message,))) == (message,)
 
 
 CLOCK = {"type": "function", "function": {"name": "clock", "description": "The time."}}
@@ -232,10 +232,10 @@ def asking(name: str = "clock") -> Script:
 
 async def answered_with_results(bot: Agent, event: InputText, *results: ToolResult) -> list[Event]:
     """Answer, with these results as soon as a tool is called."""
-    sent: list[Event] = []
+    events: list[Event] = []
 
     async def send(event: Event) -> None:
-        sent.append(event)
+        events.append(event)
         if isinstance(event, ToolCall):
             for result in results:
                 run.take_result(result)
@@ -243,7 +243,7 @@ async def answered_with_results(bot: Agent, event: InputText, *results: ToolResu
     answer = RequestedAnswer(agent="alice", session_id="s1", response_id="r1", input=event)
     run = ServedAnswer(bot, answer, media=NoContents(), send=send)
     await run.run()
-    return sent
+    return events
 
 
 async def test_a_tool_of_the_client_is_asked_for_and_its_result_read() -> None:
@@ -252,15 +252,19 @@ async def test_a_tool_of_the_client_is_asked_for_and_its_result_read() -> None:
     other = ToolResult(call_id="c9", result='"of no call"')
     noon = ToolResult(call_id="c1", result='"noon"')
 
-    sent = await answered_with_results(bot_of(asking()), event, other, noon, late)
+    events = await answered_with_results(bot_of(asking()), event, other, noon, late)
 
-    (call,) = [one for one in sent if isinstance(one, ToolCall)]
+    (call,) = [server_event for server_event in events if isinstance(server_event, ToolCall)]
     assert (call.call_id, call.name, call.arguments) == ("c1", "clock", '{"zone":"UTC"}')
     # The server shows the call and its result: the daemon does not.
-    assert {one.delta.type for one in sent if isinstance(one, ResponseDelta)} == {"text"}
-    assert isinstance(sent[-1], ResponseDone)
-    assert sent[-1].response is not None
-    assert sent[-1].response.output == (TextContent(text="said: noon"),)
+    assert {
+        server_event.delta.type
+        for server_event in events
+        if isinstance(server_event, ResponseDelta)
+    } == {"text"}
+    assert isinstance(events[-1], ResponseDone)
+    assert events[-1].response is not None
+    assert events[-1].response.output == (TextContent(text="said: noon"),)
 
 
 async def test_a_call_that_the_client_refuses_is_an_error_for_the_model() -> None:
@@ -271,23 +275,25 @@ async def test_a_call_that_the_client_refuses_is_an_error_for_the_model() -> Non
 
     assert isinstance(end, ResponseDone)
     assert end.response is not None
-    (said,) = end.response.output
-    assert isinstance(said, TextContent)
-    assert said.text.startswith("failed:")
-    assert "no such tool" in said.text
+    (text_item,) = end.response.output
+    assert isinstance(text_item, TextContent)
+    assert text_item.text.startswith("failed:")
+    assert "no such tool" in text_item.text
 
 
 async def test_the_agents_own_tool_keeps_its_name() -> None:
-    own = Tool(name="clock", description="", parameters={}, run=lambda _arguments: "mine")
+    own_tool = Tool(name="clock", description="", parameters={}, run=lambda _arguments: "mine")
     event = InputText(text="hi", context={"tools": [CLOCK, {"type": "web_search"}]})
 
-    sent = await answered_with_results(bot_of(asking(), tools=[own]), event)
+    events = await answered_with_results(bot_of(asking(), tools=[own_tool]), event)
 
-    assert not [one for one in sent if isinstance(one, ToolCall)]
-    assert isinstance(sent[-1], ResponseDone)
+    assert not [server_event for server_event in events if isinstance(server_event, ToolCall)]
+    assert isinstance(events[-1], ResponseDone)
 
 
 async def test_tools_that_are_none_are_left_out() -> None:
-    sent = await answered(bot_of(greet), InputText(text="hi", context={"tools": [{"function": 1}]}))
+    events = await answered(
+        bot_of(greet), InputText(text="hi", context={"tools": [{"function": 1}]})
+    )
 
-    assert isinstance(sent[-1], ResponseDone)
+    assert isinstance(events[-1], ResponseDone)

@@ -58,7 +58,9 @@ def registered(link: AgentLink) -> None:
     link.take_work()
 
 
-def asked(link: AgentLink, session_id: str = "sess_alice", **members: object) -> list[Work]:
+def work_for_input(
+    link: AgentLink, session_id: str = "sess_alice", **members: object
+) -> list[Work]:
     link.receive(msgspec.convert({"text": "hi", **members, "session_id": session_id}, InputText))
     return link.take_work()
 
@@ -76,7 +78,9 @@ def test_every_agent_registers_with_its_own_token() -> None:
     link.begin()
     creates = link.take_events()
 
-    assert [(one.agent, one.token) for one in creates if isinstance(one, SessionCreate)] == [
+    assert [
+        (create.agent, create.token) for create in creates if isinstance(create, SessionCreate)
+    ] == [
         ("alice", "token-alice"),
         ("bob", "token-bob"),
     ]
@@ -158,7 +162,7 @@ def test_an_input_of_a_session_is_for_its_agent() -> None:
     link = new_link("alice", "bob")
     registered(link)
 
-    (work,) = asked(link, "sess_bob")
+    (work,) = work_for_input(link, "sess_bob")
 
     assert isinstance(work, RequestedAnswer)
     assert (work.agent, work.session_id, work.input.text) == ("bob", "sess_bob", "hi")
@@ -169,7 +173,7 @@ def test_an_input_of_a_session_of_one_turn_names_its_agent() -> None:
     link = new_link("alice", "bob")
     registered(link)
 
-    (work,) = asked(link, "turn_1", agent="bob")
+    (work,) = work_for_input(link, "turn_1", agent="bob")
 
     assert isinstance(work, RequestedAnswer)
     assert (work.agent, work.session_id) == ("bob", "turn_1")
@@ -179,7 +183,7 @@ def test_the_answers_of_an_agents_session_go_on_beside_each_other() -> None:
     link = new_link()
     registered(link)
 
-    first, second = asked(link)[0], asked(link)[0]
+    first, second = work_for_input(link)[0], work_for_input(link)[0]
 
     assert isinstance(first, RequestedAnswer)
     assert isinstance(second, RequestedAnswer)
@@ -189,10 +193,10 @@ def test_the_answers_of_an_agents_session_go_on_beside_each_other() -> None:
 def test_a_second_input_of_a_session_of_one_turn_takes_the_place_of_the_first() -> None:
     link = new_link()
     registered(link)
-    (first,) = asked(link, "turn_1", agent="alice")
+    (first,) = work_for_input(link, "turn_1", agent="alice")
     assert isinstance(first, RequestedAnswer)
 
-    cancel, second = asked(link, "turn_1", agent="alice")
+    cancel, second = work_for_input(link, "turn_1", agent="alice")
 
     assert cancel == Cancel(response_id=first.response_id)
     assert isinstance(second, RequestedAnswer)
@@ -202,7 +206,7 @@ def test_an_input_for_no_agent_is_refused() -> None:
     link = new_link()
     registered(link)
 
-    assert asked(link, "unknown", agent="mallory") == []
+    assert work_for_input(link, "unknown", agent="mallory") == []
     (error,) = link.take_events()
 
     assert isinstance(error, ResponseError)
@@ -212,11 +216,11 @@ def test_an_input_for_no_agent_is_refused() -> None:
 def test_more_answers_than_are_at_work_and_wait_are_refused() -> None:
     link = new_link(limit=1)
     registered(link)
-    (first,) = asked(link)
+    (first,) = work_for_input(link)
     assert isinstance(first, RequestedAnswer)
-    assert asked(link)
+    assert work_for_input(link)
 
-    assert asked(link) == []
+    assert work_for_input(link) == []
     (error,) = link.take_events()
 
     assert isinstance(error, ResponseError)
@@ -224,7 +228,7 @@ def test_more_answers_than_are_at_work_and_wait_are_refused() -> None:
 
     link.ended(first.response_id)
 
-    assert asked(link)
+    assert work_for_input(link)
 
 
 def test_a_draining_daemon_takes_nothing_more() -> None:
@@ -232,7 +236,7 @@ def test_a_draining_daemon_takes_nothing_more() -> None:
     registered(link)
     link.is_draining = True
 
-    assert asked(link) == []
+    assert work_for_input(link) == []
     (error,) = link.take_events()
 
     assert isinstance(error, ResponseError)
@@ -251,19 +255,19 @@ def test_a_draining_daemon_takes_nothing_more() -> None:
 def test_a_cancelled_session_ends_all_its_answers(event: ResponseCancel | ResponseError) -> None:
     link = new_link("alice", "bob")
     registered(link)
-    mine = [work for _ in range(2) for work in asked(link)]
-    asked(link, "sess_bob")
+    mine = [work for _ in range(2) for work in work_for_input(link)]
+    work_for_input(link, "sess_bob")
 
     link.receive(event)
 
     ids = [work.response_id for work in mine if isinstance(work, RequestedAnswer)]
-    assert link.take_work() == [Cancel(response_id=one) for one in ids]
+    assert link.take_work() == [Cancel(response_id=response_id) for response_id in ids]
 
 
 def test_a_cancelled_response_ends_alone() -> None:
     link = new_link()
     registered(link)
-    (_,), (second,) = asked(link), asked(link)
+    (_,), (second,) = work_for_input(link), work_for_input(link)
     assert isinstance(second, RequestedAnswer)
 
     link.receive(ResponseCancel(session_id="sess_alice", response_id=second.response_id))
@@ -274,7 +278,7 @@ def test_a_cancelled_response_ends_alone() -> None:
 def test_a_lost_connection_ends_the_answers_and_the_sessions() -> None:
     link = new_link()
     registered(link)
-    (answer,) = asked(link)
+    (answer,) = work_for_input(link)
     assert isinstance(answer, RequestedAnswer)
 
     link.connection_lost()
@@ -308,8 +312,8 @@ def test_a_daemon_that_leaves_ends_its_sessions() -> None:
 def test_the_result_of_a_tool_goes_to_the_answer_of_its_session() -> None:
     link = new_link()
     registered(link)
-    (first,) = asked(link, "turn1", agent="alice")
-    asked(link, "turn2", agent="alice")
+    (first,) = work_for_input(link, "turn1", agent="alice")
+    work_for_input(link, "turn2", agent="alice")
     assert isinstance(first, RequestedAnswer)
 
     result = ToolResult(session_id="turn1", call_id="c1", result="1")

@@ -48,7 +48,7 @@ def test_an_agent_is_found_in_the_working_directory(module: None, attribute: str
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ("served_here", "form module:agent"),
         (":served", "form module:agent"),
@@ -60,8 +60,8 @@ def test_an_agent_is_found_in_the_working_directory(module: None, attribute: str
         ("served_here:broken", "ValueError"),
     ],
 )
-def test_what_is_no_agent_is_explained(module: None, place: str, said: str) -> None:
-    with pytest.raises(AgentNotLoaded, match=said):
+def test_what_is_no_agent_is_explained(module: None, place: str, message: str) -> None:
+    with pytest.raises(AgentNotLoaded, match=message):
         load(place)
 
 

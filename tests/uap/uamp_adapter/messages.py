@@ -25,8 +25,8 @@ def shape(messages: tuple[ModelMessage, ...] | list[ModelMessage]) -> list[Any]:
         if isinstance(message, UserMessage):
             shapes.append(("user", [getattr(block, "text", block) for block in message.content]))
         elif isinstance(message, AssistantMessage):
-            said = [getattr(block, "text", block) for block in message.content]
-            shapes.append(("assistant", said, [c.tool_call_id for c in message.tool_calls]))
+            texts = [getattr(block, "text", block) for block in message.content]
+            shapes.append(("assistant", texts, [c.tool_call_id for c in message.tool_calls]))
         else:
             shapes.append(("results", [(r.tool_call_id, r.result) for r in message.results]))
     return shapes

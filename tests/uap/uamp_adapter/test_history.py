@@ -44,20 +44,20 @@ async def test_a_plain_conversation_keeps_its_words() -> None:
 
 
 async def test_several_speakers_are_named_for_a_model_and_not_for_a_script() -> None:
-    said = [
+    messages = [
         user("hi", name="alice"),
         user("hey", name="bob"),
         Message(role="assistant", content="I am other", name="other"),
         user("nameless"),
     ]
-    for_model = await to_conversation(said, agent_name="bot", media=Media())
+    for_model = await to_conversation(messages, agent_name="bot", media=Media())
     assert shape(for_model.messages) == [
         ("user", ["[alice]", "hi"]),
         ("user", ["[bob]", "hey"]),
         ("user", ["[agent other]", "I am other"]),
         ("user", ["nameless"]),
     ]
-    for_script = await to_conversation(said, agent_name="bot")
+    for_script = await to_conversation(messages, agent_name="bot")
     assert shape(for_script.messages)[2] == ("user", ["I am other"])
 
 
@@ -80,21 +80,23 @@ async def test_calls_of_a_stateless_history_meet_their_results() -> None:
         ("results", [("a", "found")]),
         ("results", [("b", "")]),
     ]
-    asked = conversation.messages[1]
-    assert isinstance(asked, AssistantMessage)
-    assert asked.tool_calls[0].arguments == {"q": 1}
+    call_message = conversation.messages[1]
+    assert isinstance(call_message, AssistantMessage)
+    assert call_message.tool_calls[0].arguments == {"q": 1}
 
 
 async def test_a_call_without_result_gets_one() -> None:
-    asked = Message(role="assistant", tool_calls=(call("a"),))
-    conversation = await to_conversation([asked, user("and?"), asked], agent_name="bot")
-    said = "The call was interrupted and has no result."
+    call_message = Message(role="assistant", tool_calls=(call("a"),))
+    conversation = await to_conversation(
+        [call_message, user("and?"), call_message], agent_name="bot"
+    )
+    error_text = "The call was interrupted and has no result."
     assert shape(conversation.messages) == [
         ("assistant", [], ["a"]),
-        ("results", [("a", said)]),
+        ("results", [("a", error_text)]),
         ("user", ["and?"]),
         ("assistant", [], ["a"]),
-        ("results", [("a", said)]),
+        ("results", [("a", error_text)]),
     ]
 
 
@@ -147,8 +149,8 @@ def test_a_result_that_is_no_json_is_kept() -> None:
 
 
 async def test_an_answer_in_the_history_is_reported_with_its_calls() -> None:
-    said = Message(role="assistant", content="let me look", content_items=OUTPUT, name="bot")
-    conversation = await to_conversation([said], agent_name="bot")
+    answer = Message(role="assistant", content="let me look", content_items=OUTPUT, name="bot")
+    conversation = await to_conversation([answer], agent_name="bot")
     assert len(conversation.messages) == 3
 
 
@@ -178,14 +180,16 @@ def test_a_conversation_that_ends_in_a_question_or_a_call_stays_as_it_is() -> No
 
 
 async def test_a_remembered_message_is_converted_once_for_each_agent() -> None:
-    said = [
+    messages = [
         RememberedMessage(role="user", content="hi"),
         RememberedMessage(role="assistant", content="hello", name="bot"),
     ]
-    first = await to_conversation(said, agent_name="bot")
-    again = await to_conversation(said, agent_name="bot")
-    other = await to_conversation(said, agent_name="other")
-    assert [one is two for one, two in zip(first.messages, again.messages, strict=True)] == [
+    first = await to_conversation(messages, agent_name="bot")
+    again = await to_conversation(messages, agent_name="bot")
+    other = await to_conversation(messages, agent_name="other")
+    assert [
+        earlier is later for earlier, later in zip(first.messages, again.messages, strict=True)
+    ] == [
         True,
         True,
     ]
@@ -220,10 +224,10 @@ async def test_a_clients_result_may_be_a_failure() -> None:
         Message(role="tool", tool_call_id="d", content="a file"),
     ]
 
-    sent = (await to_conversation(history, agent_name="echo")).messages
+    messages = (await to_conversation(history, agent_name="echo")).messages
 
-    results = [one.results[0] for one in sent if isinstance(one, ToolResultMessage)]
-    assert [(one.result, one.is_error) for one in results] == [
+    results = [message.results[0] for message in messages if isinstance(message, ToolResultMessage)]
+    assert [(entry.result, entry.is_error) for entry in results] == [
         ("no such file", True),
         ("a file", False),
     ]

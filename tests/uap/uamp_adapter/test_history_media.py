@@ -106,8 +106,11 @@ async def test_media_beyond_the_budget_are_named_only_and_the_newest_come_first(
 ) -> None:
     monkeypatch.setattr(media_module, "MEDIA_BYTES", len(PNG) + 5)
     media = Media({f"{CONTENT}{n}": (PNG, "image/png") for n in (0, 1)})
-    said = [user("old", ImageContent(image=linked(0))), user("new", ImageContent(image=linked(1)))]
-    conversation = await to_conversation(said, agent_name="bot", media=media)
+    messages = [
+        user("old", ImageContent(image=linked(0))),
+        user("new", ImageContent(image=linked(1))),
+    ]
+    conversation = await to_conversation(messages, agent_name="bot", media=media)
     old, new = conversation.messages
     assert isinstance(old, UserMessage)
     assert isinstance(new, UserMessage)
@@ -163,9 +166,9 @@ async def test_what_an_agent_attached_is_not_read() -> None:
 
 
 async def test_a_sound_that_is_what_was_said_has_no_label() -> None:
-    said = AudioContent(audio="QUJD", format="wav")
+    sound = AudioContent(audio="QUJD", format="wav")
     media = media_module.RequestMedia(Media({}), accepts_audio=True, names_audio=False)
-    await media.read([user(None, said)])
-    (block,) = media.blocks(said)
+    await media.read([user(None, sound)])
+    (block,) = media.blocks(sound)
     assert isinstance(block, AudioBlock)
-    assert media_module.RequestMedia(None, accepts_audio=True).blocks(said) == []
+    assert media_module.RequestMedia(None, accepts_audio=True).blocks(sound) == []

@@ -146,8 +146,8 @@ def test_cached_tokens_are_reads_and_writes() -> None:
 
 
 def test_what_no_database_takes_is_replaced_in_a_models_words() -> None:
-    said = StreamEvent(type="text_delta", index=0, delta=EventDelta(text="a\0b\ud800c"))
-    assert new_translator().translate(said) == ("a\ufffdb?c",)
+    event = StreamEvent(type="text_delta", index=0, delta=EventDelta(text="a\0b\ud800c"))
+    assert new_translator().translate(event) == ("a\ufffdb?c",)
 
 
 def uap(kind: UAPEventType, **data: Any) -> AgentStreamEvent:
@@ -200,12 +200,12 @@ def test_what_a_sub_agent_says_is_progress_of_its_call(
 
 def test_texts_of_a_reasoning_phase_are_thoughts_until_it_ends() -> None:
     translator = Translator("r1", outcomes={})
-    said = upp(text_delta("x"))
+    event = upp(text_delta("x"))
     assert translator.follow(uap("step_start", phase="reasoning")) == ()
-    (thought,) = translator.follow(said)
+    (thought,) = translator.follow(event)
     assert thought == Thinking(content="x", stage="analyzing", is_delta=True, response_id="r1")
     translator.follow(uap("reasoning", reasoning="x"))
-    assert translator.follow(said) == ("x",)
+    assert translator.follow(event) == ("x",)
 
 
 def test_what_a_model_speaks_and_understood_are_events() -> None:
@@ -228,12 +228,12 @@ def test_a_plan_is_shown_when_it_was_read_and_its_steps_are_paragraphs() -> None
     )
     translator.follow(uap("step_start", phase="planning"))
     assert translator.follow(upp(text_delta("[{"))) == ()
-    (shown,) = translator.follow(uap("step_end", plan=[first, second]))
-    assert shown == Thinking(
+    (thinking,) = translator.follow(uap("step_end", plan=[first, second]))
+    assert thinking == Thinking(
         content="1. do a\n2. do b\n", stage="planning", is_delta=True, response_id="r1"
     )
-    (begun,) = translator.follow(uap("step_start", planStep=first))
-    assert begun == Progress(
+    (progress_event,) = translator.follow(uap("step_start", planStep=first))
+    assert progress_event == Progress(
         target="response", target_id="r1", stage="in_progress", message="do a", response_id="r1"
     )
     assert translator.follow(upp(text_delta("one"))) == ("one",)

@@ -73,10 +73,10 @@ async def test_thoughts_go_back_in_their_places_with_their_signatures() -> None:
         await block(exchange, 4, {"type": "tool_use", "id": "toolu_2", "name": "search"})
         await end(exchange, "tool_use")
 
-    sent: list[Any] = []
+    bodies: list[Any] = []
 
     async def keeping(exchange: Exchange) -> None:
-        sent.append(exchange.body)
+        bodies.append(exchange.body)
         await answer(exchange)
 
     def search(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -94,8 +94,8 @@ async def test_thoughts_go_back_in_their_places_with_their_signatures() -> None:
     native = {"type": "web_search_20250305", "name": "web_search"}
     params = {"thinking": {"type": "enabled", "budget_tokens": 2000}, "tools": [native]}
     turn, events = await ask(keeping, tools=[tool], params=params)
-    assert sent[0]["max_tokens"] == 10192
-    assert sent[0]["tools"] == [
+    assert bodies[0]["max_tokens"] == 10192
+    assert bodies[0]["tools"] == [
         native,
         {
             "name": "search",
@@ -104,7 +104,7 @@ async def test_thoughts_go_back_in_their_places_with_their_signatures() -> None:
             "cache_control": {"type": "ephemeral"},
         },
     ]
-    assert sent[1]["messages"][1:] == [
+    assert bodies[1]["messages"][1:] == [
         {
             "role": "assistant",
             "content": [
@@ -156,7 +156,7 @@ async def test_a_system_prompt_in_blocks_keeps_its_blocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("vendor_reason", "reason"),
     [
         ("max_tokens", "max_tokens"),
         ("stop_sequence", "end_turn"),
@@ -165,11 +165,11 @@ async def test_a_system_prompt_in_blocks_keeps_its_blocks() -> None:
         ("refusal", "content_filter"),
     ],
 )
-async def test_reasons_to_stop_have_common_names(said: str, reason: str) -> None:
+async def test_reasons_to_stop_have_common_names(vendor_reason: str, reason: str) -> None:
     async def answer(exchange: Exchange) -> None:
         await begin(exchange)
         await block(exchange, 0, {"type": "text"}, text("a"))
-        await end(exchange, said)
+        await end(exchange, vendor_reason)
 
     turn, _ = await ask(answer)
     assert turn.stop_reason == reason

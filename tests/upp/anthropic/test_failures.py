@@ -84,8 +84,8 @@ async def test_malformed_arguments_are_reported_to_the_model() -> None:
     async def answer(exchange: Exchange) -> None:
         await begin(exchange)
         if len(exchange.body["messages"]) > 1:
-            said = exchange.body["messages"][-1]["content"][0]["content"]
-            await block(exchange, 0, {"type": "text"}, text(said))
+            result_text = exchange.body["messages"][-1]["content"][0]["content"]
+            await block(exchange, 0, {"type": "text"}, text(result_text))
             await end(exchange)
             return
         call = {"type": "tool_use", "id": "t1", "name": "look"}

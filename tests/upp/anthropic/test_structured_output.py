@@ -31,12 +31,12 @@ async def test_a_schema_is_answered_by_a_forced_call_that_becomes_text() -> None
 
 
 async def test_tools_may_run_before_the_structured_answer() -> None:
-    chosen: list[Any] = []
+    tool_choices: list[Any] = []
 
     async def answer(exchange: Exchange) -> None:
-        chosen.append(exchange.body["tool_choice"])
+        tool_choices.append(exchange.body["tool_choice"])
         await begin(exchange)
-        if len(chosen) == 1:
+        if len(tool_choices) == 1:
             await block(exchange, 0, {"type": "tool_use", "id": "t1", "name": "look"})
             # An answer beside a call is too early: the model has not seen the result.
             await block(exchange, 1, {"type": "tool_use", "id": "t2", "name": "json_answer"})
@@ -47,7 +47,7 @@ async def test_tools_may_run_before_the_structured_answer() -> None:
 
     look = Tool(name="look", description="", parameters={"type": "object"}, run=lambda _: "seen")
     turn, _ = await ask(answer, structure=SCHEMA, tools=[look])
-    assert chosen == [{"type": "any"}, {"type": "any"}]
+    assert tool_choices == [{"type": "any"}, {"type": "any"}]
     assert (turn.data, turn.cycles, len(turn.tool_executions)) == ({"a": 2}, 2, 1)
     assert turn.messages[1].text == "{}"
 

@@ -18,8 +18,10 @@ def test_values_go_over_values_and_headers_one_by_one() -> None:
 
 
 def test_a_configuration_does_not_show_its_key() -> None:
-    shown = repr(ProviderConfig(api_key="sk-secret", headers={"Authorization": "sk-secret"}))
-    assert "sk-secret" not in shown
+    representation = repr(
+        ProviderConfig(api_key="sk-secret", headers={"Authorization": "sk-secret"})
+    )
+    assert "sk-secret" not in representation
 
 
 def test_the_protocol_itself_needs_no_provider_and_no_http() -> None:

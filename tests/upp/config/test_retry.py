@@ -25,8 +25,8 @@ def error(
     return UPPError("no", code=code, retry_after=retry_after)
 
 
-def delays(strategy: RetryStrategy, given: UPPError, attempts: int = 5) -> list[float | None]:
-    return [strategy.on_retry(given, attempt) for attempt in range(1, attempts + 1)]
+def delays(strategy: RetryStrategy, failure: UPPError, attempts: int = 5) -> list[float | None]:
+    return [strategy.on_retry(failure, attempt) for attempt in range(1, attempts + 1)]
 
 
 def test_a_wait_doubles_up_to_its_cap() -> None:
@@ -151,9 +151,9 @@ class Attempts:
 
 
 async def test_an_attempt_that_fails_before_its_first_event_is_made_again() -> None:
-    made = Attempts([error()], [error(ErrorCode.TIMEOUT)], ["a", "b"])
+    attempts = Attempts([error()], [error(ErrorCode.TIMEOUT)], ["a", "b"])
     strategy = Counting(2)
-    assert await made.run(strategy) == ["a", "b"]
+    assert await attempts.run(strategy) == ["a", "b"]
     assert strategy.calls == [
         "before",
         "retry 1 RATE_LIMITED",
@@ -165,15 +165,15 @@ async def test_an_attempt_that_fails_before_its_first_event_is_made_again() -> N
 
 
 async def test_an_answer_that_began_is_never_asked_for_again() -> None:
-    made = Attempts(["a", error()], ["never"])
+    attempts = Attempts(["a", error()], ["never"])
     strategy = Counting(2)
-    assert await made.run(strategy) == ["a", "RATE_LIMITED"]
-    assert (strategy.calls, len(made.left)) == (["before"], 1)
+    assert await attempts.run(strategy) == ["a", "RATE_LIMITED"]
+    assert (strategy.calls, len(attempts.left)) == (["before"], 1)
 
 
 async def test_the_last_attempts_error_is_raised() -> None:
-    made = Attempts([error()], [error(ErrorCode.NETWORK_ERROR)])
-    assert await made.run(Counting(1)) == ["NETWORK_ERROR"]
+    attempts = Attempts([error()], [error(ErrorCode.NETWORK_ERROR)])
+    assert await attempts.run(Counting(1)) == ["NETWORK_ERROR"]
 
 
 async def test_the_last_error_has_those_of_the_attempts_before_it() -> None:
@@ -191,10 +191,10 @@ async def test_the_last_error_has_those_of_the_attempts_before_it() -> None:
 
 
 async def test_the_strategy_itself_never_retries() -> None:
-    made = Attempts([error()], ["never"])
-    assert await made.run(RetryStrategy()) == ["RATE_LIMITED"]
+    attempts = Attempts([error()], ["never"])
+    assert await attempts.run(RetryStrategy()) == ["RATE_LIMITED"]
     assert RetryStrategy().before_request() == 0
-    assert len(made.left) == 1
+    assert len(attempts.left) == 1
 
 
 async def test_a_request_waits_as_long_as_its_strategy_wants() -> None:

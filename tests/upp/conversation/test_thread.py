@@ -49,11 +49,11 @@ async def test_a_thread_is_a_history_and_takes_turns() -> None:
 def test_a_thread_survives_json_with_times_ids_and_bytes() -> None:
     thread = Thread(id="t1", created_at=AT, updated_at=AT)
     image = ImageBlock(source=BytesSource(data=b"\x00\xff"), mime_type="image/png")
-    said = UserMessage(id="m1", timestamp=AT, content=(image,), metadata={"other": {"a": 1}})
+    message = UserMessage(id="m1", timestamp=AT, content=(image,), metadata={"other": {"a": 1}})
     results = ToolResultMessage(
         id="m2", timestamp=AT, results=(ToolResult(tool_call_id="c", result=[1]),)
     )
-    thread.messages += [said, results]
+    thread.messages += [message, results]
     shape = thread.to_json()
     assert shape == {
         "id": "t1",

@@ -76,5 +76,5 @@ def test_a_beginning_has_names_of_the_whole_only(
 ) -> None:
     text = msgspec.json.encode(value).decode()
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
-    said = parse_partial(cut)
-    assert said is None or list(said) == list(value)[: len(said)]
+    partial = parse_partial(cut)
+    assert partial is None or list(partial) == list(value)[: len(partial)]

@@ -37,7 +37,7 @@ PICTURE = ImageBlock(source=BytesSource(data=b"x"), mime_type="image/png")
 
 @pytest.mark.parametrize("kind", [UserMessage, AssistantMessage])
 @pytest.mark.parametrize(
-    ("given", "content"),
+    ("value", "content"),
     [
         ("hi", (TextBlock(text="hi"),)),
         (TextBlock(text="hi"), (TextBlock(text="hi"),)),
@@ -48,21 +48,21 @@ PICTURE = ImageBlock(source=BytesSource(data=b"x"), mime_type="image/png")
     ],
 )
 def test_content_may_be_given_as_it_is_said(
-    kind: Callable[..., Message], given: Any, content: Any
+    kind: Callable[..., Message], value: Any, content: Any
 ) -> None:
-    message: Any = kind(content=given)
+    message: Any = kind(content=value)
     assert message.content == content
     assert msgspec.convert(msgspec.to_builtins(message), Message) == message
 
 
-@pytest.mark.parametrize("given", [5, None, b"hi", {"type": "text"}, [1], ["hi", None]])
-def test_content_of_another_type_is_refused_with_what_is_taken(given: Any) -> None:
+@pytest.mark.parametrize("value", [5, None, b"hi", {"type": "text"}, [1], ["hi", None]])
+def test_content_of_another_type_is_refused_with_what_is_taken(value: Any) -> None:
     with pytest.raises(
         TypeError, match=r"UserMessage\.content must be a str, or blocks .*TextBlock"
     ):
-        UserMessage(content=given)
+        UserMessage(content=value)
     with pytest.raises(TypeError, match=r"AssistantMessage\.content .*ReasoningBlock"):
-        AssistantMessage(content=given)
+        AssistantMessage(content=value)
 
 
 def test_a_message_holds_only_blocks_of_its_own_kind() -> None:
@@ -74,9 +74,9 @@ async def test_what_is_no_input_is_refused_where_a_model_is_asked() -> None:
     async def script(_request: Any) -> Any:
         yield Text("never")
 
-    given: Any = 5
+    value: Any = 5
     with pytest.raises(TypeError, match="not int"):
-        await llm(model=ScriptedModel(script=script)).generate("hi", given)
+        await llm(model=ScriptedModel(script=script)).generate("hi", value)
 
 
 def test_a_thread_takes_what_messages_take() -> None:
@@ -88,7 +88,7 @@ def test_a_thread_takes_what_messages_take() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "members", "reported"),
+    ("kind", "members", "message"),
     [
         (TextBlock, {"text": 5}, "TextBlock.text must be a str, not int"),
         (ImageBlock, {"source": "a.png", "mime_type": "image/png"}, "Image.from_path"),
@@ -105,9 +105,9 @@ def test_a_thread_takes_what_messages_take() -> None:
     ],
 )
 def test_wrong_members_are_refused_with_what_is_taken(
-    kind: Any, members: dict[str, Any], reported: str
+    kind: Any, members: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(TypeError, match=reported):
+    with pytest.raises(TypeError, match=message):
         kind(**members)
 
 
@@ -122,26 +122,26 @@ def test_calls_and_results_may_be_given_as_any_sequence() -> None:
     assert ToolResultMessage(results=results).results == (result,)
 
 
-def held() -> dict[str, Any]:
+def changeable_json() -> dict[str, Any]:
     """Return JSON that is changed after it was given away."""
     return {"a": {"list": [1, {"b": 2}]}}
 
 
 MAKERS: dict[str, Callable[[Any], Any]] = {
-    "metadata": lambda given: UserMessage(content="hi", metadata=given).metadata,
-    "arguments": lambda given: ToolCall(tool_call_id="c", tool_name="t", arguments=given).arguments,
-    "executed": lambda given: (
+    "metadata": lambda value: UserMessage(content="hi", metadata=value).metadata,
+    "arguments": lambda value: ToolCall(tool_call_id="c", tool_name="t", arguments=value).arguments,
+    "executed": lambda value: (
         ToolExecution(
             tool_name="t",
             tool_call_id="c",
-            arguments=given,
+            arguments=value,
             result=1,
             is_error=False,
             duration=1.0,
         ).arguments
     ),
-    "result": lambda given: ToolResult(tool_call_id="c", result=given).result,
-    "binary": lambda given: BinaryBlock(data=b"", mime_type="a/b", metadata=given).metadata,
+    "result": lambda value: ToolResult(tool_call_id="c", result=value).result,
+    "binary": lambda value: BinaryBlock(data=b"", mime_type="a/b", metadata=value).metadata,
 }
 
 
@@ -149,20 +149,24 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
 def test_what_was_given_is_copied_and_what_is_held_refuses_every_change(
     make: Callable[[Any], Any],
 ) -> None:
-    given = held()
-    kept = make(given)
-    given["a"]["list"][1]["b"] = 3
-    given["c"] = 4
+    value = changeable_json()
+    frozen = make(value)
+    value["a"]["list"][1]["b"] = 3
+    value["c"] = 4
 
-    assert kept == held()
+    assert frozen == changeable_json()
     with pytest.raises(TypeError, match="part of a message and cannot be changed"):
-        kept["c"] = 4
+        frozen["c"] = 4
     with pytest.raises(TypeError, match="cannot be changed"):
-        kept["a"]["list"].append(5)
+        frozen["a"]["list"].append(5)
     with pytest.raises(TypeError, match="cannot be changed"):
-        kept["a"]["list"][1].update(b=3)
-    assert kept == held()
-    assert json.loads(json.dumps(kept)) == msgspec.json.decode(msgspec.json.encode(kept)) == held()
+        frozen["a"]["list"][1].update(b=3)
+    assert frozen == changeable_json()
+    assert (
+        json.loads(json.dumps(frozen))
+        == msgspec.json.decode(msgspec.json.encode(frozen))
+        == changeable_json()
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,19 +192,19 @@ def test_what_was_given_is_copied_and_what_is_held_refuses_every_change(
     ],
 )
 def test_there_is_no_way_to_change_what_is_frozen(change: Any) -> None:
-    frozen = freeze(held())
+    frozen = freeze(changeable_json())
     with pytest.raises(TypeError):
         change(frozen, frozen["a"]["list"])
-    assert frozen == held()
+    assert frozen == changeable_json()
 
 
 def test_a_deep_copy_can_be_changed() -> None:
-    frozen = freeze(held())
-    own = copy.deepcopy(frozen)
-    own["a"]["list"].append(3)
-    assert (type(own), type(own["a"]["list"])) == (dict, list)
-    assert frozen == held()
-    assert {**frozen, "c": 1} | frozen == {**held(), "c": 1}
+    frozen = freeze(changeable_json())
+    deep_copy = copy.deepcopy(frozen)
+    deep_copy["a"]["list"].append(3)
+    assert (type(deep_copy), type(deep_copy["a"]["list"])) == (dict, list)
+    assert frozen == changeable_json()
+    assert {**frozen, "c": 1} | frozen == {**changeable_json(), "c": 1}
 
 
 def pickled(value: Any) -> Any:
@@ -208,12 +212,12 @@ def pickled(value: Any) -> Any:
 
 
 def test_what_is_frozen_stays_it_through_copies_and_pickles() -> None:
-    frozen = freeze(held())
+    frozen = freeze(changeable_json())
     for same in (copy.copy(frozen), pickled(frozen), freeze(frozen)):
         assert same == frozen
         assert type(same) is FrozenDict
         assert type(same["a"]["list"]) is FrozenList
-    message = UserMessage(content="hi", metadata=held())
+    message = UserMessage(content="hi", metadata=changeable_json())
     assert copy.deepcopy(message) == pickled(message) == message
     assert type(copy.deepcopy(message).metadata) is FrozenDict
 

@@ -15,13 +15,13 @@ TOOL = Tool(name="t", description="t", parameters={"type": "object"}, run=lambda
 
 
 async def received(
-    provider: type[HttpProvider], *sent: bytes, head: bytes = STREAM_HEAD, **options: Any
+    provider: type[HttpProvider], *pieces: bytes, head: bytes = STREAM_HEAD, **options: Any
 ) -> tuple[Turn, list[StreamEvent]]:
     """Return the turn and the events of a server that sends this, one piece after the other."""
 
     async def answer(exchange: Exchange) -> None:
         await exchange.send(head)
-        for piece in sent:
+        for piece in pieces:
             await exchange.send(piece)
             await asyncio.sleep(0)
 
@@ -37,16 +37,16 @@ async def received(
 
 
 def data(*members: Any) -> bytes:
-    return b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in members)
+    return b"".join(b"data: " + json.dumps(member).encode() + b"\n\n" for member in members)
 
 
 def delta(**members: Any) -> dict[str, Any]:
     return {"choices": [{"delta": members}]}
 
 
-async def completion(*sent: bytes, **options: Any) -> tuple[Turn, list[StreamEvent]]:
-    return await received(OpenAICompatProvider, *sent, **options)
+async def completion(*pieces: bytes, **options: Any) -> tuple[Turn, list[StreamEvent]]:
+    return await received(OpenAICompatProvider, *pieces, **options)
 
 
 def events(*members: dict[str, Any]) -> bytes:
-    return b"".join(b"event: x\n" + data(one) for one in members)
+    return b"".join(b"event: x\n" + data(member) for member in members)

@@ -36,20 +36,20 @@ async def test_events_have_comments_and_any_ends_of_lines(end: bytes) -> None:
 
 async def test_a_character_may_come_in_several_pieces() -> None:
     text = "data: " + json.dumps(delta(content="h\u00e9\U0001f600"), ensure_ascii=False)
-    sent = text.encode() + b"\n\n" + DONE
-    turn, _ = await completion(*(sent[at : at + 1] for at in range(len(sent))))
+    body = text.encode() + b"\n\n" + DONE
+    turn, _ = await completion(*(body[at : at + 1] for at in range(len(body))))
 
     assert turn.response.text == "h\u00e9\U0001f600"
 
 
 @pytest.mark.parametrize(
-    ("half", "said"), [(b"\xf0\x9f", "a\ufffd."), (b"\\ud83d", "a?.")], ids=["utf-8", "escaped"]
+    ("half", "text"), [(b"\xf0\x9f", "a\ufffd."), (b"\\ud83d", "a?.")], ids=["utf-8", "escaped"]
 )
-async def test_half_a_character_does_not_end_the_answer(half: bytes, said: str) -> None:
+async def test_half_a_character_does_not_end_the_answer(half: bytes, text: str) -> None:
     first = data(delta(content="a@")).replace(b"@", half)
     turn, _ = await completion(first + data(delta(content=".")) + DONE)
 
-    assert turn.response.text == said
+    assert turn.response.text == text
     assert json.dumps(turn.to_json(), ensure_ascii=False).encode()
 
 
@@ -74,26 +74,26 @@ async def test_a_call_is_one_whatever_its_pieces_leave_out(pieces: list[dict[str
     (call,) = turn.response.tool_calls
 
     assert (call.tool_name, call.arguments, call.malformed) == ("t", {"a": 1}, None)
-    reported = [event.delta for event in events if event.type == "tool_call_delta"]
-    assert {one.tool_call_id for one in reported} == {call.tool_call_id}
-    assert json.loads("".join(one.arguments_json or "" for one in reported)) == {"a": 1}
+    deltas = [event.delta for event in events if event.type == "tool_call_delta"]
+    assert {delta.tool_call_id for delta in deltas} == {call.tool_call_id}
+    assert json.loads("".join(delta.arguments_json or "" for delta in deltas)) == {"a": 1}
 
 
 async def test_calls_without_a_number_are_distinguished_by_id_and_name() -> None:
-    sent = pieces_of_calls(
+    body = pieces_of_calls(
         {"id": "c1", "function": {"name": "t", "arguments": '{"n":'}},
         {"id": "c2", "function": {"name": "t", "arguments": '{"n":'}},
         {"id": "c1", "function": {"arguments": "1}"}},
         {"id": "c2", "function": {"arguments": "2}"}},
         {"function": {"name": "t", "arguments": "{}"}},
     )
-    turn, _ = await completion(sent, tools=[TOOL])
+    turn, _ = await completion(body, tools=[TOOL])
 
     assert [call.arguments for call in turn.response.tool_calls] == [{"n": 1}, {"n": 2}, {}]
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("reason", "stop_reason"),
     [
         ("stop", "tool_use"),
         ("tool_calls", "tool_use"),
@@ -101,18 +101,18 @@ async def test_calls_without_a_number_are_distinguished_by_id_and_name() -> None
         ("length", "max_tokens"),
     ],
 )
-async def test_a_stop_with_calls_is_one_for_tools(reason: str | None, said: str) -> None:
+async def test_a_stop_with_calls_is_one_for_tools(reason: str | None, stop_reason: str) -> None:
     piece = {"index": 0, "id": "c1", "function": {"name": "t", "arguments": "{}"}}
     end = data({"choices": [{"delta": {}, "finish_reason": reason}]})
     turn, _ = await completion(data(delta(tool_calls=[piece])) + end + DONE, tools=[TOOL])
 
-    assert turn.stop_reason == said
+    assert turn.stop_reason == stop_reason
 
 
 async def test_calls_with_the_same_id_get_another() -> None:
     piece = {"id": "c1", "function": {"name": "t", "arguments": "{}"}}
-    sent = pieces_of_calls({"index": 0} | piece, {"index": 1} | piece)
-    turn, _ = await completion(sent, tools=[TOOL])
+    body = pieces_of_calls({"index": 0} | piece, {"index": 1} | piece)
+    turn, _ = await completion(body, tools=[TOOL])
     first, second = turn.response.tool_calls
 
     assert first.tool_call_id == "c1" != second.tool_call_id
@@ -150,9 +150,9 @@ async def test_a_connection_that_breaks_after_the_answer_breaks_nothing(end: str
     assert (turn.response.text, turn.stop_reason) == ("a", "end_turn")
 
 
-@pytest.mark.parametrize(("given", "silent"), [(None, 300), (7, 7)])
+@pytest.mark.parametrize(("own_timeout", "silent"), [(None, 300), (7, 7)])
 async def test_a_server_may_be_silent_for_as_long_as_models_reason(
-    given: float | None, silent: float
+    own_timeout: float | None, silent: float
 ) -> None:
     seen: list[float | None] = []
 
@@ -170,7 +170,7 @@ async def test_a_server_may_be_silent_for_as_long_as_models_reason(
         await exchange.send(STREAM_HEAD + DONE)
 
     async with serve(answer) as wire:
-        config = ProviderConfig(timeout=given, connector=Watching)
+        config = ProviderConfig(timeout=own_timeout, connector=Watching)
         server = OpenAICompatProvider(base_url=wire.url, config=config)
         await llm(model=server("m")).generate("hi")
         await server.aclose()

@@ -13,7 +13,7 @@ from upp.providers.google import GoogleProvider
 def block(start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"type": "content_block_start", "index": 0, "content_block": start},
-        *({"type": "content_block_delta", "index": 0, "delta": one} for one in deltas),
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": 0},
     ]
 
@@ -48,15 +48,17 @@ async def test_a_block_may_begin_with_its_thought_and_signature() -> None:
 
 async def test_a_call_may_come_whole_and_without_an_id() -> None:
     start = {"type": "tool_use", "name": "t", "input": {"a": 1}}
-    second = [one | {"index": 1} for one in block(start)]
+    second = [event | {"index": 1} for event in block(start)]
     turn, streamed = await claude(*block(start), *second, tools=[TOOL])
 
     calls = turn.response.tool_calls
     assert [call.arguments for call in calls] == [{"a": 1}] * 2
     assert len({call.tool_call_id for call in calls}) == 2
     assert all(call.tool_call_id for call in calls)
-    reported = [event.delta.arguments_json for event in streamed if event.type == "tool_call_delta"]
-    assert reported == ['{"a":1}'] * 2
+    argument_texts = [
+        event.delta.arguments_json for event in streamed if event.type == "tool_call_delta"
+    ]
+    assert argument_texts == ['{"a":1}'] * 2
 
 
 async def test_the_pieces_of_a_call_count_more_than_its_beginning() -> None:
@@ -83,8 +85,8 @@ async def test_an_event_that_is_known_and_makes_no_sense_is_an_error() -> None:
 
 
 async def test_the_reason_to_stop_says_that_a_message_is_whole() -> None:
-    sent = events(BEGIN, *block({"type": "text", "text": "ok"}), REASON)
-    turn, _ = await received(AnthropicProvider, sent)
+    body = events(BEGIN, *block({"type": "text", "text": "ok"}), REASON)
+    turn, _ = await received(AnthropicProvider, body)
 
     assert (turn.response.text, turn.usage.input_tokens) == ("ok", 3)
 

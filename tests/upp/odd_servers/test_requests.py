@@ -16,8 +16,8 @@ from upp.providers.openai_compat import OpenAICompatProvider
 async def test_space_around_a_key_is_no_part_of_it(api_key: str, header: str | None) -> None:
     async def answer(exchange: Exchange) -> None:
         lines = exchange.head.split("\r\n")
-        sent = [line for line in lines if line.lower().startswith("authorization: ")]
-        assert sent == ([f"Authorization: {header}"] if header else [])
+        headers = [line for line in lines if line.lower().startswith("authorization: ")]
+        assert headers == ([f"Authorization: {header}"] if header else [])
         await exchange.send(STREAM_HEAD + DONE)
 
     async with serve(answer) as wire:

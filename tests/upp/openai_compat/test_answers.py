@@ -101,12 +101,12 @@ async def test_thoughts_before_a_call_go_back_until_the_question_is_answered(nam
         turn = await model.generate("hi")
         await model.generate(turn.messages, "and now?")
         await provider.aclose()
-    asked, later = (exchange.body["messages"][1] for exchange in wire.exchanges[1:])
+    earlier, later = (exchange.body["messages"][1] for exchange in wire.exchanges[1:])
     thoughts = {
         name: "let me see",
         "reasoning_details": [{"type": "reasoning.encrypted", "data": "x=="}],
     }
-    assert asked == later | thoughts
+    assert earlier == later | thoughts
     assert not thoughts.keys() & later.keys()
 
 

@@ -140,7 +140,7 @@ async def test_a_closed_port_is_a_network_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "named"),
+    ("url", "server"),
     [
         ("https://models.example/v1?key=s3cret", " at https://models.example:443 failed"),
         ("http://[::1]:11434/v1", " at http://[::1]:11434 failed"),
@@ -148,11 +148,11 @@ async def test_a_closed_port_is_a_network_error() -> None:
         ("/v1/s3cret", "The connection to the server failed"),
     ],
 )
-def test_a_failed_connection_names_the_server_and_nothing_secret(url: str, named: str) -> None:
+def test_a_failed_connection_names_the_server_and_nothing_secret(url: str, server: str) -> None:
     failures = Failures(provider="p", url=url)
     with pytest.raises(UPPError) as caught, failures.translated():
         raise aiohttp.ClientConnectionError(f"refused at {url}")
-    assert named in caught.value.message
+    assert server in caught.value.message
     assert "s3cret" not in caught.value.message
 
 
@@ -166,7 +166,7 @@ async def test_silence_is_a_timeout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "code", "message"),
+    ("events", "code", "message"),
     [
         (b"data: {not json\n\n", "INVALID_RESPONSE", "invalid piece of an answer"),
         (b'data: {"choices": 7}\n\n', "INVALID_RESPONSE", "invalid piece of an answer"),
@@ -214,10 +214,10 @@ async def test_silence_is_a_timeout() -> None:
     ],
 )
 async def test_a_stream_that_says_something_else_is_an_error(
-    sent: bytes, code: str, message: str
+    events: bytes, code: str, message: str
 ) -> None:
     async def answer(exchange: Exchange) -> None:
-        await exchange.send(STREAM_HEAD + sent)
+        await exchange.send(STREAM_HEAD + events)
 
     error = await failure(answer)
     assert error.code == code

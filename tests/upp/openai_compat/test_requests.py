@@ -69,8 +69,8 @@ async def test_headers_of_the_caller_win_and_a_connector_takes_the_place_of_the_
     request, *lines = wire.exchanges[0].head.split("\r\n")
     assert request == "POST /v1/chat/completions HTTP/1.1"
     headers = [line.partition(": ")[::2] for line in lines]
-    given = {"host", "x-mine", "accept", "authorization"}
-    assert {(name.lower(), value) for name, value in headers if name.lower() in given} == {
+    names = {"host", "x-mine", "accept", "authorization"}
+    assert {(name.lower(), value) for name, value in headers if name.lower() in names} == {
         ("host", "nowhere"),
         ("x-mine", "1"),
         ("accept", "all"),
@@ -101,8 +101,8 @@ async def test_what_fails_before_its_first_event_is_sent_again(failing: int, eve
             async for event in result:
                 seen.append(event.type)  # noqa: PERF401 what came before the error counts
         await provider.aclose()
-    sent = [exchange.head.split("Bearer ")[1][:2] for exchange in wire.exchanges]
-    assert sent == ["k1", "k2", "k1"][: min(failing, 2) + 1]
+    used_keys = [exchange.head.split("Bearer ")[1][:2] for exchange in wire.exchanges]
+    assert used_keys == ["k1", "k2", "k1"][: min(failing, 2) + 1]
     assert seen.count("message_start") == events
 
 

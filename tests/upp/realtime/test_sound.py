@@ -37,7 +37,7 @@ def test_a_wave_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         UserMessage(content=AudioBlock(data=b"ID3", mime_type="audio/mpeg")),
         UserMessage(content=AudioBlock(data=wave(b""), mime_type="audio/wav")),
@@ -52,9 +52,9 @@ def test_a_wave_is_read() -> None:
         ),
     ],
 )
-def test_what_cannot_be_sent_is_refused(said: UserMessage) -> None:
+def test_what_cannot_be_sent_is_refused(message: UserMessage) -> None:
     with pytest.raises(UPPError) as caught:
-        list(events_of(LLMRequest(messages=(said,)), provider="p"))
+        list(events_of(LLMRequest(messages=(message,)), provider="p"))
 
     assert caught.value.code == ErrorCode.INVALID_REQUEST
 

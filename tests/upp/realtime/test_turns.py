@@ -74,7 +74,7 @@ async def test_a_sound_is_taken_and_the_answer_is_spoken() -> None:
 
 async def test_a_conversation_is_items_and_its_last_sound_is_committed() -> None:
     calls = AssistantMessage(content="Look", tool_calls=())
-    said = UserMessage(
+    message = UserMessage(
         content=(
             TextBlock(text="What is this?"),
             ImageBlock(source=BytesSource(data=b"p"), mime_type="image/png"),
@@ -88,7 +88,7 @@ async def test_a_conversation_is_items_and_its_last_sound_is_committed() -> None
     )
     last = UserMessage(content=(TextBlock(text="And this?"), sound(8_000)))
     with realtime_vendor() as vendor:
-        _, turn = await ask(vendor, said, calls, last)
+        _, turn = await ask(vendor, message, calls, last)
 
     assert turn.response.text == "You are welcome"
     items = [event["item"] for event in vendor.sent("conversation.item.create")]
@@ -179,11 +179,11 @@ async def test_words_that_come_late_are_awaited_for_a_moment(
 
 async def test_a_vendor_that_is_not_trusted_counts_at_most_its_bytes() -> None:
     tokens = {"input_tokens": 10**9, "output_tokens": 10**9}
-    sent = [
+    events = [
         {"type": "response.output_text.delta", "delta": "Hello"},
         {"type": "response.done", "response": {"status": "completed", "usage": tokens}},
     ]
-    with realtime_vendor(Raw(tuple(map(json.dumps, sent)))) as vendor:
+    with realtime_vendor(Raw(tuple(map(json.dumps, events)))) as vendor:
         _, turn = await ask(vendor, "Hello", hidden_tokens=100)
 
     assert 0 < turn.usage.input_tokens < 1000
@@ -196,7 +196,7 @@ async def test_what_was_not_asked_for_is_neither_shown_nor_paid() -> None:
     words = {"type": kind, "transcript": "words", "usage": tokens}
     done = {"type": "response.done", "response": {"status": "completed", "usage": tokens}}
     late = {"type": "response.output_text.delta", "delta": " late"}
-    sent = [
+    vendor_events = [
         words,
         {"type": "response.output_audio.delta", "delta": "AAAA"},
         {"type": "response.output_text.delta", "delta": "Hello"},
@@ -207,7 +207,7 @@ async def test_what_was_not_asked_for_is_neither_shown_nor_paid() -> None:
         words,
         words,
     ]
-    with realtime_vendor(Raw(tuple(map(json.dumps, sent)))) as vendor:
+    with realtime_vendor(Raw(tuple(map(json.dumps, vendor_events)))) as vendor:
         vendor.transcript = "after"
         events, turn = await ask(vendor, "Hello")
         # The words of one sound are owed: they come before the answer, or after it.
@@ -220,7 +220,7 @@ async def test_what_was_not_asked_for_is_neither_shown_nor_paid() -> None:
     assert [delta.text for delta in deltas(again, "input_transcript")] == ["words"]
     assert [delta.data for delta in deltas(again, "audio_delta")] == [b"\0\0\0"]
 
-    with realtime_vendor(Raw(tuple(map(json.dumps, sent[2:])))) as vendor:
+    with realtime_vendor(Raw(tuple(map(json.dumps, vendor_events[2:])))) as vendor:
         vendor.transcript = "after"
         again, spoken = await ask(vendor, sound(), params={**TRANSCRIBED, "speech": {}})
     assert (spoken.response.text, spoken.usage.output_tokens) == ("Hello", 4)

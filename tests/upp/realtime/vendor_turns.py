@@ -35,7 +35,7 @@ def sound(ms: int = 100) -> AudioBlock:
 
 
 async def ask(
-    vendor: RealtimeVendor, *said: Message | AudioBlock | str, **options: Any
+    vendor: RealtimeVendor, *inputs: Message | AudioBlock | str, **options: Any
 ) -> tuple[list[StreamEvent], Turn]:
     """Return the events and the turn of a model of the vendor."""
     config = ProviderConfig(
@@ -48,7 +48,7 @@ async def ask(
     key = options.pop("key", KEY)
     provider = OpenAIRealtimeProvider(base_url=vendor.url, api_key=key, config=config)
     try:
-        stream = llm(model=provider(name), **options).stream([], *said)
+        stream = llm(model=provider(name), **options).stream([], *inputs)
         events = [event async for event in stream]
         return events, await stream
     finally:

@@ -13,10 +13,10 @@ from upp.providers.scripted import Call, ScriptedModel
 
 
 async def test_calls_of_a_round_run_together_and_keep_their_order() -> None:
-    both = asyncio.Barrier(2)
+    barrier = asyncio.Barrier(2)
 
     async def meet(arguments: dict[str, Any]) -> str:
-        await asyncio.wait_for(both.wait(), 60)
+        await asyncio.wait_for(barrier.wait(), 60)
         await asyncio.sleep(0.02 if arguments["n"] == 1 else 0)
         return f"r{arguments['n']}"
 
@@ -52,7 +52,7 @@ async def test_a_callable_that_returns_an_awaitable_is_awaited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "text"),
     [
         (Call(name="broken", arguments={}), "it is broken!"),
         (Call(name="speechless", arguments={}), "KeyError!"),
@@ -60,11 +60,11 @@ async def test_a_callable_that_returns_an_awaitable_is_awaited() -> None:
         (Call(name="broken", arguments='{"a":'), "The arguments are not a JSON object.!"),
     ],
 )
-async def test_what_goes_wrong_in_a_call_is_reported_to_the_model(call: Call, said: str) -> None:
+async def test_what_goes_wrong_in_a_call_is_reported_to_the_model(call: Call, text: str) -> None:
     tools = [tool("broken", broken), tool("speechless", speechless)]
     model = llm(model=ScriptedModel(script=calls_then_answers(call)), tools=tools)
     turn = await model.generate([], "go")
-    assert turn.response.text == said
+    assert turn.response.text == text
     assert turn.tool_executions[0].is_error
 
 
@@ -135,9 +135,9 @@ async def test_a_tool_that_changes_its_arguments_does_not_change_the_conversatio
     script = calls_then_answers(Call(name="t", arguments={"list": [1]}))
     eats = tool("t", lambda arguments: arguments.pop("list").pop())
     turn = await llm(model=ScriptedModel(script=script), tools=[eats]).generate([], "go")
-    asked = turn.messages[1]
+    call_message = turn.messages[1]
 
-    assert isinstance(asked, AssistantMessage)
-    assert asked.tool_calls[0].arguments == {"list": [1]}
+    assert isinstance(call_message, AssistantMessage)
+    assert call_message.tool_calls[0].arguments == {"list": [1]}
     assert turn.tool_executions[0].arguments == {"list": [1]}
     assert turn.response.text == "1"

@@ -105,10 +105,10 @@ def test_options_are_changed_in_another_instance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reported"),
+    ("name", "message"),
     [("sytem", r"no option 'sytem'\. Did you mean 'system'"), ("zzz", r"no option 'zzz'\.$")],
 )
-def test_an_option_that_there_is_not_is_refused(name: str, reported: str) -> None:
+def test_an_option_that_there_is_not_is_refused(name: str, message: str) -> None:
     options: Any = {name: "x"}
-    with pytest.raises(TypeError, match=reported):
+    with pytest.raises(TypeError, match=message):
         llm(model=ScriptedModel(script=calls_then_answers()), **options)

@@ -52,7 +52,7 @@ async def test_zero_rounds_and_no_tools_give_the_calls_back(more: dict[str, Any]
 
 
 async def test_a_history_that_ends_in_calls_starts_with_them() -> None:
-    asked = AssistantMessage(
+    call_message = AssistantMessage(
         content=(TextBlock(text="let me see"),),
         tool_calls=(
             ToolCall(tool_call_id="c1", tool_name="t", arguments={"n": 1}),
@@ -62,7 +62,7 @@ async def test_a_history_that_ends_in_calls_starts_with_them() -> None:
     answered = ToolResultMessage(results=(ToolResult(tool_call_id="c1", result="kept"),))
     script = calls_then_answers(Call(name="t", arguments={"n": 3}))
     model = llm(model=ScriptedModel(script=script), tools=[tool("t", lambda a: f"fresh {a['n']}")])
-    turn = await model.generate([asked, answered])
+    turn = await model.generate([call_message, answered])
     assert turn.response.text == "kept fresh 2"
     assert turn.cycles == 1
     assert [type(message) for message in turn.messages] == [ToolResultMessage, AssistantMessage]

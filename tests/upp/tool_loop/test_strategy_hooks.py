@@ -64,7 +64,7 @@ async def test_hooks_of_the_strategy_see_each_call_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decision", "said"),
+    ("decision", "text"),
     [
         (True, "ran"),
         (BeforeCallResult(), "ran"),
@@ -72,7 +72,7 @@ async def test_hooks_of_the_strategy_see_each_call_in_order() -> None:
         (BeforeCallResult(proceed=False), "Tool execution skipped!"),
     ],
 )
-async def test_a_hook_decides_whether_a_call_runs(decision: Any, said: str) -> None:
+async def test_a_hook_decides_whether_a_call_runs(decision: Any, text: str) -> None:
     strategy = ToolUseStrategy(
         on_before_call=lambda _tool, _arguments: decision, on_after_call=lambda *_: None
     )
@@ -81,7 +81,7 @@ async def test_a_hook_decides_whether_a_call_runs(decision: Any, said: str) -> N
         tools=[tool("t", lambda _: "ran")],
         tool_strategy=strategy,
     )
-    assert (await model.generate("go")).response.text == said
+    assert (await model.generate("go")).response.text == text
 
 
 @pytest.mark.parametrize("hook", ["on_tool_call", "on_before_call", "on_after_call"])

@@ -70,7 +70,9 @@ def test_many_captures_are_answered_place_by_place() -> None:
     for response_id, payer in (("a", rich), ("b", rich), ("c", other), ("d", other)):
         hold(payer, "2", response_id=response_id)
     void_response(key="d", response_id="d")
-    known = capture_response(key="known", response_id="c", amount=usd("1"), splits=[to(agent, "1")])
+    stored_outcome = capture_response(
+        key="known", response_id="c", amount=usd("1"), splits=[to(agent, "1")]
+    )
 
     def ask(key: str, response_id: str, amount: str, *splits: Split) -> Capture:
         return Capture(
@@ -99,7 +101,7 @@ def test_many_captures_are_answered_place_by_place() -> None:
     assert isinstance(first, CaptureOutcome)
     assert (first.captured, first.released, first.available) == (usd("1.5"), usd("0.5"), usd("6.5"))
     assert len(first.transfer_ids) == 1
-    assert again == replace(known, replayed=True)
+    assert again == replace(stored_outcome, replayed=True)
     assert (available(rich), held(rich)) == ("6.5", "2")
     assert (available(other), held(other)) == ("3", "1")
     assert (available(agent), fees_balance()) == ("2", usd("0.5"))
@@ -109,12 +111,12 @@ def test_many_captures_are_answered_place_by_place() -> None:
 def test_a_hold_is_in_a_list_of_captures_once() -> None:
     payer, agent = funded_account("payer", "10"), funded_account("agent")
     hold_id = hold(payer, "2", response_id="a")
-    one = Capture(key="1", hold_id=hold_id, amount=usd("1"), splits=[to(agent, "1")])
+    request = Capture(key="1", hold_id=hold_id, amount=usd("1"), splits=[to(agent, "1")])
     other = Capture(key="2", response_id="a", amount=usd("1"), splits=[to(agent, "1")])
 
-    for asked in ([one, other], [one, replace(one, key="2")]):
+    for requests in ([request, other], [request, replace(request, key="2")]):
         with pytest.raises(ValueError, match="once in a list"):
-            services.capture_many(asked)
+            services.capture_many(requests)
 
     assert (available(payer), held(payer), available(agent)) == ("8", "2", "0")
     assert not Idempotency.objects.filter(key__in=("1", "2")).exists()
@@ -125,13 +127,15 @@ def test_many_take_as_many_statements_as_one(
 ) -> None:
     payers = [funded_account(f"payer{number}", "10") for number in range(12)]
     agent = funded_account("agent")
-    wanted = [
+    authorizations = [
         Authorization(key=f"h{payer.id}", account_id=payer.id, amount=usd("2"), response_id=str(i))
         for i, payer in enumerate(payers)
     ]
     with django_assert_max_num_queries(7):
-        assert all(isinstance(one, HoldOutcome) for one in services.authorize_many(wanted))
-    asked = [
+        assert all(
+            isinstance(outcome, HoldOutcome) for outcome in services.authorize_many(authorizations)
+        )
+    requests = [
         Capture(
             key=f"c{i}",
             response_id=str(i),
@@ -142,7 +146,7 @@ def test_many_take_as_many_statements_as_one(
         for i in range(12)
     ]
     with django_assert_max_num_queries(10):
-        services.capture_many(asked)
+        services.capture_many(requests)
     assert available(agent) == "12"
 
 

@@ -66,7 +66,7 @@ def test_holds_past_their_time_expire_and_no_others() -> None:
     assert expiry.expire_holds() == 3
     assert expiry.expire_holds() == 0
 
-    assert [state(one) for one in (lasting, untouched, part, whole)] == [
+    assert [state(hold_id) for hold_id in (lasting, untouched, part, whole)] == [
         "active", "expired", "expired", "settled",
     ]  # fmt: skip
     assert (available(payer), held(payer)) == ("5.5", "1")

@@ -120,7 +120,7 @@ def test_a_refusal_leaves_the_callers_transaction_usable() -> None:
 
 def test_many_are_answered_place_by_place() -> None:
     rich, poor = funded_account("rich", "10"), funded_account("poor", "1")
-    known = hold(rich, "1", key="known")
+    hold_id = hold(rich, "1", key="known")
 
     def ask(key: str, account_id: int, amount: str) -> Authorization:
         return Authorization(key=key, account_id=account_id, amount=usd(amount))
@@ -144,8 +144,8 @@ def test_many_are_answered_place_by_place() -> None:
         "UnknownAccount", "HoldOutcome", "InsufficientFunds", "InvalidAmount",
     ]  # fmt: skip
     holds = [answer for answer in answers if isinstance(answer, HoldOutcome)]
-    assert [one.replayed for one in holds] == [False, True, True, False]
+    assert [outcome.replayed for outcome in holds] == [False, True, True, False]
     assert holds[0].hold_id == holds[2].hold_id
-    assert holds[1].hold_id == known
+    assert holds[1].hold_id == hold_id
     assert (held(rich), held(poor)) == ("4", "1")
     assert not Idempotency.objects.filter(key__in=("b", "c", "e", "f")).exists()
