@@ -47,16 +47,16 @@ def test_a_row_says_who_did_what_to_what_and_outlives_the_person() -> None:
     chat = factories.chat(ada)
     record(ada, AuditAction.TRANSCRIPT_READ, chat, reason="a" * 600, address="2001:db8::1")
     record(None, AuditAction.KEY_REVOKED, ("sessions_app.apikey", "7"), detail="expired")
-    named, unnamed = AuditRecord.objects.order_by("pk")
-    assert (named.actor_id, named.action, named.kind, named.object_id, named.address) == (
+    by_ada, anonymous = AuditRecord.objects.order_by("pk")
+    assert (by_ada.actor_id, by_ada.action, by_ada.kind, by_ada.object_id, by_ada.address) == (
         ada.pk,
         "transcript.read",
         "chat_app.chat",
         chat.pk,
         "2001:db8::1",
     )
-    assert len(named.reason) == 500
-    assert (unnamed.actor, unnamed.kind, unnamed.object_id, unnamed.detail) == (
+    assert len(by_ada.reason) == 500
+    assert (anonymous.actor, anonymous.kind, anonymous.object_id, anonymous.detail) == (
         None,
         "sessions_app.apikey",
         "7",
@@ -64,8 +64,8 @@ def test_a_row_says_who_did_what_to_what_and_outlives_the_person() -> None:
     )
     actor_id = ada.pk
     ada.delete()
-    named.refresh_from_db()
-    assert named.actor_id == actor_id
+    by_ada.refresh_from_db()
+    assert by_ada.actor_id == actor_id
     page = signed_in(factories.superuser()).get(reverse("admin:audit_app_auditrecord_changelist"))
     assert "transcript.read" in page.content.decode()
 

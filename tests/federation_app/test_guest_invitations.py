@@ -44,11 +44,11 @@ def test_an_invitation_is_accepted_once_and_by_the_invited_person(
     accept(peer, tell, invitation)
     assert Participant.objects.filter(chat=chat, user__username=GUEST["name"]).count() == 1
     # The same name of another person cannot take over the account.
-    two = invited(shared_chat(alice, agents=()), alice)
+    second_invitation = invited(shared_chat(alice, agents=()), alice)
     thief = {"id": "9", "name": GUEST["name"]}
-    assert tell(peer, "confirm", {"invitation": two, "by": thief})[1] == "4.09"
-    invitations.answer(user=alice.user, invitation_id=two, answer="withdraw")
-    assert tell(peer, "confirm", {"invitation": two, "by": GUEST})[1] == "4.09"
+    assert tell(peer, "confirm", {"invitation": second_invitation, "by": thief})[1] == "4.09"
+    invitations.answer(user=alice.user, invitation_id=second_invitation, answer="withdraw")
+    assert tell(peer, "confirm", {"invitation": second_invitation, "by": GUEST})[1] == "4.09"
     assert Participant.objects.filter(user__username=GUEST["name"]).count() == 1
 
 
@@ -124,10 +124,12 @@ def test_a_person_is_invited_answers_and_blocks(
         (invitation["person"], invitation["title"], invitation["direction"])
         for invitation in invitation_rows
     ] == [(GUEST["name"], "Theirs", "received")] * 2
-    one, two = (f"{path}/{row['id']}" for row in invitation_rows)
-    assert web.post(one, headers=alice.headers, json={"answer": "block"}).status_code == 200
+    blocked_url, accepted_url = (f"{path}/{row['id']}" for row in invitation_rows)
+    assert web.post(blocked_url, headers=alice.headers, json={"answer": "block"}).status_code == 200
     assert propose(3)[1] == "4.04"
-    assert web.post(one, headers=alice.headers, json={"answer": "accept"}).status_code == 400
+    assert (
+        web.post(blocked_url, headers=alice.headers, json={"answer": "accept"}).status_code == 400
+    )
     # An entry of a chat that she has not joined is refused, and makes no chat.
     here = {"id": str(alice.user.pk), "name": "alice@chat.example"}
     entry = {
@@ -140,7 +142,9 @@ def test_a_person_is_invited_answers_and_blocks(
         "event": {"type": "participant.joined"},
     }
     assert tell(peer, "notify", entry)[1] == "4.04"
-    assert web.post(two, headers=alice.headers, json={"answer": "accept"}).status_code == 200
+    assert (
+        web.post(accepted_url, headers=alice.headers, json={"answer": "accept"}).status_code == 200
+    )
     assert tell(peer, "notify", entry) == (202, "")
     mirror = Chat.objects.get(home="client.example")
     # A repeated entry changes nothing; after a gap the home is asked to go on.
