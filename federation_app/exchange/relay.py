@@ -277,25 +277,22 @@ def _begin(admitted: Admitted, member: Peer) -> tuple[ReceivedEnvelope, bool]:
             )
     except IntegrityError:
         rows = ReceivedEnvelope.objects.select_related("stream")
-        existing = rows.filter(peer=peer, envelope_id=row_id).first()
+        prior = rows.filter(peer=peer, envelope_id=row_id).first()
     else:
         return row, True
-    if existing is not None and (existing.sha256, existing.relayed_to_id) != (
-        envelope.sha256,
-        member.pk,
-    ):
+    if prior is not None and (prior.sha256, prior.relayed_to_id) != (envelope.sha256, member.pk):
         raise _conflict("id_conflict")
-    if existing is not None and existing.relayed_at is not None:
-        return existing, False
+    if prior is not None and prior.relayed_at is not None:
+        return prior, False
     now = timezone.now()
     abandoned = ReceivedEnvelope.objects.filter(
         peer=peer, envelope_id=row_id, relayed_at=None, created_at__lt=now - ABANDONED
     )
-    if existing is None or not abandoned.update(created_at=now):
+    if prior is None or not abandoned.update(created_at=now):
         raise EnvelopeError(
             EnvelopeCode.BUSY, "The envelope is in transit.", detail="relay", retry_after=1
         )
-    return existing, True
+    return prior, True
 
 
 def _end(

@@ -1,145 +1,35 @@
-"""Timelines in the admin: what stands in them, who may see what of it, and what is recorded."""
+"""Timelines in the admin: what they show to whom, and what is recorded."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Group, User
 from django.db import connection
-from django.test import AsyncClient, Client
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from audit_app.models import AuditRecord
-from chat_app.ids import new_event_id
-from chat_app.log import entries
-from chat_app.log.entries import NewEvent
 from chat_app.models import Chat, ChatEvent, Message
-from payments_app import services as ledger
 from payments_app.models import Hold, Transfer
-from payments_app.money import Money
-from sessions_app.admin.timeline import tail
 from sessions_app.models import PaymentRequest, Response, ToolCall
 from tests import factories
-from tests.payments_app.funded_accounts import authorize, capture_response
+from tests.sessions_app.admin.timelines import (
+    CAUSE,
+    WORDS,
+    log,
+    of_chat,
+    of_response,
+    paid_and_failed,
+    part_of,
+    shown,
+    staff,
+)
 
 pytestmark = pytest.mark.django_db
-
-CAUSE = "openai_compat rate_limited (HTTP 429): slow down"
-WORDS = "What is in the vault?"
-INFERENCES = [
-    {
-        "number": 1, "provider": "openai_compat", "model": "small", "at": 1_700_000_000_000,
-        "first_ms": 400, "ms": 1250, "input_tokens": 1200, "output_tokens": 34,
-        "request_id": "req_2",
-        "attempts": [{"code": "TIMEOUT", "status": 504, "request_id": "req_1", "words": "late"}],
-    },
-    {
-        "number": 2, "provider": "openai_compat", "model": "small", "at": 1_700_000_002_000,
-        "ms": 90, "end": "failed",
-        "attempts": [{"code": "RATE_LIMITED", "status": 429, "words": "slow down"}],
-    },
-    {"number": 3, "provider": "openai_compat", "model": "small", "at": 1_700_000_003_000},
-]  # fmt: skip
-
-
-def staff(*roles: str) -> Client:
-    """Return a client of staff with these roles; of a superuser without one."""
-    name = "-".join(roles) or "root"
-    user = factories.user(name, is_staff=True) if roles else factories.superuser(name)
-    user.groups.set(Group.objects.filter(name__in=roles))
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def of_chat(chat: Chat, view: str = "timeline", **query: Any) -> str:
-    url = reverse(f"admin:sessions_app_chat_{view}", args=[quote(chat.pk)])
-    return f"{url}?{'&'.join(f'{k}={v}' for k, v in query.items())}"
-
-
-def of_response(response: Response, view: str = "timeline") -> str:
-    return reverse(f"admin:sessions_app_response_{view}", args=[quote(response.pk)])
-
-
-def log(of: Response, name: str, **payload: Any) -> None:
-    """Append an event of a response to the log of its chat."""
-    event = {
-        "type": name,
-        "event_id": new_event_id(),
-        "timestamp": 0,
-        "response_id": of.pk,
-        **payload,
-    }
-    new = NewEvent(type=name, payload=event, response_id=of.pk)
-    entries.append(of.chat_id, [new], at=timezone.now())
-
-
-def paid_and_failed(name: str = "ada") -> Response:
-    """Make a chat in which a question was paid for, a tool was run, and the answer failed."""
-    ada, agent = factories.user(name), factories.agent(f"agent-{name}")
-    chat = factories.chat(ada, agent, title="Vault")
-    session = factories.session(ada, chat, agent=agent)
-    question = factories.message(chat, ada, WORDS)
-    wallet = ledger.account_of_user(ada.pk)
-    amount = Money.parse("2")
-    ledger.top_up(
-        key=name, account=wallet.id, amount=Money.parse("9"), provider="tests", external_id=name
-    )
-    response = factories.response(
-        agent,
-        chat,
-        session=session,
-        message=question,
-        status="failed",
-        error={"code": "rate_limit_exceeded", "message": "Try again later."},
-        error_cause=CAUSE,
-        inferences=INFERENCES,
-    )
-    log(response, "response.created", agent=agent.name, transport="websocket")
-    hold = authorize(
-        key=f"hold:{name}", account_id=wallet.id, amount=amount, response_id=response.pk
-    )
-    PaymentRequest.objects.create(
-        response=response, number=1, payer=ada, asked_in=chat.pk, amount=amount.amount,
-        asset="USD", reason="llm_usage", status="paid", hold_id=hold.hold_id,
-        deadline=timezone.now(), decided_at=timezone.now(),
-    )  # fmt: skip
-    factories.tool_call(
-        response, arguments='{"safe": "secret-argument"}', result="secret-result", status="failed",
-        is_error=True, finished_at=timezone.now(),
-    )  # fmt: skip
-    capture_response(
-        key=f"settle:{name}", response_id=response.pk, amount=Money.parse("1"), kind="answer",
-        splits=[ledger.Split(ledger.account_of_agent(agent.pk).id, Money.parse("1"))],
-        release=True, chat_id=chat.pk, agent_id=agent.pk, protocol="uamp",
-    )  # fmt: skip
-    log(response, "response.error", error=response.error)
-    return response
-
-
-def shown(client: Client, url: str) -> str:
-    answer = client.get(url)
-    assert answer.status_code == 200, url
-    return answer.content.decode()
-
-
-def part_of(client: Client, url: str) -> dict[str, Any]:
-    """Return the first part of a tail, without waiting for another."""
-    answer: Any = client.get(url)
-
-    async def first() -> bytes:
-        frame: bytes = await anext(answer.streaming_content)
-        return frame
-
-    frame = async_to_sync(first)()
-    part: dict[str, Any] = json.loads(frame.partition(b"data: ")[2])
-    return part
 
 
 def pages_of(response: Response) -> dict[str, str]:
@@ -198,52 +88,6 @@ def test_a_tool_call_says_when_a_person_and_a_worker_took_it() -> None:
     assert "after 0.0 s in the queue" in page
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("loss", ["role", "sign-in", "account"])
-async def test_a_tail_ends_when_its_reader_loses_the_right(
-    loss: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tail, "RUNNING_SECONDS", 0.01)
-
-    def running() -> tuple[AsyncClient, User, Response]:
-        ada, agent = factories.user(), factories.agent()
-        response = factories.response(agent, factories.chat(ada, agent))
-        eve = factories.user("eve", is_staff=True)
-        eve.groups.set(Group.objects.filter(name="Support"))
-        client = AsyncClient()
-        client.force_login(eve)
-        return client, eve, response
-
-    client, eve, response = await sync_to_async(running)()
-    answer: Any = await client.get(of_response(response, "timeline_tail"))
-    frames = answer.streaming_content
-    assert b'"is_running": true' in await anext(frames)
-    # What is new is sent at once.
-    call = await sync_to_async(factories.tool_call)(response)
-    assert f"call-{call.pk}".encode() in await anext(frames)
-    match loss:
-        case "role":
-            await eve.groups.aclear()
-        case "sign-in":
-            await client.alogout()
-        case "account":
-            await User.objects.filter(pk=eve.pk).aupdate(is_active=False)
-    assert await anext(frames) == b"event: gone\ndata: {}\n\n"
-    with pytest.raises(StopAsyncIteration):
-        await anext(frames)
-    assert not tail._tails
-
-
-def test_one_person_follows_few_timelines_at_once() -> None:
-    response, client = paid_and_failed(), staff()
-    reader = User.objects.get(username="root")
-    tail._tails[reader.pk] = tail.MAX_TAILS
-    try:
-        assert client.get(of_response(response, "timeline_tail")).status_code == 429
-    finally:
-        tail._tails.clear()
-
-
 def test_roles_see_what_is_theirs() -> None:
     response = paid_and_failed()
     secrets = (WORDS, "secret-argument", "secret-result")
@@ -265,50 +109,6 @@ def test_roles_see_what_is_theirs() -> None:
     assert all(secret in page for secret in secrets)
     (row,) = AuditRecord.objects.all()
     assert (row.action, row.object_id) == ("transcript.read", response.chat_id)
-
-
-@pytest.mark.parametrize("of", ["chat", "response"])
-def test_a_tail_records_that_it_shows_texts(of: str) -> None:
-    response, client = paid_and_failed(), staff("Auditor")
-    url = of_chat(response.chat, "timeline_tail")
-    if of == "response":
-        url = f"{of_response(response, 'timeline_tail')}?"
-    assert WORDS not in json.dumps(part_of(client, url))
-    assert not AuditRecord.objects.exists()
-    assert WORDS in json.dumps(part_of(client, f"{url}texts=1"))
-    (row,) = AuditRecord.objects.all()
-    row_id = response.chat_id if of == "chat" else response.pk
-    assert (row.action, row.object_id) == ("transcript.read", row_id)
-    assert row.detail == "The live timeline."
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_a_tail_is_recorded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail, "RUNNING_SECONDS", 0.01)
-
-    def running() -> tuple[AsyncClient, Response]:
-        ada, agent = factories.user(), factories.agent()
-        response = factories.response(agent, factories.chat(ada, agent))
-        client = AsyncClient()
-        client.force_login(factories.superuser("root"))
-        return client, response
-
-    client, response = await sync_to_async(running)()
-    answer: Any = await client.get(f"{of_response(response, 'timeline_tail')}?texts=1")
-    frames = answer.streaming_content
-    await anext(frames)
-    await sync_to_async(factories.tool_call)(response, arguments='{"safe": "secret-argument"}')
-    assert b"secret-argument" in await anext(frames)
-    assert await AuditRecord.objects.acount() == 1
-    await frames.aclose()
-
-
-def test_a_tail_has_only_the_newest_page() -> None:
-    response, client = paid_and_failed(), staff("Auditor")
-    newest = part_of(client, of_chat(response.chat, "timeline_tail"))
-    for place in ({"before": 1}, {"before": 2}):
-        url = of_chat(response.chat, "timeline_tail", **place)
-        assert part_of(client, url)["items"] == newest["items"]
 
 
 def test_a_raw_entry_is_for_readers_of_contents_and_recorded() -> None:
