@@ -9,6 +9,7 @@ from django import forms
 from django.contrib.auth.models import User
 
 from agents_app.admin.form_fields import FormPart, ListField, NamesField, PartsField
+from agents_app.admin.owner_fields import owners_changes
 from agents_app.conversation.presentation import PRESENT
 from agents_app.conversation.state_changes import SET_STATE
 from agents_app.delegates import unknown_to_owner
@@ -19,7 +20,6 @@ from agents_app.providers.clients import is_key_name
 from agents_app.providers.options import problem_of, unknown_options
 from agents_app.providers.readiness import problem_of_address
 from agents_app.providers.scripts import SCRIPTS
-from agents_app.remote.onward import OPTION, TRUST
 from agents_app.remote.rules import (
     NOT_FOR_PEERS,
     PEERS,
@@ -47,10 +47,6 @@ _MODELS: Final = tuple(value for value in ModelProvider.values if value not in _
 _REALTIME: Final = (ModelProvider.OPENAI_REALTIME.value,)
 _COMPATIBLE: Final = (ModelProvider.OPENAI_COMPAT.value,)
 _SAMPLED: Final = (ModelProvider.OPENAI_COMPAT.value, ModelProvider.ANTHROPIC.value)
-_READERS: Final = ("owner", "kind", "provider", "url", "protocol", "delegates", "key", "remove_key")
-"""The fields that decide who reads what an agent is sent: a key's account may keep a log of it."""
-_OPTIONS: Final = ("base_url", "api_key_env", OPTION, TRUST)
-"""The options that decide who reads what an agent is sent, or what its owner pays for it."""
 MAX_TOKENS: Final = 10_000_000
 DELEGATES: Final = 200
 """The most agents offered as delegates; others can be set by name over REST."""
@@ -272,7 +268,7 @@ class AgentForm(_AgentForm):
     def clean(self) -> dict[str, Any]:
         """Check that something can answer for the agent."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
-        self._check_readers(values)
+        self._check_owners_fields(values)
         self._check_delegates(values)
         if values.get("kind") == AgentKind.REMOTE:
             for field, words in problems_of(values).items():
@@ -297,26 +293,17 @@ class AgentForm(_AgentForm):
             self.add_error("owner", "A connected agent needs an owner, whose daemon registers it.")
         return values
 
-    def _check_readers(self, values: dict[str, Any]) -> None:
-        """Refuse to redirect a person's agent to others, or to spend that person's money."""
+    def _check_owners_fields(self, values: dict[str, Any]) -> None:
+        """Refuse changes that only the owner may make."""
         owner, operator = self.instance.owner, self.operator
         if owner is None or not isinstance(operator, User) or may_act_as(operator, owner):
             return
-        changed: list[str] = [field for field in _READERS if field in self.changed_data]
-        options, stored = values.get("options") or {}, self.instance.options
-        if any(options.get(name) != stored.get(name) for name in _OPTIONS):
-            changed.append("options")
-        # The model of a remote agent is its name on its server.
-        if values.get("kind") == AgentKind.REMOTE and "model" in self.changed_data:
-            changed.append("model")
-        # A tool can pass on what it is called with, and the model decides what that is.
-        if not set(values.get("tools", ())) <= set(self.instance.tools):
-            changed.append("tools")
+        changed = owners_changes(self.instance, self.changed_data, values)
         for field in changed:
             self.add_error(
                 field,
                 f"Only {owner.get_username()}, and operators who may act as them, change this:"
-                " it decides who reads what the agent is sent, or what its owner pays.",
+                " it decides who reads what the agent is sent, or who pays for it.",
             )
 
     def _check_delegates(self, values: dict[str, Any]) -> None:

@@ -44,6 +44,9 @@ def _saved(client: Client, agent: Agent, **values: Any) -> dict[str, list[str]]:
     [
         ("owner", {"owner": "own"}),
         ("owner", {"owner": ""}),
+        ("name", {"name": "helper-before"}),
+        ("is_public", {"is_public": "on"}),
+        ("pricing", {"pricing__per_answer": "9"}),
         ("kind", {"kind": "connected", "options": "{}"}),
         ("url", {"kind": "remote", "url": "https://mine.example/v1", "protocol": "completions"}),
         ("delegates", {"delegates": ["mine"]}),
