@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
@@ -36,9 +37,10 @@ CLOSE_SECONDS: Final = 30.0
 """How long the threads may take to end. Statements and lock waits have shorter limits."""
 
 LONG_THREADS: Final = 4
-"""How many long calls may run at once; within the 8 spare connections of the pool."""
+"""How many long calls may run at once."""
 
 long_threads: Final = ReleasingThreads(LONG_THREADS, thread_name_prefix="long")
+_long_turns: Final = WeakValueDictionary[tuple[int, str], asyncio.Lock]()
 _lock = threading.Lock()
 _executor: ThreadPoolExecutor | None = None
 
@@ -67,12 +69,15 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.get_running_loop().run_in_executor(executor(), context.run, job)
 
 
-async def run_long(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_long(asker: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Do the same as `run` for a function that may take a minute: it stores or measures files.
 
-    It has threads of its own, so that all other calls need not wait for it.
+    It has threads of its own, so that all other calls need not wait for it. Those of one asker run
+    one after another, so that none takes all threads.
     """
-    return await long_threads.run(partial(scoped, function, *args, **kwargs))
+    key = id(asyncio.get_running_loop()), asker
+    async with _long_turns.setdefault(key, asyncio.Lock()):
+        return await long_threads.run(partial(scoped, function, *args, **kwargs))
 
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:

@@ -174,9 +174,13 @@ def take_answer(pk: int) -> str | None:
 
 def _waiting(connection_id: str) -> int:
     """Count a connection's unanswered requests; raises TooManyRequests if its answers are long."""
-    name = HttpConnection.objects.filter(pk=connection_id).values("counted_as")
+    row = HttpConnection.objects.only("counted_as", "principal").get(pk=connection_id)
+    # Connections that an earlier release opened during an upgrade have only a principal.
+    together = Q(connection__counted_as=row.counted_as)
+    if not row.counted_as:
+        together &= Q(connection__principal=row.principal)
     condition = Q(connection_id=connection_id)
-    sums = UnansweredRequest.objects.filter(connection__counted_as__in=name).aggregate(
+    sums = UnansweredRequest.objects.filter(together).aggregate(
         waiting=Count("pk", filter=condition),
         kept=Sum(Length("answer"), filter=condition, default=0),
         kept_by_all=Sum(Length("answer"), default=0),

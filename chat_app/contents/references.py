@@ -160,7 +160,7 @@ def _ingest_messages(
         for items in messages:
             ingested.append([])
             ingested[-1].extend(_ingest_item(item, how) for item in items)
-    except (InvalidMedia, ContentNotFound):
+    except BaseException:
         stored_ids = [content_id for items in ingested for content_id in content_ids(items)]
         discard(stored_ids, since=began)
         raise

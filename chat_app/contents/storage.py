@@ -73,9 +73,6 @@ def store(
         copy = used_copy(sha256, owner=owner, mime_type=mime_type, filename=filename)
         if copy is not None:
             return copy
-    check_room(owner, len(data))
-    # Others may need the connection while this thread waits for a process.
-    connections.release()
     content = Content(
         id=content_id or uuid.uuid4(),
         handle=handle,
@@ -83,11 +80,14 @@ def store(
         mime_type=mime_type,
         filename=filename,
         size_bytes=len(data),
-        extent=extent_of(data, mime_type, asker=owner.key or str(owner.user_id)),
         owner_id=owner.user_id,
         owner_key=owner.key,
     )
     try:
+        check_room(owner, len(data))
+        # Others may need the connection while this thread waits for a process.
+        connections.release()
+        content.extent = extent_of(data, mime_type, asker=owner.key or str(owner.user_id))
         with written(content.blob, data), transaction.atomic():
             check_quota(owner, len(data))
             content.save(force_insert=True)

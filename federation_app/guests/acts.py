@@ -49,7 +49,7 @@ from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal, PrincipalKind
 from sessions_app.connection.defaults import Defaults
-from sessions_app.connection.rate_limit import count_text
+from sessions_app.connection.rate_limit import RateLimited, count_text
 from sessions_app.data_rights.erasure import StillRunning, erase_person
 from sessions_app.handlers.chats.messages import size_of_edit
 from sessions_app.handlers.sessions import find_session
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from federation_app.guests.contents import ActInOrder, ActOnMessage, Continuation
 
 TRANSPORT: Final = "envelope"
-MAX_WAIT_SECONDS: Final = 60
 UNPAID: Final = "The agent has a price, and no one pays for guests in this chat."
 
 
@@ -232,14 +231,13 @@ def _count(user_id: int, text: str) -> None:
 
 
 def _final_or_passing(error: RemoteProtocolError) -> Exception:
-    """Return the error that a guest's server takes as final, if a retry would have to wait long.
+    """Return an error that a guest's server takes as final, for a limit that lasts.
 
-    It repeats what is beyond a limit, and delivers nothing of anyone else meanwhile.
+    It repeats what other limits refuse, and delivers nothing else meanwhile.
     """
-    wait = (error.details or {}).get("retry_after", 0)
-    if error.code != ErrorCode.RATE_LIMITED or wait <= MAX_WAIT_SECONDS:
-        return error
-    return EnvelopeError(EnvelopeCode.CONFLICT, error.message, detail="text")
+    if isinstance(error, RateLimited) and error.lasts:
+        return EnvelopeError(EnvelopeCode.CONFLICT, error.message, detail="text")
+    return error
 
 
 def _erase(peer: Peer, act: PersonErasure) -> None:

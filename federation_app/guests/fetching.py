@@ -267,7 +267,7 @@ async def _fetch(fetches: _Fetches, order: _Order, chat: quota.ContentOwner) -> 
         async with slots, fetches.slots:
             loop = asyncio.get_running_loop()
             data = await loop.run_in_executor(_readers, _read, order)
-            await database.run_long(_store, order, data)
+            await database.run_long(chat.key, _store, order, data)
     except CannotFetch as error:
         return error.problem
     finally:

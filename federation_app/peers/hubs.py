@@ -44,19 +44,19 @@ CHILDREN_SECONDS: Final = 60.0
 
 
 def add_hub(
-    documents_of_hub: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = ""
+    hub_documents: PeerDocuments, *, trust: PeerTrust, user: User | None, name: str = ""
 ) -> Peer:
     """Add the peer of these documents as a hub; raises EnvelopeError malformed for another trust.
 
     With any other, an attacker who takes over a hub's host could publish a key, and list peers.
     """
-    if documents_of_hub.hub is None:
+    if hub_documents.hub is None:
         raise malformed("The documents have no hub.", detail="hub")
     if trust not in {PeerTrust.SIGNED, PeerTrust.PINNED}:
         raise malformed("The trust in a hub is signed or pinned.", detail="trust")
     with transaction.atomic():
-        hub = registry.add_peer(documents_of_hub, trust=trust, user=user, name=name)
-        _keep(hub, documents_of_hub.hub, timezone.now())
+        hub = registry.add_peer(hub_documents, trust=trust, user=user, name=name)
+        _keep(hub, hub_documents.hub, timezone.now())
     return hub
 
 
@@ -98,11 +98,11 @@ def trust_children(hub: Peer) -> tuple[list[str], list[str]]:
             problems.append("There was no time for the others. Do it again.")
             break
         try:
-            documents_of_child = _documents_of(child)
+            child_documents = _documents_of(child)
         except EnvelopeError as error:
             problems.append(f"{child.did}: {error.code.value}: {error.message}")
             continue
-        registry.add_peer(documents_of_child, trust=PeerTrust.SIGNED, user=None, anchor=hub)
+        registry.add_peer(child_documents, trust=PeerTrust.SIGNED, user=None, anchor=hub)
         added.append(child.did)
     return added, problems
 

@@ -49,7 +49,8 @@ async def input_tokens(principal: Principal, turn: ClientTurn) -> int:
     )
     ids = media_ids(history)
     owner = ContentOwner(user_id=principal.user_id, chats=principal.rights.chats)
-    extents = await read_extents(await database.run(_readable, ids, owner)) if ids else {}
+    readable = await database.run(_readable, ids, owner) if ids else []
+    extents = await read_extents(readable, principal.counted_as) if readable else {}
     return usual_input(spec, request, extents).input_tokens or 0
 
 

@@ -36,7 +36,7 @@ from sessions_app import database, selectors
 from sessions_app.access import rates
 from sessions_app.access.protocol_rights import check_reads_all
 from sessions_app.billing.demands import demands_below
-from sessions_app.connection.rate_limit import rate_limited
+from sessions_app.connection.rate_limit import RateLimited
 from sessions_app.handlers.sessions import find_session, waiting_frames
 from sessions_app.response import follow_ups
 from sessions_app.response.follow_ups import FollowUpMessage
@@ -129,7 +129,7 @@ class ResponseReader:
         """Count responses that a request reads besides, as events; raises RemoteProtocolError."""
         quota = await rates.limiter().take("events", self._principal.counted_as, cost=responses)
         if not quota.allowed:
-            raise rate_limited(quota)
+            raise RateLimited(quota)
 
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response in its current state; None if the caller has no such response."""

@@ -189,7 +189,8 @@ class ForeignDialect(SocketDialect, ABC):
         """
         item = uamp.AudioContent(audio=audio, format="wav")
         keep = partial(store_media, [item], self.connection.principal, reuse=True)
-        (content,) = await database.run_long(keep)
+        asker = self.connection.principal.counted_as
+        (content,) = await database.run_long(asker, keep)
         medium = uamp.media_of(content)
         return medium.url if isinstance(medium, uamp.MediaUrl) else audio
 

@@ -143,11 +143,18 @@ class Quota:
     remaining: int
     reset_at: float
     allowed: bool
+    # Whether the limit is below the cost of the request, which can then never be allowed.
+    exceeds_limit: bool = False
 
     @property
     def retry_after(self) -> int:
         """Seconds until the next request may be allowed, at least 1."""
         return max(1, math.ceil(self.reset_at - time.time()))
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it may take hours until a request like the refused one is allowed, or forever."""
+        return self.exceeds_limit or KINDS[self.kind].unit == "a day"
 
     def headers(self) -> list[tuple[str, str]]:
         """Return the rate limit headers for clients.
@@ -329,8 +336,9 @@ def _quota(
     allowed: bool,
 ) -> Quota:
     reset_at, remaining = limiter.get_window_stats(item, request.kind, request.name)
-    if item.amount < max(request.cost, 1):
-        # It can never be allowed, and the window may be empty.
+    exceeds_limit = item.amount < max(request.cost, 1)
+    if exceeds_limit:
+        # The window may be empty.
         reset_at = time.time() + item.get_expiry()
     return Quota(
         kind=request.kind,
@@ -338,6 +346,7 @@ def _quota(
         remaining=remaining,
         reset_at=reset_at,
         allowed=allowed,
+        exceeds_limit=exceeds_limit,
     )
 
 

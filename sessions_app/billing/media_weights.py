@@ -78,7 +78,7 @@ def media_ids(history: Sequence[uamp.Message]) -> list[str]:
     ]
 
 
-async def read_extents(ids: Sequence[str]) -> dict[str, tuple[Extent, ...]]:
+async def read_extents(ids: Sequence[str], asker: str) -> dict[str, tuple[Extent, ...]]:
     """Return the extents of contents by id, measured now if need be.
 
     Raises RemoteProtocolError busy.
@@ -86,9 +86,9 @@ async def read_extents(ids: Sequence[str]) -> dict[str, tuple[Extent, ...]]:
     try:
         return await database.run(extents_of, ids, may_measure=False)
     except NotMeasured:
-        pass  # few contents: those stored while too many files were measured
+        pass  # rare: only contents that were stored while measuring was busy
     try:
-        return await database.run_long(extents_of, ids)
+        return await database.run_long(asker, extents_of, ids)
     except MeasuringBusy:
         raise RemoteProtocolError(
             ErrorCode.BUSY,

@@ -27,7 +27,7 @@ class AttachedSession:
     auto_respond: asyncio.TimerHandle | None = None
     # Responses started without a response.create, in case one still arrives.
     auto_started: tuple[str, ...] = ()
-    # When the chat last received that its client types, in seconds of the monotonic clock.
+    # When the chat was last sent that its client is typing, in seconds of the monotonic clock.
     typed_at: float = 0.0
     # The last relayed sign; None if there was none since the last message.
     is_typing: bool | None = None

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 WARNING_BELOW: Final = 5
 
 
+class RateLimited(RemoteProtocolError):
+    """A request is beyond a rate limit."""
+
+    def __init__(self, quota: rates.Quota) -> None:
+        super().__init__(
+            ErrorCode.RATE_LIMITED,
+            f"At most {quota.limit} {quota.kind} {rates.KINDS[quota.kind].unit}."
+            " Wait a moment, then send it again.",
+            details={"retry_after": quota.retry_after},
+        )
+        self.lasts = quota.lasts
+
+
 async def check_rate(
     connection: ClientConnection,
     principal: Principal,
@@ -27,7 +40,7 @@ async def check_rate(
 ) -> None:
     """Count `cost` requests of a kind in `rates.KINDS`; send `rate_limit` when few are left.
 
-    Raises RemoteProtocolError `rate_limited` if the limit is exceeded.
+    Raises RateLimited if the limit is exceeded.
     """
     quota = await rates.limiter().take(kind, principal.counted_as, cost=cost)
     connection.quota = quota
@@ -37,13 +50,13 @@ async def check_rate(
         )
         connection.reply(limit, session_id=session_id)
     if not quota.allowed:
-        raise rate_limited(quota)
+        raise RateLimited(quota)
 
 
 async def check_text(
     connection: ClientConnection, principal: Principal, size: int, session_id: str | None = None
 ) -> None:
-    """Count `size` bytes of stored text; raises RemoteProtocolError `rate_limited`.
+    """Count `size` bytes of stored text; raises RateLimited.
 
     Files count by what is stored of them, since they can be deleted.
     """
@@ -55,24 +68,14 @@ async def check_text(
         limit=quota.limit, remaining=quota.remaining, reset_at=math.ceil(quota.reset_at)
     )
     connection.reply(limit, session_id=session_id)
-    raise rate_limited(quota)
+    raise RateLimited(quota)
 
 
 def count_text(name: str, size: int) -> None:
     """Count `size` bytes of text that a thread stores for a name of `rates`, as `check_text` does.
 
-    Raises RemoteProtocolError `rate_limited`.
+    Raises RateLimited.
     """
     quota = rates.limiter().hit("bytes of text", name, cost=size)
     if not quota.allowed:
-        raise rate_limited(quota)
-
-
-def rate_limited(quota: rates.Quota) -> RemoteProtocolError:
-    """Return the error for a request beyond a rate limit."""
-    return RemoteProtocolError(
-        ErrorCode.RATE_LIMITED,
-        f"At most {quota.limit} {quota.kind} {rates.KINDS[quota.kind].unit}."
-        " Wait a moment, then send it again.",
-        details={"retry_after": quota.retry_after},
-    )
+        raise RateLimited(quota)

@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 async def run_with_media(
     items: Iterable[uamp.ContentItem],
+    asker: str,
     function: Callable[P, T],
     *args: P.args,
     **kwargs: P.kwargs,
@@ -33,7 +34,7 @@ async def run_with_media(
     Items with data, which are measured and written, are for the threads of long calls.
     """
     if any(map(_has_data, items)):
-        return await database.run_long(function, *args, **kwargs)
+        return await database.run_long(asker, function, *args, **kwargs)
     return await database.run(function, *args, **kwargs)
 
 

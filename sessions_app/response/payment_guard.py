@@ -104,7 +104,7 @@ class PaymentGuard:
         """Have the first step paid and return the most tokens of its media; raises AgentError."""
         usual, about, of_media = self._step, (self._context.spec, self._context.request), 0
         if ids := media_ids(self._context.request.history):
-            extents = await read_extents(ids)
+            extents = await read_extents(ids, self._context.counted_as)
             self._step, usual = step_usage(*about, extents), usual_input(*about, extents)
             of_media = weights.media_tokens(*about, extents)
         self._meter.expect_input(usual)

@@ -41,7 +41,8 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
         if answer.response_id is not None:
             rows = rows.filter(response_id=answer.response_id)
         undecided = list(rows.select_related("response__session").order_by("id"))
-        if not undecided and _was_decided(session, answer):
+        may_repeat = answer.response_id is None and _was_decided_of_running(session, answer)
+        if (may_repeat or not undecided) and _was_decided(session, answer):
             return None
         asking = [
             row
@@ -50,7 +51,7 @@ def decide_call(session: OpenSession, answer: ev.ToolApprove) -> ToolCall | None
         ]
         if not asking:
             raise unknown_call(answer.call_id)
-        if len(asking) > 1:
+        if len(asking) > 1 or may_repeat:
             raise RemoteProtocolError(
                 ErrorCode.INVALID_EVENT,
                 "Calls of several answers await a decision under this call_id: name the response.",
@@ -80,6 +81,15 @@ def _may_decide(session: OpenSession, row: ToolCall) -> bool:
     if asker is not None and asker.principal == session.principal.key:
         return True
     return membership.is_owner(session.chat_id, session.principal.user_id)
+
+
+def _was_decided_of_running(session: OpenSession, answer: ev.ToolApprove) -> bool:
+    """Return whether a call of this id was decided whose response is still running.
+
+    An answer that names no response may be a repeat of the one to that call.
+    """
+    rows = ToolCall.objects.filter(call_id=answer.call_id, asked_in=session.chat_id)
+    return rows.filter(decided_at__isnull=False, response__finished_at__isnull=True).exists()
 
 
 def _was_decided(session: OpenSession, answer: ev.ToolApprove) -> bool:

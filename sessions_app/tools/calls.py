@@ -86,6 +86,9 @@ def open_call(
             return None
         is_clients = kind == ToolCallKind.CLIENT
         call_id = _id_for_client(response_id, call.id) if is_clients else call.id
+        if call_id != call.id:
+            renamed = msgspec.to_builtins(_with_id(output, call.id, call_id))
+            Response.objects.filter(pk=response_id).update(output=renamed)
         row, _ = ToolCall.objects.get_or_create(
             response_id=response_id,
             call_id=call_id,
@@ -106,6 +109,8 @@ def open_call(
 
 def _id_for_client(response_id: str, call_id: str) -> str:
     """Return the id under which a client receives a call, the same if the call is opened again."""
+    if ToolCall.objects.filter(response_id=response_id, call_id=call_id).exists():
+        return call_id
     session = Session.objects.filter(responses=response_id)
     # The agents of a chat may call tools of one session at once, in any process.
     pk = session.select_for_update(no_key=True, of=("self",)).values_list("pk", flat=True).first()
@@ -115,6 +120,17 @@ def _id_for_client(response_id: str, call_id: str) -> str:
     if pk is None or not same_id.exclude(response_id=response_id).exists():
         return call_id
     return f"call_{uuid.uuid5(uuid.NAMESPACE_OID, f'{response_id} {call_id}').hex}"
+
+
+def _with_id(
+    output: Sequence[uamp.ContentItem], call_id: str, new_id: str
+) -> tuple[uamp.ContentItem, ...]:
+    return tuple(
+        msgspec.structs.replace(item, tool_call=msgspec.structs.replace(item.tool_call, id=new_id))
+        if isinstance(item, uamp.ToolCallContent) and item.tool_call.id == call_id
+        else item
+        for item in output
+    )
 
 
 def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str, int]:
@@ -133,15 +149,11 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
     if result.content_items and row is not None and row.status == ToolCallState.WAITING:
         # Before the transaction, because it may take a minute.
         items = store_media(result.content_items, session.principal)
-    with transaction.atomic():
-        row = rows.select_for_update(no_key=True).first()
-        if row is not None and row.status == ToolCallState.WAITING:
-            move_row(row, ToolCallTrigger.FAIL if result.is_error else ToolCallTrigger.FINISH)
-            row.result, row.is_error = result.result, result.is_error
-            row.cause = REPORTED if result.is_error else ""
-            row.content_items = msgspec.to_builtins(items)
-            row.finished_at = timezone.now()
-            row.save()
+    try:
+        row = _recorded(rows, result, items)
+    except BaseException:
+        storage.discard(content_ids(items), since=began)
+        raise
     recorded = [] if row is None else msgspec.convert(row.content_items, list[uamp.ContentItem])
     if unused := set(content_ids(items)) - set(content_ids(recorded)):
         # The call has ended meanwhile.
@@ -149,6 +161,22 @@ def record_tool_result(session: OpenSession, result: ev.ToolResult) -> tuple[str
     if row is None or (row.result, row.is_error) != (result.result, result.is_error):
         raise unknown_call(result.call_id)
     return row.response_id, row.pk
+
+
+@transaction.atomic
+def _recorded(
+    rows: QuerySet[ToolCall], result: ev.ToolResult, items: Sequence[uamp.ContentItem]
+) -> ToolCall | None:
+    """Record a result, unless the call does not wait for it; return the call."""
+    row = rows.select_for_update(no_key=True).first()
+    if row is not None and row.status == ToolCallState.WAITING:
+        move_row(row, ToolCallTrigger.FAIL if result.is_error else ToolCallTrigger.FINISH)
+        row.result, row.is_error = result.result, result.is_error
+        row.cause = REPORTED if result.is_error else ""
+        row.content_items = msgspec.to_builtins(items)
+        row.finished_at = timezone.now()
+        row.save()
+    return row
 
 
 def started_calls(response_id: str, call_ids: Sequence[str]) -> dict[str, bool]:

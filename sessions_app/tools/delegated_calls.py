@@ -13,7 +13,7 @@ from django.db.models import Q
 import uamp
 from chat_app.contents import reading_rights, references
 from chat_app.conversation.deletion import DelegatedWork, delete_work
-from sessions_app.models import Response, ToolCall, ToolCallKind
+from sessions_app.models import Response, Session, ToolCall, ToolCallKind
 from sessions_app.states import ToolCallState
 from sessions_app.transitions import end_call
 from uamp import events as ev
@@ -57,12 +57,13 @@ def work_for_message(message_id: str, response_id: str | None) -> list[Delegated
 
 
 def count_work(response_id: str) -> int:
-    """Return how many answers work for a response, through any number of delegations."""
+    """Return how many agents were given work for a response, through any number of delegations."""
     count, level = 0, [response_id]
     while level:
-        work = Response.objects.filter(session__parent_call__response__in=level)
-        level = list(work.values_list("pk", flat=True))
-        count += len(level)
+        work = Session.objects.filter(parent_call__response__in=level)
+        rows = list(work.values_list("pk", "responses"))
+        level = [answer for _, answer in rows if answer is not None]
+        count += len({session for session, _ in rows})
     return count
 
 

@@ -29,7 +29,7 @@ from sessions_app.connection import presence
 from sessions_app.connection.client_connection import ClientConnection
 from sessions_app.connection.defaults import Defaults
 from sessions_app.connection.open_sessions import attached_session
-from sessions_app.connection.rate_limit import rate_limited
+from sessions_app.connection.rate_limit import RateLimited
 from sessions_app.connection.remote_responses import RemoteResponses
 from sessions_app.handlers import table
 from sessions_app.handlers.sessions import find_session, waiting_frames
@@ -90,7 +90,7 @@ async def count_events(
     quota = await rates.limiter().take(kind, principal.counted_as, cost=events)
     rates.note(request.scope, quota)  # type: ignore[attr-defined] # an ASGIRequest
     if not quota.allowed:
-        raise rate_limited(quota)
+        raise RateLimited(quota)
 
 
 async def principal_of(request: HttpRequest, *, protocol: str | None, scope: str) -> Principal:

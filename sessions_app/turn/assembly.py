@@ -138,7 +138,7 @@ async def store_files(request: TurnRequest, turn: AssembledTurn) -> AssembledTur
     ]
     if overrides.context and of_context:
         context, of_history = await run_with_media(
-            of_context, store_history, overrides.context, principal
+            of_context, principal.counted_as, store_history, overrides.context, principal
         )
         overrides = msgspec.structs.replace(overrides, context=tuple(context))
     if message is not None:
@@ -147,7 +147,7 @@ async def store_files(request: TurnRequest, turn: AssembledTurn) -> AssembledTur
         if not text_only:
             store = partial(store_media, new_ids=turn.new_ids, reuse=overrides.context is not None)
             try:
-                items = await run_with_media(items, store, items, principal)
+                items = await run_with_media(items, principal.counted_as, store, items, principal)
             except RemoteProtocolError:
                 await database.run(storage.discard, of_history, since=began)
                 raise

@@ -179,6 +179,8 @@ def _check_chain(response_id: str, spec: AgentSpec, target: AgentSpec) -> None:
             "Do the task yourself."
         )
     original = above[-1].response_id if above else response_id
+    # Calls that work for the same answer are counted one after another.
+    Response.objects.select_for_update(no_key=True).filter(pk=original).first()
     if delegated_calls.count_work(original) >= settings.UAMP_DELEGATED_ANSWERS:
         raise ToolError(
             f"At most {settings.UAMP_DELEGATED_ANSWERS} answers of other agents may work for one "

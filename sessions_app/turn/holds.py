@@ -141,7 +141,7 @@ async def _amount(
 ) -> Money:
     """Return the most an answer may cost up to its second step; raises RemoteProtocolError."""
     ids = media_ids(run.history)
-    extents = await read_extents(ids) if ids else {}
+    extents = await read_extents(ids, request.session.principal.counted_as) if ids else {}
     is_for_people = request.session.is_shared
     if message is not None and not is_for_people and not spec.pricing.reads_free:
         check_measured(spec, message.content_items, extents)

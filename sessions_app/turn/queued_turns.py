@@ -17,7 +17,7 @@ import uamp
 from sessions_app import database
 from sessions_app.access import rates
 from sessions_app.access.principal import Principal
-from sessions_app.connection.rate_limit import rate_limited
+from sessions_app.connection.rate_limit import RateLimited
 from sessions_app.process import registry
 from sessions_app.queue import rows
 from sessions_app.selectors import open_session_of
@@ -87,7 +87,7 @@ def _request(row: QueuedTurn) -> TurnRequest:
             counted = rates.limiter().take("responses", principal.counted_as, cost=answers - 1)
             quota = await counted
             if not quota.allowed:
-                raise rate_limited(quota)
+                raise RateLimited(quota)
 
     return TurnRequest(
         session=open_session_of(row.session, principal),

@@ -100,13 +100,15 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
         if request.admit is not None:
             await request.admit(len(targets), 0)
         turn = await store_files(request, turn)
-        if request.admit is not None:
-            try:
+        try:
+            if request.admit is not None:
                 await request.admit(0, turn.size)
-            except RemoteProtocolError:
-                await database.run(storage.discard, turn.content_ids, since=began)
-                raise
-        started = await _write(process, request, turn, targets, listener, stops, began=began)
+            started = await _write(process, request, turn, targets, listener, stops)
+        except BaseException:
+            await _discard(turn, began)
+            raise
+    if started.repeated:
+        await _discard(turn, began)
     if stops and not started.repeated:
         write = partial(
             append_stops,
@@ -118,6 +120,12 @@ async def start_response(request: TurnRequest, listener: Listener | None) -> Sta
         await database.run(write)
         started = msgspec.structs.replace(started, stopped=tuple(stops))
     return started
+
+
+async def _discard(turn: AssembledTurn, began: datetime) -> None:
+    """Delete the files of a turn that were stored for it and that no message came to show."""
+    if turn.content_ids:
+        await database.run(storage.discard, turn.content_ids, since=began)
 
 
 def _stopping() -> RemoteProtocolError:
@@ -135,8 +143,6 @@ async def _write(
     targets: Sequence[AgentMember],
     listener: Listener | None,
     stops: list[MentionStop],
-    *,
-    began: datetime,
 ) -> StartedTurn:
     continued = await continuing(request, turn, targets)
     if continued is not None:
@@ -166,8 +172,6 @@ async def _write(
     outcome = await _insist(process, start)
     if isinstance(outcome, StartCommitted):
         return await launch(process, request, turn, start, targets, outcome, listener)
-    if start.content_ids:
-        await database.run(storage.discard, start.content_ids, since=began)
     if isinstance(outcome, StartRepeated):
         return StartedTurn(response_ids=outcome.response_ids, repeated=True)
     if outcome.code == ErrorCode.BUSY:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from chat_app.models import Chat, ChatEvent, Message
+from federation_app.envelope.errors import EnvelopeError
 from federation_app.guests import acts, invitations
 from federation_app.models import ChatMirror
+from sessions_app.access import rates
+from sessions_app.connection.rate_limit import RateLimited
 from tests.federation_app.foreign_guests import GUEST, accept, invited, message
 from tests.live_server import shared_chat
 
@@ -28,7 +32,7 @@ HOME_CHAT = "chat_theirs"
 
 def own_edit(chat: Chat, text: str) -> dict[str, Any]:
     """Return the edit of gwen's message in a chat here."""
-    message_id = Message.objects.get(chat=chat).pk
+    message_id = Message.objects.filter(chat=chat).latest("seq").pk
     return {"act": "edit", "chat": chat.pk, "by": GUEST, "message": message_id, "text": text}
 
 
@@ -78,12 +82,24 @@ def test_a_message_beyond_the_text_of_a_day_is_refused_for_good(
     assert list(texts) == ["hi", "b" * 40]
 
 
-def test_a_message_beyond_a_limit_that_passes_soon_is_repeated(
-    chat: Chat, peer: ForeignPeer, tell: Tell, settings: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_message_that_does_not_fit_into_what_is_left_of_a_day_is_refused_for_good(
+    chat: Chat, peer: ForeignPeer, tell: Tell, settings: Any
 ) -> None:
-    settings.UAMP_TEXT_BYTES_PER_DAY = 60
-    monkeypatch.setattr(acts, "MAX_WAIT_SECONDS", 24 * 3600)
-    assert tell(peer, "inform", message(chat, "a" * 100)) == (429, "4.29")
+    settings.UAMP_TEXT_BYTES_PER_DAY = 5000
+    assert tell(peer, "inform", message(chat, "a" * 4000)) == (202, "")
+    assert tell(peer, "inform", message(chat, "b" * 2000)) == (409, "4.09")
+    assert tell(peer, "inform", own_edit(chat, "b" * 2000)) == (409, "4.09")
+
+
+def test_only_limits_of_a_minute_that_allow_the_message_pass(settings: Any) -> None:
+    def refused(kind: str, cost: int = 1) -> Exception:
+        quota = rates.RateLimiter().hit(kind, "user:1", cost=cost)
+        return acts._final_or_passing(RateLimited(replace(quota, allowed=False)))
+
+    settings.UAMP_RESPONSES_PER_MINUTE = 3
+    assert isinstance(refused("responses", 3), RateLimited)
+    assert isinstance(refused("responses", 4), EnvelopeError)
+    assert isinstance(refused("bytes of text"), EnvelopeError)
 
 
 class HomeLog:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agents_app.rest.problems import UNAVAILABLE_SECONDS, refusal
-from sessions_app.connection.rate_limit import rate_limited
+from sessions_app.connection.rate_limit import RateLimited
 from sessions_app.transports.http_exchange import problem
 from uamp import ErrorCode, RemoteProtocolError
 
@@ -45,7 +45,7 @@ def body_too_large(path: str, limit: int) -> HttpResponse:
 def too_many_requests(path: str, quota: Quota) -> HttpResponse:
     """Return a 429 for an address that sends too many requests."""
     if is_protocol(path):
-        return problem(rate_limited(quota), instance=path)
+        return problem(RateLimited(quota), instance=path)
     return refusal("rate_limit_exceeded", instance=path, retry_after=quota.retry_after)
 
 

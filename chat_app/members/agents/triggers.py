@@ -49,11 +49,18 @@ def _has_keyword(text: str, keywords: Sequence[str]) -> bool:
     words = "|".join(re.escape(word) for keyword in keywords if (word := _spaced(keyword)))
     if not words:
         return False
-    beginning = _spaced_beginning(text[:KEYWORD_CHARS])
+    beginning = _spaced_beginning(_beginning_of(text))
     return re.search(rf"{_START}(?:{words}){_END}", beginning) is not None
 
 
-# Each agent of a chat may look for its keywords in the same messages.
+def _beginning_of(text: str) -> str:
+    """Return the characters that are searched, without a word that goes on after them."""
+    if not text[KEYWORD_CHARS : KEYWORD_CHARS + 1].isalnum():
+        return text[:KEYWORD_CHARS]
+    return re.sub(r"\w{1,256}\Z", "", text[:KEYWORD_CHARS])
+
+
+# All agents of a chat search the same messages.
 @lru_cache(maxsize=128)
 def _spaced_beginning(text: str) -> str:
     return _spaced(text)

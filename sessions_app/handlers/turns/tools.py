@@ -23,7 +23,11 @@ async def take_tool_result(connection: ClientConnection, event: ev.ToolResult) -
     session = attached.session
     await check_text(connection, session.principal, len(event.result or ""), session.wire_id)
     response_id, pk = await run_with_media(
-        event.content_items or (), calls.record_tool_result, attached.session, event
+        event.content_items or (),
+        session.principal.counted_as,
+        calls.record_tool_result,
+        session,
+        event,
     )
     await registry.current().signals.call_ended(response_id, pk)
 
