@@ -73,6 +73,12 @@ def test_a_keyword_is_read_at_the_beginning_of_a_long_text(before: int, *, answe
     assert bool(triggered(text, [member("keyword", "weather")])) is answers
 
 
+@pytest.mark.parametrize(("word", "answers"), [("weather", True), ("weathervane", False)])
+def test_a_word_that_goes_on_after_the_beginning_is_no_keyword(word: str, *, answers: bool) -> None:
+    text = f"{' ' * (16_384 - len('weather'))}{word} {'x ' * 100}"
+    assert bool(triggered(text, [member("keyword", "weather")])) is answers
+
+
 def test_a_text_is_folded_once_for_all_keywords(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
 

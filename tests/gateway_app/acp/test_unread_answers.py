@@ -8,7 +8,7 @@ import pytest
 
 from sessions_app import http_connections
 from sessions_app.access.principal import Principal
-from sessions_app.models import UnansweredRequest
+from sessions_app.models import HttpConnection, UnansweredRequest
 
 if TYPE_CHECKING:
     from tests.live_server import Person
@@ -74,6 +74,21 @@ def test_all_visitors_from_an_address_keep_unread_answers_up_to_a_length(
     with pytest.raises(http_connections.TooManyRequests):
         http_connections.add_request(opened("c", "2001:db8::2"), "1", session_id=None)
     http_connections.add_request(opened("d", "2001:db8:1::1"), "1", session_id=None)
+
+
+def test_connections_of_an_earlier_release_count_for_their_principals(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_connections, "KEPT_CHARS_PER_PRINCIPAL", 100)
+    ada, eve = (
+        http_connections.open_connection(Principal(key=key), transport="acp", agent="echo")
+        for key in ("user:1", "user:2")
+    )
+    HttpConnection.objects.update(counted_as="")
+    http_connections.keep_answer(http_connections.add_request(ada, "1", session_id=None), "x" * 101)
+    http_connections.add_request(eve, "1", session_id=None)
+    with pytest.raises(http_connections.TooManyRequests):
+        http_connections.add_request(ada, "2", session_id=None)
 
 
 def test_requests_at_the_same_time_keep_no_more_answers_than_requests_in_turn(

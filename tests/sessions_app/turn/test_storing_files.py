@@ -13,8 +13,11 @@ from django.db import connection
 from chat_app.contents import extents, storage
 from chat_app.models import Content
 from sessions_app.billing.media_weights import read_extents
+from sessions_app.database import LONG_THREADS, run_long
 from sessions_app.models import ToolCall
+from sessions_app.turn import start
 from tests import factories
+from uamp import ErrorCode, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,12 +104,12 @@ def test_files_that_were_not_measured_are_measured_there_too(
     content = factories.content(alice.user, PDF, mime_type="application/pdf")
     measured.clear()
     for _ in range(2):
-        (extent,) = asyncio.run(read_extents([str(content.pk)]))[str(content.pk)]
+        (extent,) = asyncio.run(read_extents([str(content.pk)], "user:1"))[str(content.pk)]
         assert extent.amount == 1
     assert measured == []
     Content.objects.update(extent=None)
     for _ in range(2):
-        (extent,) = asyncio.run(read_extents([str(content.pk)]))[str(content.pk)]
+        (extent,) = asyncio.run(read_extents([str(content.pk)], "user:1"))[str(content.pk)]
         assert extent.amount == 1
     assert measured == [("long", False)]
 
@@ -141,6 +144,47 @@ def test_a_turn_with_too_much_text_leaves_no_file(
     assert client.until("session.error")[-1]["error"]["code"] == "rate_limited"
     assert not Content.objects.exists()
     assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("send", [send_with_message, send_with_history])
+def test_a_turn_that_is_refused_before_it_is_written_leaves_no_file(
+    dial: Dial,
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    send: Callable[[UampClient], None],
+) -> None:
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise RemoteProtocolError(ErrorCode.PAYMENT_REQUIRED, "Nobody pays.")
+
+    client = opened(dial, alice)
+    monkeypatch.setattr(start, "reservations_of", refuse)
+    send(client)
+    assert client.until("session.error")[-1]["error"]["code"] == "payment_required"
+    assert not Content.objects.exists()
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_long_calls_of_one_asker_run_one_after_another() -> None:
+    began, may_end = [], threading.Event()
+
+    def work(name: str) -> None:
+        began.append(name)
+        may_end.wait(10)
+
+    async def calls() -> None:
+        askers = ["user:1"] * LONG_THREADS + ["user:2"]
+        tasks = [
+            asyncio.ensure_future(run_long(asker, work, f"{asker} {number}"))
+            for number, asker in enumerate(askers)
+        ]
+        await asyncio.sleep(0.3)
+        assert began == ["user:1 0", f"user:2 {LONG_THREADS}"]
+        may_end.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(asyncio.wait_for(calls(), 20))
+    assert len(began) == LONG_THREADS + 1
 
 
 def test_a_tool_result_whose_call_ends_meanwhile_leaves_no_file(
