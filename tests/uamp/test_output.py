@@ -127,6 +127,18 @@ def test_a_whole_call_takes_the_place_of_its_pieces() -> None:
     assert builder.output == [_called("c1", "search", '{"q":1}')]
 
 
+def test_a_call_can_get_another_id_before_its_result() -> None:
+    builder = _built(ToolCall(call_id="c1", name="search", arguments="{}"), _say("Wait."))
+    builder.rename_call("c1", "c2")
+    builder.add(ToolResult(call_id="c2", result="found"))
+    call, _, answer = builder.output
+    assert call == _called("c2", "search", "{}")
+    assert isinstance(answer, ToolResultContent)
+    assert answer.tool_result.call_id == "c2"
+    with pytest.raises(KeyError):
+        builder.rename_call("c1", "c3")
+
+
 def test_results_of_either_side_are_items() -> None:
     data = ToolResultData(call_id="c1", result="1", status="success")
     builder = _built(
