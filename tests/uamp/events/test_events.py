@@ -87,7 +87,7 @@ def test_a_printed_frame_decodes_to_all_that_it_says(section: str) -> None:
 
 
 def _only(actual: object, expected: object, added: set[str]) -> object:
-    """Return ``said`` without members of ``added`` that ``expected`` does not have."""
+    """Return ``actual`` without members of ``added`` that ``expected`` does not have."""
     if isinstance(actual, dict) and isinstance(expected, dict):
         return {
             name: _only(member, expected.get(name), added)
