@@ -106,15 +106,17 @@ def run_point(group: ServerGroup, fixture: DaemonFixture, point: DaemonPoint) ->
     """Ask, kill, let it settle, and check everything."""
     began = time.monotonic()
     outcome = DaemonOutcome(point)
-    asked = point.number % len(group.ports)
-    fixture.have(2 if point.spare else 1, first=(asked + 1) % len(group.ports))
+    asked_server = point.number % len(group.ports)
+    fixture.have(2 if point.spare else 1, first=(asked_server + 1) % len(group.ports))
     has_begun = threading.Event()
 
     def watch(_asker: Asker, frame: Frame) -> None:
         if frame["type"] == "response.created":
             has_begun.set()
 
-    askers = [Asker(group, asked, agent=AGENT, tag=new_tag(n), watch=watch) for n in range(TURNS)]
+    askers = [
+        Asker(group, asked_server, agent=AGENT, tag=new_tag(n), watch=watch) for n in range(TURNS)
+    ]
     for asker in askers:
         asker.start()
         asker.ready.wait(SETTLE_SECONDS)
@@ -122,7 +124,7 @@ def run_point(group: ServerGroup, fixture: DaemonFixture, point: DaemonPoint) ->
         asker.ask()
     has_begun.wait(SETTLE_SECONDS)
     time.sleep(point.after)
-    _kill(group, fixture, point, asked)
+    _kill(group, fixture, point, asked_server)
     for asker in askers:
         asker.join(JOIN_SECONDS)
     _check(group, askers, outcome)
@@ -130,7 +132,9 @@ def run_point(group: ServerGroup, fixture: DaemonFixture, point: DaemonPoint) ->
     return outcome
 
 
-def _kill(group: ServerGroup, fixture: DaemonFixture, point: DaemonPoint, asked: int) -> None:
+def _kill(
+    group: ServerGroup, fixture: DaemonFixture, point: DaemonPoint, asked_server: int
+) -> None:
     if point.victim.startswith("daemon"):
         several = point.victim == "daemons"
         for daemon in fixture.daemons if several else fixture.daemons[:1]:
@@ -138,7 +142,7 @@ def _kill(group: ServerGroup, fixture: DaemonFixture, point: DaemonPoint, asked:
     elif point.victim == "worker":
         group.kill_worker(group.worker_pids()[0])
     else:
-        server = asked if point.victim == "asked" else (asked + 1) % len(group.ports)
+        server = asked_server if point.victim == "asked" else (asked_server + 1) % len(group.ports)
         group.kill_server(server)
         time.sleep(point.pause)
         group.restart_server(server)
@@ -167,8 +171,8 @@ def _check(group: ServerGroup, askers: Sequence[Asker], outcome: DaemonOutcome) 
         if (text != ANSWER) if end == "completed" else not ANSWER.startswith(text):
             outcome.wrong.append(f"{asker.name} ({end}) said {text!r}")
         if end == "completed" and asker.story.texts.get(asker.response_id) != ANSWER:
-            said = asker.story.texts.get(asker.response_id)
-            outcome.wrong.append(f"{asker.name} received {said!r}")
+            received_text = asker.story.texts.get(asker.response_id)
+            outcome.wrong.append(f"{asker.name} received {received_text!r}")
 
 
 def run_daemon_matrix(*, points: int, seed: int, only: Sequence[int] = ()) -> list[DaemonOutcome]:

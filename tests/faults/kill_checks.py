@@ -67,9 +67,9 @@ def check_logs(state: State) -> list[str]:
         if event["type"] in TERMINAL:
             ends[event["response_id"]] += 1
     for chat in state.chats:
-        found = sorted(seqs.get(chat["id"], []))
-        if found != list(range(1, chat["last_seq"] + 1)):
-            wrong.append(f"the log of {chat['id']} is {found}, its head {chat['last_seq']}")
+        numbers = sorted(seqs.get(chat["id"], []))
+        if numbers != list(range(1, chat["last_seq"] + 1)):
+            wrong.append(f"the log of {chat['id']} is {numbers}, its head {chat['last_seq']}")
     for response_id, row in state.responses.items():
         if ends[response_id] != 1:
             wrong.append(f"{response_id} ({row['status']}) has {ends[response_id]} ends")
@@ -131,15 +131,15 @@ def check_effects(journal: Sequence[Sequence[str]], calls: Sequence[Row]) -> lis
 
 def _check_output(message: Row | None, calls: Sequence[Row], *, completed: bool) -> list[str]:
     items = message["content_items"] if message else []
-    asked = Counter(i["tool_call"]["id"] for i in items if i["type"] == "tool_call")
+    call_counts = Counter(i["tool_call"]["id"] for i in items if i["type"] == "tool_call")
     reported = Counter(i["tool_result"]["call_id"] for i in items if i["type"] == "tool_result")
-    wrong = [f"call {call_id} is shown {n} times" for call_id, n in asked.items() if n > 1]
+    wrong = [f"call {call_id} is shown {n} times" for call_id, n in call_counts.items() if n > 1]
     wrong += [
         f"the result of {call_id} is shown {n} times" for call_id, n in reported.items() if n > 1
     ]
-    wrong += [f"a result of {call_id}, which was not called" for call_id in reported - asked]
+    wrong += [f"a result of {call_id}, which was not called" for call_id in reported - call_counts]
     if completed:
-        wrong += [f"call {call_id} has no result" for call_id in asked - reported]
+        wrong += [f"call {call_id} has no result" for call_id in call_counts - reported]
         wrong += [
             f"call {call['call_id']} of {call['name']} ({call['status']}) is lost"
             for call in calls
@@ -149,9 +149,14 @@ def _check_output(message: Row | None, calls: Sequence[Row], *, completed: bool)
     for item in items:
         if item["type"] == "tool_result":
             data = item["tool_result"]
-            kept = results.get(data["call_id"])
-            if kept is not None and kept not in {data["result"], data["result"].strip('"')}:
-                wrong.append(f"{data['call_id']} answered {kept!r}, shown is {data['result']!r}")
+            stored_result = results.get(data["call_id"])
+            if stored_result is not None and stored_result not in {
+                data["result"],
+                data["result"].strip('"'),
+            }:
+                wrong.append(
+                    f"{data['call_id']} answered {stored_result!r}, shown is {data['result']!r}"
+                )
     return wrong
 
 
@@ -192,19 +197,21 @@ def _check_clients(group: ServerGroup, asker: Asker, listener: Listener) -> list
         wrong.append(f"the listener received {sorted(listener.story.log)} of {sorted(log)}")
     for client in (asker, listener):
         for seq, frame in client.story.log.items():
-            kept = log.get(seq)
-            if kept is None or kept["type"] != frame["type"]:
-                wrong.append(f"{client.name} received {frame['type']} at {seq}, kept is {kept}")
+            stored_event = log.get(seq)
+            if stored_event is None or stored_event["type"] != frame["type"]:
+                wrong.append(
+                    f"{client.name} received {frame['type']} at {seq}, kept is {stored_event}"
+                )
         end = next(f for f in client.story.log.values() if f["type"] in TERMINAL)
         reported = client.story.texts.get(asker.response_id, "")
         if end["type"] != "response.error" and reported != output_text(end):
             wrong.append(f"{client.name} received {reported!r}, the end says {output_text(end)!r}")
-    shown = [m["content"] for m in messages if m.get("response_id") == asker.response_id]
+    rest_texts = [m["content"] for m in messages if m.get("response_id") == asker.response_id]
     received = [
         frame["message"]["content"]
         for frame in listener.story.log.values()
         if frame["type"] == "message.created" and frame["message"].get("response_id")
     ]
-    if shown != received:
-        wrong.append(f"the listener received the message {received}, REST shows {shown}")
+    if rest_texts != received:
+        wrong.append(f"the listener received the message {received}, REST shows {rest_texts}")
     return wrong

@@ -138,8 +138,8 @@ class Asker(Client):
         """See Client: a private chat with an agent, and one tool."""
         parameters = {"type": "object"}
         tool = {"type": "function", "function": {"name": CLIENT_TOOL, "parameters": parameters}}
-        wanted = {"tools": [tool] if self.agent == "asker" else []}
-        return {"agent": self.agent, "session": wanted}
+        session = {"tools": [tool] if self.agent == "asker" else []}
+        return {"agent": self.agent, "session": session}
 
     def is_over(self) -> bool:
         """See Client."""

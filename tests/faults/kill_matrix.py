@@ -96,18 +96,18 @@ def _is_at(trigger: str, frame: Frame) -> bool:
     """Return whether a frame is the event of a trigger."""
     delta = frame.get("delta")
     kind = delta.get("type") if isinstance(delta, dict) else None
-    said = frame["delta"]["text"] if kind == "text" else ""
-    found: dict[str, bool] = {
+    text = frame["delta"]["text"] if kind == "text" else ""
+    matches: dict[str, bool] = {
         "created": frame["type"] == "response.created",
         "call": frame["type"] == "tool.call" or kind == "tool_call",
         "progress": frame["type"] == "progress",
         # The tool has had an effect and has not ended.
         "effect": frame["type"] == "progress" and (frame["percent"] or 0) >= 60,
         "result": kind == "tool_result",
-        "almost": "almost" in said,
-        "end": "end." in said,
+        "almost": "almost" in text,
+        "end": "end." in text,
     }
-    return found.get(trigger, False)
+    return matches.get(trigger, False)
 
 
 class Killer:

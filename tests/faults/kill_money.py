@@ -48,17 +48,19 @@ def _check_books(ledger: Ledger) -> list[str]:
     wrong = []
     sums: Counter[str] = Counter()
     posted: Counter[int] = Counter()
-    held: Counter[int] = Counter()
+    held_amounts: Counter[int] = Counter()
     for entry in ledger.entries:
         sums[entry["transfer_id"]] += entry["amount"]
         posted[entry["account_id"]] += entry["amount"]
     for hold in ledger.holds:
         if hold["state"] == "active":
-            held[hold["account_id"]] += hold["amount"] - hold["captured"]
+            held_amounts[hold["account_id"]] += hold["amount"] - hold["captured"]
     wrong += [f"transfer {key} is off by {total}" for key, total in sums.items() if total]
     for pk, account in ledger.accounts.items():
-        if (account["posted"], account["held"]) != (posted[pk], held[pk]):
-            wrong.append(f"{account['code']} says {account}, its rows {posted[pk]}, {held[pk]}")
+        if (account["posted"], account["held"]) != (posted[pk], held_amounts[pk]):
+            wrong.append(
+                f"{account['code']} says {account}, its rows {posted[pk]}, {held_amounts[pk]}"
+            )
         if account["kind"] == "user" and account["posted"] < 0:
             wrong.append(f"{account['code']} is overdrawn")
     return wrong
@@ -67,17 +69,19 @@ def _check_books(ledger: Ledger) -> list[str]:
 def _check_answer(ledger: Ledger, state: State, row: Row) -> list[str]:
     """Return what is wrong with what one answer that has ended was paid."""
     response_id = row["id"]
-    paid = [one for one in ledger.transfers if one["response_id"] == response_id]
-    kept = [
-        one["id"]
-        for one in ledger.holds
-        if one["response_id"] == response_id and one["state"] == "active"
+    paid = [transfer for transfer in ledger.transfers if transfer["response_id"] == response_id]
+    open_holds = [
+        hold["id"]
+        for hold in ledger.holds
+        if hold["response_id"] == response_id and hold["state"] == "active"
     ]
-    wrong = [f"hold {pk} of {response_id} ({row['status']}) is still there" for pk in kept]
+    wrong = [f"hold {pk} of {response_id} ({row['status']}) is still there" for pk in open_holds]
     # What was reserved in several pieces is taken from each of them, once.
-    taken = Counter(one["hold_id"] for one in paid)
-    wrong += [f"hold {pk} of {response_id} gave {n} times" for pk, n in taken.items() if n > 1]
-    charged = sum((one["amount"] for one in paid), 0) * _UNIT
+    times_taken = Counter(transfer["hold_id"] for transfer in paid)
+    wrong += [
+        f"hold {pk} of {response_id} gave {n} times" for pk, n in times_taken.items() if n > 1
+    ]
+    charged = sum((transfer["amount"] for transfer in paid), 0) * _UNIT
     cost = ((row["usage"] or {}).get("cost") or {}).get("total_cost", 0)
     if charged != Decimal(str(cost)):
         wrong.append(f"{response_id} ({row['status']}) says it cost {cost}, paid was {charged}")

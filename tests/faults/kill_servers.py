@@ -125,8 +125,10 @@ class ServerGroup:
             process.end(seconds=STOP_SECONDS)
 
     def _all_environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        return {**kept, **LIMITS, **self._environment, "PYTHONPATH": str(ROOT)}
+        inherited = {
+            name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
+        }
+        return {**inherited, **LIMITS, **self._environment, "PYTHONPATH": str(ROOT)}
 
     def _spawn(self, name: str, command: list[str]) -> None:
         self._processes[name] = Program(
@@ -219,13 +221,13 @@ class ServerGroup:
         statement = f"SELECT {columns} FROM {table}"  # noqa: S608 two words of our own
         if self._embedded:
             with sqlite3.connect(self.folder / "db.sqlite3", timeout=20) as database:
-                found: list[Any] = database.execute(statement).fetchall()
+                rows: list[Any] = database.execute(statement).fetchall()
             database.close()
         else:
             with psycopg.connect(self._environment["DATABASE_URL"]) as connection:
-                found = connection.execute(statement.encode()).fetchall()
+                rows = connection.execute(statement.encode()).fetchall()
         names = [name.strip() for name in columns.split(",")]
-        return [dict(zip(names, map(_plain, row), strict=True)) for row in found]
+        return [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
 
     def get(self, path: str) -> Any:
         """Return what REST says, from any server that answers."""

@@ -155,25 +155,28 @@ def verdict(folder: Path) -> tuple[Counter[str], list[str]]:
         effects.setdefault(memo, []).append(pk)
     for pk, purpose in Hold.objects.values_list("pk", "purpose"):
         effects.setdefault(purpose, []).append(pk)
-    kept = set(Idempotency.objects.values_list("key", flat=True))
+    stored_keys = set(Idempotency.objects.values_list("key", flat=True))
     for key in orders:
         counts["orders"] += 1
         there = sorted(effects.get(key, []))
-        said = answers.get(key, [])
-        if not said:
+        replies = answers.get(key, [])
+        if not replies:
             wrong.append(f"{key}: no answer")
         # A refusal is not kept, so it may be followed by a success; a success is final.
-        done = [ids for kind, ids in said if kind == "done"]
+        done = [ids for kind, ids in replies if kind == "done"]
         counts["done" if done else "refused"] += 1
-        counts["asked again"] += len(said) - 1
-        if done and (key not in kept or not set(done[0]) <= set(there)):
+        counts["asked again"] += len(replies) - 1
+        if done and (key not in stored_keys or not set(done[0]) <= set(there)):
             counts["lost"] += 1
             wrong.append(f"{key}: lost {done[0]}")
         if len(there) > (len(done[0]) if done else 0) or any(sorted(i) != there for i in done):
             counts["doubled"] += 1
             wrong.append(f"{key}: acknowledged {done}, there are {there}")
     report = audit()
-    wrong += [f"audit: {one.check}: {one.subject} by {one.off_by}" for one in report.mismatches]
+    wrong += [
+        f"audit: {mismatch.check}: {mismatch.subject} by {mismatch.off_by}"
+        for mismatch in report.mismatches
+    ]
     return counts, wrong
 
 

@@ -127,7 +127,7 @@ def perform(order: dict[str, Any]) -> list[str]:
 
     key, amount = order["key"], Money(order["amount"])
     if order["op"] == "hold":
-        made = services.authorize(
+        authorization = services.authorize(
             services.Authorization(
                 key=key,
                 account_id=order["debit"],
@@ -136,14 +136,14 @@ def perform(order: dict[str, Any]) -> list[str]:
                 expires_in=order["seconds"],
             )
         )
-        return [made.hold_id]
+        return [authorization.hold_id]
     if order["op"] == "void":
         services.void(key=key, hold_id=order["hold"])
         return []
     if order["op"] == "capture":
         fee = Money(1)
         splits = [services.Split(order["credit"], amount - fee), services.Split(None, fee)]
-        taken = services.capture(
+        capture = services.capture(
             key=key,
             hold_id=order["hold"],
             amount=amount,
@@ -151,7 +151,7 @@ def perform(order: dict[str, Any]) -> list[str]:
             memo=key,
             release=order["release"],
         )
-        return list(taken.transfer_ids)
+        return list(capture.transfer_ids)
     if order["op"] == "transfer":
         moved = services.transfer(
             key=key, debit=order["debit"], credit=order["credit"], amount=amount, memo=key

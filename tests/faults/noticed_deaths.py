@@ -70,21 +70,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.noticed_deaths")
     parser.add_argument("--kills", type=int, default=10)
     chosen = parser.parse_args(arguments)
-    found = []
+    delays = []
     with running_servers("postgres", SETTINGS) as group:
         fixture = DaemonFixture(group)
         for _ in range(chosen.kills):
             after = random.uniform(0, BEATS_SECONDS)  # noqa: S311 no secret
             death = kill_the_holder(fixture, after=after)
-            found.append(death.seconds)
+            delays.append(death.seconds)
             code = death.end["error"]["code"]
             sys.stdout.write(f"{code} {death.seconds:.2f} s after the kill\n")
             sys.stdout.flush()
     sys.stdout.write(
-        f"{len(found)} kills: median {statistics.median(found):.2f} s,"
-        f" {min(found):.2f} to {max(found):.2f}\n"
+        f"{len(delays)} kills: median {statistics.median(delays):.2f} s,"
+        f" {min(delays):.2f} to {max(delays):.2f}\n"
     )
-    return 1 if max(found) > NOTICED_SECONDS else 0
+    return 1 if max(delays) > NOTICED_SECONDS else 0
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ class RestPlace:
             query = {self.steps[0]: str(value)}
         elif body is not None:
             body = _placed(body, self.steps, value)
-        for name, known in ids.items():
-            path = path.replace(f"{{{name}}}", known)
+        for name, row_id in ids.items():
+            path = path.replace(f"{{{name}}}", row_id)
         return path.replace("{", "").replace("}", ""), query, body
 
 
@@ -57,12 +57,12 @@ def rest_places() -> list[RestPlace]:
     """Return the fields of all REST requests, in a steady order."""
     generator: Any = SchemaGenerator
     schema = generator().get_schema(request=None, public=True)
-    found: list[RestPlace] = []
+    places: list[RestPlace] = []
     for path, operations in sorted(schema["paths"].items()):
         for method in _METHODS:
             if method in operations:
-                found += _of_operation(method, path, operations[method], schema)
-    return found
+                places += _of_operation(method, path, operations[method], schema)
+    return places
 
 
 def _of_operation(
@@ -87,8 +87,8 @@ def _resolved(shape: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     reference = shape.get("$ref")
     if reference is None:
         return shape
-    named: dict[str, Any] = schema["components"]["schemas"][reference.rpartition("/")[2]]
-    return _resolved(named, schema)
+    definition: dict[str, Any] = schema["components"]["schemas"][reference.rpartition("/")[2]]
+    return _resolved(definition, schema)
 
 
 def _steps(shape: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -131,5 +131,5 @@ def _placed(body: Any, steps: tuple[str, ...], value: Any) -> Any:
     inner = body.get(step) if isinstance(body, dict) else None
     if rest and not isinstance(inner, dict):
         inner = {}
-    known = body if isinstance(body, dict) else {}
-    return {**known, step: _placed(inner, tuple(rest), value)}
+    members = body if isinstance(body, dict) else {}
+    return {**members, step: _placed(inner, tuple(rest), value)}

@@ -59,19 +59,19 @@ class Place:
 
 def client_places() -> list[Place]:
     """Return the fields of all events that a client sends, in a steady order."""
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for cls in ev.CLIENT_EVENTS.values():
         kind = mi.type_info(cls)
         assert isinstance(kind, mi.StructType)
         for name, make in _places(kind, str(kind.tag), 0):
-            found.setdefault(name, Place(name, str(kind.tag), make))
+            places.setdefault(name, Place(name, str(kind.tag), make))
     for option in ("max_tokens", "temperature", "top_p", "seed", "n", "presence_penalty"):
-        found[f"session.create.session.extensions.openai.{option}"] = Place(
+        places[f"session.create.session.extensions.openai.{option}"] = Place(
             f"session.create.session.extensions.openai.{option}",
             "session.create",
             partial(_with_option, option),
         )
-    return [found[name] for name in sorted(found)]
+    return [places[name] for name in sorted(places)]
 
 
 def _with_option(option: str, value: Any) -> dict[str, Any]:
@@ -91,8 +91,8 @@ def _places(kind: mi.Type, name: str, depth: int) -> Iterator[tuple[str, Make]]:
             for branch in types:
                 yield from _places(branch, name, depth)
         case mi.ListType(item_type=item) | mi.VarTupleType(item_type=item):
-            for found, make in _places(item, f"{name}[]", depth + 1):
-                yield found, _in_list(make)
+            for place, make in _places(item, f"{name}[]", depth + 1):
+                yield place, _in_list(make)
         case mi.StructType(fields=fields):
             least = minimal(kind)
             if kind.tag is not None and depth:
@@ -101,8 +101,8 @@ def _places(kind: mi.Type, name: str, depth: int) -> Iterator[tuple[str, Make]]:
                 if field.encode_name in {"event_id", "session_id"} and depth == 0:
                     continue
                 inner = f"{name}.{field.encode_name}"
-                for found, make in _places(field.type, inner, depth + 1):
-                    yield found, _in_struct(least, field.encode_name, make)
+                for place, make in _places(field.type, inner, depth + 1):
+                    yield place, _in_struct(least, field.encode_name, make)
 
 
 def _itself(value: Any) -> Any:

@@ -29,9 +29,9 @@ def fixture() -> Iterator[DaemonFixture]:
     """Run two servers on PostgreSQL and Redis, with the daemons that tests ask for."""
     try:
         with running_servers("postgres", {"UAMP_DAEMON_ANSWERS": "8"}) as group:
-            made = DaemonFixture(group)
-            yield made
-            made.stop()
+            fixture = DaemonFixture(group)
+            yield fixture
+            fixture.stop()
     except NoServices as missing:
         pytest.skip(str(missing))
 
@@ -95,10 +95,12 @@ def test_requests_over_http_wait_for_the_other_process(
         timeout=60,
         trust_env=False,
     ) as web:
-        asked = {"model": AGENT, "messages": [{"role": "user", "content": "hello"}]}
-        answered = web.post("/v1/chat/completions", json=asked)
+        completion_request = {"model": AGENT, "messages": [{"role": "user", "content": "hello"}]}
+        answered = web.post("/v1/chat/completions", json=completion_request)
         assert answered.json()["choices"][0]["message"]["content"] == ANSWER
-        with web.stream("POST", "/v1/chat/completions", json={**asked, "stream": True}) as stream:
+        with web.stream(
+            "POST", "/v1/chat/completions", json={**completion_request, "stream": True}
+        ) as stream:
             text = "".join(stream.iter_text())
         assert text.count('"finish_reason":"stop"') == 1
         assert "word29" in text

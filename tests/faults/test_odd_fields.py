@@ -66,10 +66,10 @@ def _no_hurry(settings: Settings) -> None:
 @pytest.fixture
 def agent(demo: object) -> Agent:
     """Give an agent with a price for the answer and for each token."""
-    made = quick_agent("paid", "echo")
-    made.pricing = {"per_answer": str(PRICE), "output_per_1k": "10", "input_per_1k": "1"}
-    made.save()
-    return made
+    agent = quick_agent("paid", "echo")
+    agent.pricing = {"per_answer": str(PRICE), "output_per_1k": "10", "input_per_1k": "1"}
+    agent.save()
+    return agent
 
 
 @pytest.fixture
@@ -157,11 +157,11 @@ def run_examples(show: Any, examples: st.SearchStrategy[Any] = EXAMPLES) -> Book
         suppress_health_check=list(HealthCheck),
     )
     @given(examples)
-    def one(example: tuple[Any, Any]) -> None:
+    def run_example(example: tuple[Any, Any]) -> None:
         show(*example)
         books.check()
 
-    one()
+    run_example()
     return books
 
 
@@ -217,13 +217,13 @@ def test_a_socket(dial: Dial, payer: Person, sender: str) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", ["/uamp", "/uamp/stream"])
-@pytest.mark.parametrize("sent", ["paid", "unpaid"])
-def test_a_batch(web: httpx.Client, payer: Person, path: str, sent: str) -> None:
+@pytest.mark.parametrize("payment_state", ["paid", "unpaid"])
+def test_a_batch(web: httpx.Client, payer: Person, path: str, payment_state: str) -> None:
     token = issuance.issue(
         key="token", user_id=payer.user.pk, amount=Money.parse("50000", "USD"), expires_in=3600
     )
     headers = {"Content-Type": "application/json"}
-    if sent == "paid":
+    if payment_state == "paid":
         headers["X-Payment-Token"] = token.token
 
     def show(place: Place, value: Any) -> None:
@@ -238,15 +238,15 @@ def test_a_batch(web: httpx.Client, payer: Person, path: str, sent: str) -> None
             sound(body)
 
     # Without a payment no response is so much as begun.
-    assert bool(run_examples(show).seen) is (sent == "paid")
+    assert bool(run_examples(show).seen) is (payment_state == "paid")
 
 
 def test_events_over_http(web: httpx.Client, payer: Person) -> None:
     headers = {"Content-Type": "application/json", **payer.headers}
 
     def post(event: dict[str, Any], session_id: str = "") -> Any:
-        named = {**headers, "X-Session-ID": session_id} if session_id else headers
-        body = answered(web.post("/events", content=encode(event), headers=named))
+        all_headers = {**headers, "X-Session-ID": session_id} if session_id else headers
+        body = answered(web.post("/events", content=encode(event), headers=all_headers))
         sound(body.get("events", []))
         return body
 

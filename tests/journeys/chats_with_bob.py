@@ -17,6 +17,6 @@ def last(page: Page) -> Locator:
 def new_chat(product: Product, title: str, *, agents: tuple[str, ...] = ()) -> str:
     body = {"title": title, "users": ["bob"], "agents": agents}
     with product.api("alice") as client:
-        made = client.post("/api/v1/chats", json=body)
-    chat_id: str = made.raise_for_status().json()["id"]
+        response = client.post("/api/v1/chats", json=body)
+    chat_id: str = response.raise_for_status().json()["id"]
     return chat_id

@@ -28,11 +28,11 @@ window.Notification = class {
 
 async def notified(*pages: Page) -> list[tuple[str, str]]:
     """Return the notifications shown by a browser's tabs, as titles and texts."""
-    shown = [
+    page_notifications = [
         await page.evaluate("shownNotifications.map(({ title, body }) => [title, body])")
         for page in pages
     ]
-    return [(title, body) for one in shown for title, body in one]
+    return [(title, body) for notifications in page_notifications for title, body in notifications]
 
 
 # The start page opens the chat that was open last, and the only one.

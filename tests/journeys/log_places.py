@@ -25,10 +25,10 @@ async def scrolled(page: Page, key: str, until: int) -> None:
     log = page.locator(".log")
     await log.focus()
     while True:
-        shown = await page.evaluate(SHOWN)
-        assert shown == list(range(shown[0], shown[-1] + 1))
+        numbers = await page.evaluate(SHOWN)
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))
         assert await nodes(page) < NODES
-        if shown[0] <= until <= shown[-1]:
+        if numbers[0] <= until <= numbers[-1]:
             return
         # More messages load before the end is reached, or else the end is where to wait for them.
         await page.keyboard.press(key)

@@ -127,8 +127,14 @@ async def drawn(agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, 
         yield Text(turn.letter * chars)
     if turn.stop_after == len(turn.pieces):
         yield Pause(60)
-    read, written = turn.billed
-    yield Usage(TokenUsage(input_tokens=read, output_tokens=written, total_tokens=read + written))
+    input_tokens, output_tokens = turn.billed
+    yield Usage(
+        TokenUsage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            total_tokens=input_tokens + output_tokens,
+        )
+    )
     if turn.tool_price is not None:
         yield Call(name=work.name, arguments={"agent": agent.name})
 
@@ -208,16 +214,16 @@ class _Asker:
         turn, client = self._turn, self._client
         client.create_session(**fields)
         client.settle()
-        asked: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if turn.max_tokens is not None and turn.in_extensions:
             client.send("session.update", session={"extensions": {"max_tokens": turn.max_tokens}})
             self._frames += client.until("session.updated", "session.error")
             if self._frames[-1]["type"] == "session.error":
                 return True
         elif turn.max_tokens is not None:
-            asked["max_tokens"] = turn.max_tokens
+            options["max_tokens"] = turn.max_tokens
         client.send("input.text", text="Hello")
-        client.send("response.create", **({"response": asked} if asked else {}))
+        client.send("response.create", **({"response": options} if options else {}))
         while not self._has_ended():
             self._hear()
         return bool(self._frames[-1]["type"] == "session.error")

@@ -43,21 +43,21 @@ class PayingPerson:
         self, product: Product, *, money: str, script: str = "echo", **pricing: str
     ) -> None:
         self.name = f"p{uuid.uuid4().hex[:8]}"
-        wanted = {
+        fields = {
             "name": self.name,
             "money": money,
             "agent": f"agent-{self.name}",
             "script": script,
             "pricing": pricing or {"per_answer": "1"},
         }
-        printed = product.run(PREPARE.format(wanted=json.dumps(wanted)))
+        printed = product.run(PREPARE.format(wanted=json.dumps(fields)))
         line = next(line for line in printed.splitlines() if line.startswith("PREPARED"))
-        made = json.loads(line.removeprefix("PREPARED "))
-        self.product, self.chat_id, self.agent = product, made["chat"], wanted["agent"]
+        result = json.loads(line.removeprefix("PREPARED "))
+        self.product, self.chat_id, self.agent = product, result["chat"], fields["agent"]
         product.people[self.name] = {
             "username": self.name,
-            "api_key": made["key"],
-            SESSION_COOKIE: made["cookie"],
+            "api_key": result["key"],
+            SESSION_COOKIE: result["cookie"],
         }
 
     async def open(self, running: Browser, **options: Any) -> Page:
@@ -74,8 +74,8 @@ class PayingPerson:
     def has(self) -> dict[str, str]:
         """The person's balance, over REST."""
         with self.product.api(self.name) as client:
-            found: dict[str, str] = client.get("/api/payments/balance").raise_for_status().json()
-        return found
+            balance: dict[str, str] = client.get("/api/payments/balance").raise_for_status().json()
+        return balance
 
     @property
     def answers(self) -> list[str]:

@@ -32,9 +32,9 @@ def _stream(dictionary: bytes, data: bytes) -> bytes:
 
 def _jpeg_2000() -> bytes:
     """Return a blue picture in a format that browsers do not support."""
-    written = BytesIO()
-    Image.new("RGB", (40, 40), "blue").save(written, "JPEG2000")
-    return written.getvalue()
+    buffer = BytesIO()
+    Image.new("RGB", (40, 40), "blue").save(buffer, "JPEG2000")
+    return buffer.getvalue()
 
 
 def pdf(*texts: str, has_password: bool = False) -> bytes:
@@ -57,13 +57,13 @@ def pdf(*texts: str, has_password: bool = False) -> bytes:
         ]
         pages.append(b"%d 0 R" % len(objects))
     objects[1] = b"<< /Type /Pages /Kids [%b] /Count %d >>" % (b" ".join(pages), len(pages))
-    written, places = b"%PDF-1.7\n", []
+    data, places = b"%PDF-1.7\n", []
     for number, body in enumerate(objects, 1):
-        places.append(len(written))
-        written += b"%d 0 obj\n%b\nendobj\n" % (number, body)
+        places.append(len(data))
+        data += b"%d 0 obj\n%b\nendobj\n" % (number, body)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    return written + (
+    return data + (
         b"xref\n0 %d\n0000000000 65535 f \n%btrailer << /Size %d /Root 1 0 R"
         b" /ID [<00> <00>]%b >>\nstartxref\n%d\n%%%%EOF\n"
-        % (len(objects) + 1, table, len(objects) + 1, _PASSWORD * has_password, len(written))
+        % (len(objects) + 1, table, len(objects) + 1, _PASSWORD * has_password, len(data))
     )

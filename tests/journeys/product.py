@@ -116,7 +116,7 @@ class Product:
 
     def all_environment(self) -> dict[str, str]:
         """Return the environment of its processes."""
-        kept = {
+        inherited = {
             name: value
             for name, value in os.environ.items()
             if name
@@ -128,7 +128,12 @@ class Product:
                 "SQLITE_SYNCHRONOUS",
             }
         }
-        return {**kept, "DATA_DIR": str(self.data_dir), "LOG_LEVEL": "WARNING", **self.environment}
+        return {
+            **inherited,
+            "DATA_DIR": str(self.data_dir),
+            "LOG_LEVEL": "WARNING",
+            **self.environment,
+        }
 
     def prepare(self) -> None:
         """Create the database and the demo as copies of those prepared for the run."""
@@ -269,8 +274,8 @@ async def sign_in(
     await page.goto(f"{product.next_url()}/chats/{chat_id or product.chat_id}")
     await page.get_by_test_id("composer").wait_for()
     # The chat is open when its history, or its absence, is on the page.
-    said = page.get_by_test_id("message").or_(page.get_by_test_id("no-messages"))
-    await said.first.wait_for()
+    history = page.get_by_test_id("message").or_(page.get_by_test_id("no-messages"))
+    await history.first.wait_for()
     return page
 
 
@@ -292,9 +297,9 @@ async def signed_in(
     if by_form or SESSION_COOKIE not in person:
         await fill_in_login(page, product, username)
         if not by_form:
-            found = await context.cookies(product.url)
+            cookies = await context.cookies(product.url)
             person[SESSION_COOKIE] = next(
-                cookie["value"] for cookie in found if cookie["name"] == SESSION_COOKIE
+                cookie["value"] for cookie in cookies if cookie["name"] == SESSION_COOKIE
             )
     else:
         await context.add_cookies(

@@ -34,14 +34,14 @@ class ServedAgent:
     """A daemon in a separate process; its output is in `log`."""
 
     def __init__(self, folder: Path, python: Path, command: str, **environment: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG"}}
+        inherited = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG"}}
         self.path = folder / f"daemon{len(list(folder.glob('daemon*')))}.log"
         # What the browser prints is for a shell.
         self.process = Program(
             *("/bin/sh", "-c", f"exec env {command}"),
             log=self.path,
             cwd=folder,
-            env={**kept, "PATH": f"{python.parent}:/usr/bin:/bin", **environment},
+            env={**inherited, "PATH": f"{python.parent}:/usr/bin:/bin", **environment},
         )
 
     @property

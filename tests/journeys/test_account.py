@@ -54,7 +54,7 @@ async def change_password(page: Page, old: str) -> None:
 
 async def make_reader(page: Page, product: Product, folder: Path) -> None:
     """Create a key with few rights, which its page shows."""
-    shown = page.get_by_label("The new key")
+    key_field = page.get_by_label("The new key")
     await page.get_by_label("Name of the program").fill("reader")
     await press_on(page, "summary", "Restrict what it may do")
     await page.get_by_label("Only what is chosen here:").check()
@@ -66,7 +66,7 @@ async def make_reader(page: Page, product: Product, folder: Path) -> None:
     assert await fits(page)
     await page.screenshot(path=str(folder / "limits.png"), full_page=True)
     await page.get_by_role("button", name="Create a key").click()
-    assert status_of(product, await shown.input_value()) == 403
+    assert status_of(product, await key_field.input_value()) == 403
     (reader,) = await page.locator(".keys li", has_text="reader").all()
     await expect(reader).to_contain_text("May: chats:read")
     await expect(reader).to_contain_text("Budget $2.50 a day, $0.00 used")
@@ -86,9 +86,9 @@ async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium:
 
             await page.get_by_label("Name of the program").fill("phone of alice")
             await page.keyboard.press("Enter")
-            shown = page.get_by_label("The new key")
-            await expect(shown).to_be_focused()
-            secret = await shown.input_value()
+            key_field = page.get_by_label("The new key")
+            await expect(key_field).to_be_focused()
+            secret = await key_field.input_value()
             assert status_of(product, secret) == 200
             assert await fits(page)
             await page.screenshot(path=str(tmp_path / "key.png"), full_page=True)
@@ -98,8 +98,8 @@ async def test_a_person_keeps_their_account_on_a_phone(tmp_path: Path, chromium:
             # A new secret: the previous one is revoked at once.
             await press_on(page, "summary", "New secret phone of alice")
             await press_on(page, "button", "Create a new secret for phone of alice")
-            await expect(shown).to_be_focused()
-            before, secret = secret, await shown.input_value()
+            await expect(key_field).to_be_focused()
+            before, secret = secret, await key_field.input_value()
             assert (status_of(product, before), status_of(product, secret)) == (401, 200)
 
             await make_reader(page, product, tmp_path)

@@ -136,8 +136,8 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
         await edit(alice, bob)
 
         # Pins are shown at the top to everyone.
-        asked = message(alice, "Second question")
-        await asked.focus()
+        question = message(alice, "Second question")
+        await question.focus()
         await alice.keyboard.press("p")
         await bob.get_by_test_id("pins").click()
         pinned = bob.get_by_test_id("pinned-list")
@@ -146,7 +146,7 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
         await expect(bob.locator(".is-marked")).to_contain_text("Second question")
 
         # After a reload everything is unchanged; a link opens its message.
-        await asked.focus()
+        await question.focus()
         await alice.keyboard.press("l")
         await expect(alice.locator("#announcer")).to_have_text("Link copied.")
         await bob.goto(await alice.evaluate("navigator.clipboard.readText()"))
@@ -159,7 +159,7 @@ async def test_people_answer_react_pin_edit_and_delete(product: Product, chromiu
         )
 
         # Deletion removes the text for everyone: from the quote, the pins, and after a reload.
-        await asked.focus()
+        await question.focus()
         await alice.keyboard.press("Delete")
         await alice.get_by_test_id("delete-now").click()
         for page in (alice, bob):
@@ -248,11 +248,11 @@ async def former_versions(bob: Page) -> None:
 
 async def settled(page: Page) -> list[int]:
     """Return the messages on the page once scrolling no longer changes them."""
-    known: list[int] = []
-    while (shown := await page.evaluate(SHOWN)) != known:
-        known = shown
+    previous: list[int] = []
+    while (numbers := await page.evaluate(SHOWN)) != previous:
+        previous = numbers
         await page.wait_for_timeout(500)
-    return known
+    return previous
 
 
 @pytest.mark.long
@@ -285,12 +285,12 @@ async def test_a_long_chat_is_small_on_the_page_at_every_place(
         assert (await alice.evaluate(SHOWN))[-1] == COUNT
         await scrolled(alice, "PageUp", COUNT - 400)
         assert (await settled(alice))[-1] < COUNT
-        read = alice.locator(f"chat-message[data-id={await alice.evaluate(READ)}]")
+        read_message = alice.locator(f"chat-message[data-id={await alice.evaluate(READ)}]")
         # New messages are counted while the reader stays in place.
         await write(bob, "What is new?")
         jump = alice.get_by_test_id("jump")
         await expect(jump).to_have_text("1 new message")
-        assert await read.evaluate(IN_VIEW)
+        assert await read_message.evaluate(IN_VIEW)
         assert (await alice.evaluate(SHOWN))[-1] < COUNT
         await jump.click()
         await expect(message(alice, "What is new?")).to_be_visible()
@@ -301,15 +301,15 @@ async def test_a_long_chat_is_small_on_the_page_at_every_place(
         await alice.get_by_test_id("composer").focus()
         await alice.keyboard.press("Control+Shift+F")
         await alice.keyboard.type("in:long 49999")
-        found = alice.get_by_test_id("search-result")
-        await expect(found).to_have_count(1)
-        await expect(found.locator("b")).to_have_text("You")
+        results = alice.get_by_test_id("search-result")
+        await expect(results).to_have_count(1)
+        await expect(results.locator("b")).to_have_text("You")
         await alice.keyboard.press("Control+A")
         await alice.keyboard.type("50001")
-        await expect(found.locator("b")).to_have_text("bob")
-        await expect(found).to_have_count(1)
+        await expect(results.locator("b")).to_have_text("bob")
+        await expect(results).to_have_count(1)
         await expect(alice.get_by_test_id("search-chip")).to_contain_text("in: long")
-        await expect(found.locator("mark")).to_have_text("50001")
+        await expect(results.locator("mark")).to_have_text("50001")
         await alice.keyboard.press("ArrowDown")
         await alice.keyboard.press("Enter")
         target = alice.locator("chat-message[data-id=msg_long_50001]")

@@ -91,7 +91,9 @@ class Desk:
         self.complaints: list[str] = []
         page.on(
             "console",
-            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+            lambda message: (
+                self.complaints.append(message.text) if message.type == "error" else None
+            ),
         )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
@@ -179,11 +181,11 @@ async def test_an_auditor_follows_a_payment_to_the_ledger_and_back(
         await expect(desk.page.locator(".markdown")).to_have_text(WORDS)
         assert desk.is_done_within(6)
         # Reading is recorded; the auditor changes nothing.
-        kept = product.run(
+        record_count = product.run(
             "from audit_app.models import AuditRecord\n"
             "print(AuditRecord.objects.filter(actor__username='Auditor').count())"
         )
-        assert int(kept) >= 2
+        assert int(record_count) >= 2
         await desk.page.go_back()
         await desk.click("Transfer")
         await expect(desk.page.get_by_role("link", name="Refund", exact=True)).to_have_count(0)
@@ -273,10 +275,10 @@ async def test_an_operator_revokes_a_key_ends_a_session_and_reruns_a_tool(
         # A worker runs it to the end; its arguments name no file, which the tool reports.
         facts = f"(lambda c: f'{{c.attempts}} {{c.status}}')(ToolCall.objects.get(pk={call}))"
         for _ in range(300):
-            if (found := number_of(product, facts)) == "2 failed":
+            if (state := number_of(product, facts)) == "2 failed":
                 break
             await desk.page.wait_for_timeout(200)
-        assert found == "2 failed"
+        assert state == "2 failed"
 
 
 async def test_an_operator_stops_an_agent_and_sees_its_answer_end(
@@ -306,10 +308,10 @@ async def test_an_operator_stops_an_agent_and_sees_its_answer_end(
         assert desk.is_done_within(3)
         ended = "Response.objects.filter(agent__name='slow').latest('created_at').status"
         for _ in range(100):
-            if (found := number_of(product, ended)) == "failed":
+            if (state := number_of(product, ended)) == "failed":
                 break
             await desk.page.wait_for_timeout(200)
-        assert found == "failed"
+        assert state == "failed"
         await expect(entries).to_contain_text("Model call 1 was stopped")
         await expect(beside.locator("#timeline-state")).to_have_text("No answer is running.")
 

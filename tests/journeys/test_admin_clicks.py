@@ -129,6 +129,6 @@ async def test_a_developer_makes_an_agent_that_was_tried(
         desk.clicks += 1
         await expect(desk.page.locator(".messagelist")).to_contain_text("parrot")
         assert desk.is_done_within(5)
-        found = "from agents_app.models import Agent\na = Agent.objects.get(name='parrot')\n"
-        made = product.run(f"{found}print(a.tools, a.pricing, a.options)").strip()
-        assert made == "['csv_report'] {'per_answer': '0.5'} {'script': 'echo'}"
+        setup = "from agents_app.models import Agent\na = Agent.objects.get(name='parrot')\n"
+        output = product.run(f"{setup}print(a.tools, a.pricing, a.options)").strip()
+        assert output == "['csv_report'] {'per_answer': '0.5'} {'script': 'echo'}"

@@ -144,11 +144,11 @@ async def test_a_page_that_lost_the_connection_loads_formulas_again(
         context = await running.new_context()
         # The style sheet of formulas, which the page loads when it is idle.
         await context.route("**/katex.css", lambda route: route.abort())
-        asked: list[str] = []
-        context.on("requestfailed", lambda request: asked.append(request.url))
+        failed_urls: list[str] = []
+        context.on("requestfailed", lambda request: failed_urls.append(request.url))
         alice = await sign_in(context, product, "alice")
         async with asyncio.timeout(60):
-            while not any(url.endswith("katex.css") for url in asked):
+            while not any(url.endswith("katex.css") for url in failed_urls):
                 await alice.evaluate("() => new Promise((go) => requestAnimationFrame(go))")
         await context.unroute("**/katex.css")
         await write(alice, "A formula: $x^2$")

@@ -158,9 +158,11 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
         # Members outside the call read the transcript and the answer.
         answer = carol.get_by_test_id("message").filter(has_text="I was sent a sound of")
         await expect(answer.first).to_be_visible()
-        said = carol.get_by_test_id("message").filter(has_text="Said in the call by alice, bob")
+        transcript_message = carol.get_by_test_id("message").filter(
+            has_text="Said in the call by alice, bob"
+        )
         # Speech from before the price was accepted may have been too short for a transcript.
-        transcripts = said.get_by_test_id("transcript").filter(has_text="a sound of")
+        transcripts = transcript_message.get_by_test_id("transcript").filter(has_text="a sound of")
         await expect(transcripts.first).to_be_visible()
 
         # Speech interrupts an answer: the model is stopped, and the next answer follows.
@@ -172,11 +174,11 @@ async def test_an_agent_joins_is_sent_speech_and_answers_all(
         await alice.get_by_test_id("hands-free").click()
         await expect(agent).to_have_attribute("data-state", "listens")
         assert vendor.responses > before
-        sent = vendor.responses
+        response_count = vendor.responses
         await alice.get_by_test_id("talk").press(" ", delay=600)
         await expect(agent).to_have_attribute("data-state", "speaks")
         await expect(agent).to_have_attribute("data-state", "listens")
-        assert vendor.responses == sent + 1
+        assert vendor.responses == response_count + 1
 
         # Bob takes it over, and when he leaves, it leaves with him; the chat says why.
         await bob.get_by_test_id("take-over").click()

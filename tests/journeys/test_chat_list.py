@@ -182,7 +182,11 @@ async def test_chats_are_pinned_marked_archived_and_left_from_the_list(
         with product.api("alice") as client:
             path = f"/api/v1/chats/{chat_id}/participants"
             rows = client.get(path).json()["data"]
-            place = next(one["participant_id"] for one in rows if one["name"] == "bob")
+            place = next(
+                participant["participant_id"]
+                for participant in rows
+                if participant["name"] == "bob"
+            )
             change = client.patch(f"{path}/{place}", json={"role": "owner"})
             assert change.is_success
         await alice.get_by_role("menuitem", name="Leave").click()

@@ -37,7 +37,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield running
 
 
-async def said(page: Page, text: str) -> Locator:
+async def send_message(page: Page, text: str) -> Locator:
     """Write a text as the person; return its message once it is stored."""
     before = await page.get_by_test_id("message").count()
     await page.get_by_test_id("composer").fill(text)
@@ -51,13 +51,13 @@ async def test_code_is_shown_as_a_diagram_and_as_code_again(
 ) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
-        wanted: list[str] = []
-        page.on("request", lambda request: wanted.append(request.url))
-        message = await said(page, GOOD)
+        urls: list[str] = []
+        page.on("request", lambda request: urls.append(request.url))
+        message = await send_message(page, GOOD)
         button = message.get_by_test_id("diagram-button")
         await expect(button).to_have_text("Show as diagram")
         # Nothing is loaded before the click.
-        assert [url for url in wanted if "mermaid" in url or "/diagram/" in url] == []
+        assert [url for url in urls if "mermaid" in url or "/diagram/" in url] == []
         await button.focus()
         await page.keyboard.press("Enter")
         frame = message.get_by_test_id("diagram")
@@ -74,11 +74,11 @@ async def test_code_is_shown_as_a_diagram_and_as_code_again(
         await expect(frame).to_have_count(0)
         await expect(message.locator("pre")).to_be_visible()
         await expect(button).to_be_focused()
-        other = await said(page, "```python\nprint(1)\n```")
+        other = await send_message(page, "```python\nprint(1)\n```")
         await expect(other.locator(".code-block")).to_have_count(1)
         await expect(other.get_by_test_id("diagram-button")).to_have_count(0)
         # The beginning of a folded message is a different diagram; all of this one is too long.
-        long = await said(page, LONG)
+        long = await send_message(page, LONG)
         await long.get_by_test_id("diagram-button").click()
         await expect(long.get_by_test_id("diagram-problem")).to_contain_text("Show all of the")
         await long.get_by_test_id("show-all").click()
@@ -93,7 +93,7 @@ async def test_what_cannot_be_drawn_stays_code_and_says_why(
 ) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
-        message = await said(page, WRONG)
+        message = await send_message(page, WRONG)
         await message.get_by_test_id("diagram-button").click()
         problem = message.get_by_test_id("diagram-problem")
         await expect(problem).to_contain_text("Couldn't draw the diagram: Parse error")
@@ -107,13 +107,13 @@ async def test_a_hostile_diagram_runs_nothing_and_calls_no_one(
 ) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
-        asked: list[Request] = []
+        requests: list[Request] = []
 
         def note(request: Request) -> None:
-            asked.append(request)
+            requests.append(request)
 
         page.on("request", note)
-        message = await said(page, HOSTILE)
+        message = await send_message(page, HOSTILE)
         await message.get_by_test_id("diagram-button").click()
         await expect(message.locator(".diagram.is-drawn")).to_have_count(1)
         for node in await message.frame_locator("[data-testid=diagram]").locator("g.node").all():
@@ -121,7 +121,7 @@ async def test_a_hostile_diagram_runs_nothing_and_calls_no_one(
         await page.wait_for_timeout(500)
         assert "run" not in await page.title()
         # The drawing contains the image, but the frame's policy refuses to load it.
-        assert {request.failure for request in asked if "evil" in request.url} == {"csp"}
+        assert {request.failure for request in requests if "evil" in request.url} == {"csp"}
         assert [frame.url for frame in page.frames if "evil" in frame.url] == []
 
 
@@ -129,7 +129,7 @@ async def test_a_hostile_diagram_runs_nothing_and_calls_no_one(
 async def test_the_frame_of_a_diagram_reaches_nothing(product: Product, chromium: Browser) -> None:
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
-        message = await said(page, GOOD)
+        message = await send_message(page, GOOD)
         await message.get_by_test_id("diagram-button").click()
         drawing = message.frame_locator("[data-testid=diagram]").locator("svg")
         await expect(drawing).to_contain_text("Answer")
@@ -141,5 +141,5 @@ async def test_the_frame_of_a_diagram_reaches_nothing(product: Product, chromium
             "() => fetch('https://evil.example/')",
         ):
             tried = f"try {{ await ({reach})(); return 'reached' }} catch (error) {{ return '' }}"
-            found = await drawing.evaluate(f"async () => {{ {tried} }}")
-            assert found != "reached", reach
+            result = await drawing.evaluate(f"async () => {{ {tried} }}")
+            assert result != "reached", reach

@@ -92,8 +92,8 @@ async def test_a_card_shows_a_member_as_they_are_now_and_leads_to_a_chat_with_th
     async with browser(chromium) as running:
         chat_id = new_chat(product, "Members", agents=("echo",))
         with product.api("bob") as client:
-            sent = client.post(f"/api/v1/chats/{chat_id}/messages", json={"content": "hello"})
-            sent.raise_for_status()
+            response = client.post(f"/api/v1/chats/{chat_id}/messages", json={"content": "hello"})
+            response.raise_for_status()
             alice = await sign_in(await running.new_context(), product, "alice", chat_id)
             body = {"display_name": "Bob Builder", "status_text": "On the train"}
             client.patch("/api/v1/me", json=body).raise_for_status()
@@ -171,8 +171,8 @@ async def test_on_a_phone_nothing_covers_or_cuts_what_people_read(
         await expect(question).to_be_visible()
         await expect(alice.locator("chat-message.from-agent")).to_contain_text("word79")
         await expect(alice.locator("chat-message.from-agent .answer-tools")).to_be_visible()
-        asked, log = await edges(question), await edges(alice.locator(".log"))
-        assert asked["bottom"] <= log["top"]
+        banner, log = await edges(question), await edges(alice.locator(".log"))
+        assert banner["bottom"] <= log["top"]
         await expect(last(alice).locator(".answer-tools")).to_be_in_viewport()
         await question.get_by_role("button", name="Not now").click()
 
@@ -197,9 +197,9 @@ async def test_on_a_phone_nothing_covers_or_cuts_what_people_read(
         no_complaints(alice)
 
 
-async def edges(shown: Locator) -> dict[str, float]:
+async def edges(locator: Locator) -> dict[str, float]:
     """Return where an element is on the screen."""
-    where: dict[str, float] = await shown.evaluate("one => one.getBoundingClientRect().toJSON()")
+    where: dict[str, float] = await locator.evaluate("one => one.getBoundingClientRect().toJSON()")
     return where
 
 
@@ -243,10 +243,10 @@ async def test_an_invited_person_makes_an_account_and_writes(
     async with browser(chromium) as running:
         chat_id = new_chat(product, "Picnic")
         with product.api("alice") as client:
-            made = client.post(f"/api/v1/chats/{chat_id}/invite-links", json={})
+            response = client.post(f"/api/v1/chats/{chat_id}/invite-links", json={})
         phone = await running.new_context(viewport={"width": 360, "height": 740})
         page = await phone.new_page()
-        await page.goto(made.raise_for_status().json()["url"])
+        await page.goto(response.raise_for_status().json()["url"])
         await expect(page.get_by_role("heading", name="Picnic")).to_be_visible()
         await expect(page.get_by_text("alice invites you")).to_be_visible()
         await page.get_by_label("Choose a username").fill("bob")

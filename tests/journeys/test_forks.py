@@ -85,9 +85,9 @@ async def test_a_person_forks_a_chat_and_finds_the_way_back(
         )
         with product.api("bob") as client:
             member = next(
-                one["participant_id"]
-                for one in client.get(f"/api/v1/chats/{chat_id}").json()["participants"]
-                if one["name"] == "bob"
+                participant["participant_id"]
+                for participant in client.get(f"/api/v1/chats/{chat_id}").json()["participants"]
+                if participant["name"] == "bob"
             )
             path = f"/api/v1/chats/{chat_id}/participants/{member}"
             client.delete(path).raise_for_status()
@@ -122,6 +122,6 @@ async def test_a_fork_that_is_refused_says_why_and_the_next_try_makes_one_chat(
         await message(alice, "hello").focus()
         await alice.keyboard.press("f")
         await expect(alice.get_by_test_id("change")).to_contain_text("Forked from Once by you")
-        made = await lost[0].json()
-        assert alice.url.rpartition("/")[2] == made["id"]
+        fork = await lost[0].json()
+        assert alice.url.rpartition("/")[2] == fork["id"]
         no_complaints(alice)

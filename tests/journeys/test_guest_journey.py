@@ -55,8 +55,8 @@ def mirror_of(server: Product) -> str:
     """Return the id of bob's chat whose home is the other server."""
     with server.api("bob") as client:
         chats = client.get("/api/v1/chats").raise_for_status().json()["data"]
-    (found,) = [str(chat["id"]) for chat in chats if chat["home"] == HOME]
-    return found
+    (chat_id,) = [str(chat["id"]) for chat in chats if chat["home"] == HOME]
+    return chat_id
 
 
 async def opened_members(page: Page) -> None:

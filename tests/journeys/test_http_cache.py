@@ -52,7 +52,7 @@ async def a_profile(folder: Path) -> AsyncIterator[BrowserContext]:
 def cached(folder: Path) -> bytes:
     """Return everything in the HTTP cache of a browser that has ended."""
     files = (folder / "Default" / "Cache").rglob("*")
-    return b"".join(one.read_bytes() for one in files if one.is_file())
+    return b"".join(file.read_bytes() for file in files if file.is_file())
 
 
 @pytest.mark.long
@@ -61,8 +61,8 @@ async def test_the_cache_has_no_chat_and_after_a_sign_out_no_file(
 ) -> None:
     with product.api("bob") as client:
         files = {"file": ("a.png", factories.png(), "image/png")}
-        sent = client.post("/api/v1/contents", files=files)
-        picture = sent.raise_for_status().json()["content_id"]
+        response = client.post("/api/v1/contents", files=files)
+        picture = response.raise_for_status().json()["content_id"]
         path = f"/api/v1/chats/{product.chat_id}/messages"
         body = {"content": SECRET, "attachments": [picture]}
         client.post(path, json=body).raise_for_status()
@@ -75,9 +75,9 @@ async def test_the_cache_has_no_chat_and_after_a_sign_out_no_file(
         await expect(page.locator("chat-message").last).to_contain_text(SECRET)
         # A function: the page's CSP refuses to evaluate the text of an expression.
         await page.wait_for_function(IS_SHOWN)
-    kept = cached(tmp_path)
-    assert picture.encode() in kept
-    assert SECRET.encode() not in kept
+    cache = cached(tmp_path)
+    assert picture.encode() in cache
+    assert SECRET.encode() not in cache
 
     async with a_profile(tmp_path) as context:
         page = await context.new_page()

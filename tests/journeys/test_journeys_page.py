@@ -25,16 +25,16 @@ def test_a_journey_runs_on_what_the_page_says(module: str, name: str, runs_on: s
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
     )
     # Tests that start their own servers use neither.
-    found = "both" if "deployment" in arguments else "one"
-    assert found == runs_on
+    products = "both" if "deployment" in arguments else "one"
+    assert products == runs_on
 
 
 def test_every_journey_of_both_products_has_a_row() -> None:
     folder = ROOT / "tests" / "journeys" / "deployments"
-    written = {
+    journeys = {
         (str(path.relative_to(ROOT)), node.name)
         for path in folder.glob("test_*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test_")
     }
-    assert written <= {(module, name) for module, name, _ in ROWS}
+    assert journeys <= {(module, name) for module, name, _ in ROWS}

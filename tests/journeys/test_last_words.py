@@ -74,7 +74,7 @@ def test_an_asker_who_moved_to_the_other_process_sees_what_is_stored(
             asker.send("session.create", uamp_version="1.0", session={})
             created = asker.until("session.created")[-1]
             response_id = ask(asker, QUESTION)
-            shown = asker.until("response.delta")
+            first_frames = asker.until("response.delta")
             resume = {"session_id": created["session_id"], "epoch": created["epoch"], "after": 0}
             there.send("session.create", session={}, resume=resume)
             frames: list[Frame] = there.until("response.delta", *TERMINAL)
@@ -85,7 +85,7 @@ def test_an_asker_who_moved_to_the_other_process_sees_what_is_stored(
             text = stored(cluster, response_id)
             assert output_text(frames[-1]) == text
             # Text that the first process sent does not count if it arrived late.
-            assert text_of([*shown, *frames]) == text or text_of(frames) == ""
+            assert text_of([*first_frames, *frames]) == text or text_of(frames) == ""
 
 
 def test_what_a_killed_process_had_not_stored_is_taken_back(cluster: Cluster) -> None:

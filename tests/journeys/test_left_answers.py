@@ -98,14 +98,14 @@ def add_agent(near: Product, far: Product, protocol: str, target: str, name: str
 
 def answers(product: Product, agent: str) -> list[list[str]]:
     """Return the states and texts of an agent's answers, oldest first."""
-    found: list[list[str]] = json.loads(product.run(ANSWERS.format(agent=agent)))
-    return found
+    rows: list[list[str]] = json.loads(product.run(ANSWERS.format(agent=agent)))
+    return rows
 
 
 def money(product: Product) -> list[object]:
     """Return what the agent with a price has earned, open holds, and whether all adds up."""
-    found: list[object] = json.loads(product.run(MONEY))
-    return found
+    rows: list[object] = json.loads(product.run(MONEY))
+    return rows
 
 
 def socket(product: Product) -> UampClient:
@@ -151,23 +151,23 @@ def test_an_answer_goes_on_where_it_is(
     near: Product, far: Product, protocol: str, number: signal.Signals
 ) -> None:
     name = f"{protocol}-{number.name}".lower().replace("_", "-")
-    asked = len(answers(far, "slow"))
+    count_before = len(answers(far, "slow"))
     add_agent(near, far, protocol, "slow", name)
     resume = begin(near, name)
     near.stop(number)
     near.start()
     assert end(near, name, resume) == ("response.done", WORDS)
     assert answers(near, name) == [["completed", WORDS]]
-    assert answers(far, "slow")[asked:] == [["completed", WORDS]], "it was asked once"
+    assert answers(far, "slow")[count_before:] == [["completed", WORDS]], "it was asked once"
     assert near.run(TASKS).strip() == "0"
 
 
 def test_an_answer_that_ended_in_the_meantime_is_read(near: Product, far: Product) -> None:
     add_agent(near, far, "uamp", "slow", "late")
-    asked = len(answers(far, "slow"))
+    count_before = len(answers(far, "slow"))
     resume = begin(near, "late")
     near.stop(signal.SIGKILL)
-    wait_until(lambda: answers(far, "slow")[asked:] == [["completed", WORDS]])
+    wait_until(lambda: answers(far, "slow")[count_before:] == [["completed", WORDS]])
     near.start()
     assert end(near, "late", resume) == ("response.done", WORDS)
 
@@ -176,13 +176,13 @@ def test_an_answer_that_ended_in_the_meantime_is_read(near: Product, far: Produc
 def test_an_answer_that_was_cancelled_meanwhile_is_stopped_there(
     near: Product, far: Product, protocol: str
 ) -> None:
-    asked = len(answers(far, "slow"))
+    count_before = len(answers(far, "slow"))
     add_agent(near, far, protocol, "slow", f"cancelled-{protocol}")
     begin(near, f"cancelled-{protocol}")
     near.stop(signal.SIGKILL)
     near.run(CANCEL.format(agent=f"cancelled-{protocol}"))
     near.start()
-    wait_until(lambda: [state for state, _ in answers(far, "slow")[asked:]] == ["cancelled"])
+    wait_until(lambda: [state for state, _ in answers(far, "slow")[count_before:]] == ["cancelled"])
     assert [state for state, _ in answers(near, f"cancelled-{protocol}")] == ["cancelled"]
     wait_until(lambda: near.run(TASKS).strip() == "0")
 

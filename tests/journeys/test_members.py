@@ -213,13 +213,13 @@ async def test_a_chat_is_shared_by_links_and_downloaded(
         await admin.get_by_role("button", name="Join").click()
         await expect(admin.get_by_test_id("message").last).to_contain_text("at the station")
         for page, author in ((alice, "You"), (bob, "alice")):
-            said = [
+            texts = [
                 f"{author} created a public link to this chat so far",
                 f"{author} created an invite link",
                 f"{author} revoked a public link",
                 "admin joined",
             ]
             lines = page.get_by_test_id("change")
-            await expect(lines.last).to_have_text(said[-1])
-            assert [await line.inner_text() for line in (await lines.all())[-4:]] == said
+            await expect(lines.last).to_have_text(texts[-1])
+            assert [await line.inner_text() for line in (await lines.all())[-4:]] == texts
         no_complaints(alice, bob)

@@ -99,9 +99,9 @@ async def test_a_refund_in_the_admin_shows_in_the_chat(
         await page.get_by_test_id("pay").click()
         await charged_once(payer, page, left="9")
         await page.get_by_test_id("receipt").locator("summary").click()
-        shown = page.get_by_test_id("receipt").locator("dd").last
+        last_field = page.get_by_test_id("receipt").locator("dd").last
         # The admin has its own encoding of `_` in paths.
-        address = quote(await shown.inner_text())
+        address = quote(await last_field.inner_text())
         operator = await (await running.new_context()).new_page()
         await fill_in_login(operator, deployment, "admin")
         await operator.goto(f"{deployment.url}/admin/payments_app/transfer/{address}/operate/")
@@ -134,13 +134,13 @@ async def test_two_tabs_send_at_once_on_money_for_one(
         for tab in tabs:
             await expect(tab.get_by_test_id("receipt")).to_have_count(1)
             await expect(tab.get_by_test_id("payment")).to_have_count(1)
-        said = [False, False]
+        has_error = [False, False]
         async with asyncio.timeout(30):
-            while not any(said):
+            while not any(has_error):
                 errors = [tab.get_by_test_id("payment-error") for tab in tabs]
-                said = [await error.is_visible() for error in errors]
-        assert sorted(said) == [False, True]
-        loser = tabs[said.index(True)]
+                has_error = [await error.is_visible() for error in errors]
+        assert sorted(has_error) == [False, True]
+        loser = tabs[has_error.index(True)]
         link = loser.get_by_test_id("top-up-link")
         assert await link.get_attribute("href") == "/money#top-up"
         assert len(payer.answers) == 1
@@ -158,7 +158,7 @@ async def test_a_payment_that_met_a_lost_connection_is_taken_once(
     deployment: Product, chromium: Browser, lost: str
 ) -> None:
     payer = PayingPerson(deployment, money="10")
-    sent: list[str] = []
+    event_ids: list[str] = []
     cuts: list[asyncio.Future[None]] = []
 
     def through(socket: WebSocketRoute) -> None:
@@ -167,8 +167,8 @@ async def test_a_payment_that_met_a_lost_connection_is_taken_once(
         def pass_on(frame: str | bytes) -> None:
             text = str(frame)
             if '"payment.submit"' in text:
-                sent.append(json.loads(text)["event_id"])
-                if len(sent) == 1:
+                event_ids.append(json.loads(text)["event_id"])
+                if len(event_ids) == 1:
                     if lost == "the answer":
                         server.send(frame)
                     cuts.append(asyncio.ensure_future(socket.close(code=4000, reason="cut")))
@@ -184,9 +184,9 @@ async def test_a_payment_that_met_a_lost_connection_is_taken_once(
         await write(page, "Hello")
         await page.get_by_test_id("pay").click()
         await charged_once(payer, page, left="9")
-        assert len(set(sent)) == 1
+        assert len(set(event_ids)) == 1
         assert len(cuts) == 1
-        assert len(sent) == 2
+        assert len(event_ids) == 2
         no_complaints(page)
 
 
@@ -238,10 +238,12 @@ async def test_an_answer_that_outgrows_its_reservation_is_topped_up_and_loses_no
                 break
             await expect(card).to_contain_text("It is paused here and continues")
             # Standing approval would have to cover the existing reservation, too.
-            asked = Decimal((await page.get_by_test_id("pay").inner_text()).removeprefix("Pay $"))
+            pay_amount = Decimal(
+                (await page.get_by_test_id("pay").inner_text()).removeprefix("Pay $")
+            )
             enough = Decimal(await page.get_by_test_id("pay-up-to").input_value())
             # Both are rounded up to the cent.
-            assert 0 <= asked + Decimal(payer.has["held"]) - enough < Decimal("0.01")
+            assert 0 <= pay_amount + Decimal(payer.has["held"]) - enough < Decimal("0.01")
             before = await page.get_by_test_id("live-response").locator(".parts").text_content()
             topped_up += 1
             await page.get_by_test_id("pay").click()

@@ -144,10 +144,10 @@ async def test_what_is_refused_is_said_in_words_and_the_focus_stays(
         page = await payer.open(running)
         await write(page, "Hello")
         # A payer who allows less than the amount due does not pay it.
-        for up_to, said in (("0.5", "allow at least that"), ("abc", "digits with a point")):
+        for up_to, hint in (("0.5", "allow at least that"), ("abc", "digits with a point")):
             await page.get_by_test_id("pay-up-to").fill(up_to)
             await page.keyboard.press("Enter")
-            await expect(page.get_by_test_id("payment-error")).to_contain_text(said)
+            await expect(page.get_by_test_id("payment-error")).to_contain_text(hint)
         assert payer.has["available"] == "10"
         await page.get_by_test_id("pay-cancel").click()
         await page.goto(f"{product.url}/money")

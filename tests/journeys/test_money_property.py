@@ -146,8 +146,8 @@ def _unchecked_numbers(stack: ExitStack) -> None:
     convert = frames._convert
 
     def unbounded(frame: dict[str, Any], type_name: str, cls: Any) -> Any:
-        asked = frame.get("response") or {}
-        tokens = asked.pop("max_tokens", None)
+        options = frame.get("response") or {}
+        tokens = options.pop("max_tokens", None)
         event = convert(frame, type_name, cls)
         if tokens is not None and isinstance(event, events.ResponseCreate):
             return replace(event, response=events.ResponseConfig(max_tokens=tokens))
@@ -177,7 +177,7 @@ def _nothing_reserved(stack: ExitStack) -> None:
 
 
 def _stopping_free(stack: ExitStack) -> None:
-    _set(stack, writes, "stopped_charge", lambda whole, *_, **__: unfinished.without_answer(whole))
+    _set(stack, writes, "stopped_charge", lambda bill, *_, **__: unfinished.without_answer(bill))
 
 
 def _every_owner_sponsors(stack: ExitStack) -> None:
@@ -195,14 +195,14 @@ def _owner(chat_id: str) -> int | None:
 
 
 def _any_owner_pays(stack: ExitStack) -> None:
-    known = chat_payers.payers_of
+    payers_of = chat_payers.payers_of
 
     def chosen(chat_ids: Any) -> dict[str, ChatPayer]:
         return {
             chat_id: ChatPayer("owner", _owner(chat_id), prices_in(chat_id))
-            if one.rule == "asker"
-            else one
-            for chat_id, one in known(chat_ids).items()
+            if payer.rule == "asker"
+            else payer
+            for chat_id, payer in payers_of(chat_ids).items()
         }
 
     _set(stack, chat_payers, "payers_of", chosen)

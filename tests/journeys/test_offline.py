@@ -141,9 +141,9 @@ async def test_the_chats_can_be_installed(product: Product, chromium: Browser) -
         answer = await devtools.send("Page.getInstallabilityErrors")
         manifest = await devtools.send("Page.getAppManifest")
 
-        errors = [one["errorId"] for one in answer["installabilityErrors"]]
+        errors = [error["errorId"] for error in answer["installabilityErrors"]]
         # A context of its own is what a browser calls a private window.
-        assert [one for one in errors if one != "in-incognito"] == []
+        assert [error for error in errors if error != "in-incognito"] == []
         assert manifest["url"] == f"{device.server.url}/manifest/en.webmanifest"
         assert manifest["errors"] == []
         no_complaints(page)
@@ -217,7 +217,9 @@ async def test_what_is_written_without_a_connection_is_sent_once_after_a_reload(
         await expect(messages.filter(has_text="Written in a tunnel")).to_have_count(1)
         await expect(messages.filter(has_text="Said meanwhile")).to_have_count(1)
         await expect(messages.filter(has_text="To be deleted")).to_have_count(0)
-        texts = [one["content"] for one in product.messages() if "tunnel" in one["content"]]
+        texts = [
+            message["content"] for message in product.messages() if "tunnel" in message["content"]
+        ]
         assert texts == ["Written in a tunnel"]
         await expect(page.get_by_test_id("banner")).to_be_hidden()
         no_complaints(page)

@@ -47,8 +47,8 @@ async def test_what_a_closed_tab_left_is_sent_once_by_the_next(
         await page.close()
         product.start()
         pages = [await context.new_page() for _ in range(2)]
-        for one in pages:
-            await one.goto(f"{product.url}/")
+        for tab in pages:
+            await tab.goto(f"{product.url}/")
         await pages[1].goto(f"{product.url}/chats/{product.chat_id}")
         message = pages[1].locator("chat-message", has_text="Written before")
         await expect(message).to_have_count(1)
@@ -73,11 +73,13 @@ async def test_what_was_unfolded_before_it_was_sent_stays_so(
         await expect(pending.locator("p")).to_have_count(200)
         product.start()
         await expect(page.get_by_test_id("pending")).to_have_count(0, timeout=60_000)
-        sent = page.locator("chat-message", has_text="line 1 ").get_by_test_id("message-body")
-        await expect(sent.locator("p")).to_have_count(200)
+        message_body = page.locator("chat-message", has_text="line 1 ").get_by_test_id(
+            "message-body"
+        )
+        await expect(message_body.locator("p")).to_have_count(200)
         # Once read from history, it is folded like other long messages.
         await page.reload()
-        await expect(sent.get_by_test_id("show-all")).to_be_visible()
+        await expect(message_body.get_by_test_id("show-all")).to_be_visible()
 
 
 @pytest.mark.long
@@ -88,22 +90,22 @@ async def test_who_signs_out_is_asked_about_what_was_not_sent(
         context = await running.new_context()
         page = await sign_in(context, product, "alice")
         await write_alone(product, page, "Never sent")
-        asked: list[str] = []
+        dialog_texts: list[str] = []
 
         async def refuse(dialog: Dialog) -> None:
-            asked.append(dialog.message)
+            dialog_texts.append(dialog.message)
             await dialog.dismiss()
 
         page.once("dialog", refuse)
         await page.get_by_role("button", name="Sign out").click()
-        assert asked == ["1 message was not sent yet. Sign out and discard it?"]
+        assert dialog_texts == ["1 message was not sent yet. Sign out and discard it?"]
         await expect(page.get_by_test_id("pending")).to_contain_text("Never sent")
-        kept = "Object.keys(localStorage).filter((key) => key.startsWith('uamp.outbox'))"
-        assert len(await page.evaluate(kept)) == 1
+        outbox_keys = "Object.keys(localStorage).filter((key) => key.startsWith('uamp.outbox'))"
+        assert len(await page.evaluate(outbox_keys)) == 1
         page.once("dialog", lambda dialog: dialog.accept())
         await page.evaluate(
             'document.querySelector("form[action$=logout]").addEventListener'
             "('submit', (event) => event.preventDefault())"
         )
         await page.get_by_role("button", name="Sign out").click()
-        await page.wait_for_function(f"() => {kept}.length === 0")
+        await page.wait_for_function(f"() => {outbox_keys}.length === 0")

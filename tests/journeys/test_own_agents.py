@@ -73,10 +73,10 @@ def add_to_chat(product: Product, name: str) -> None:
         client.post(path, json={"agent": name}).raise_for_status()
 
 
-def said(chat: Page, words: str) -> Locator:
+def messages_with(chat: Page, words: str) -> Locator:
     """Return the messages and growing answers in the chat that contain these words."""
-    shown = chat.get_by_test_id("message").or_(chat.get_by_test_id("live-response"))
-    return shown.filter(has_text=words)
+    messages = chat.get_by_test_id("message").or_(chat.get_by_test_id("live-response"))
+    return messages.filter(has_text=words)
 
 
 async def test_the_command_that_the_page_prints_puts_an_agent_into_the_chat(
@@ -98,19 +98,19 @@ async def test_the_command_that_the_page_prints_puts_an_agent_into_the_chat(
             await expect(status).to_have_text("Connected")
             add_to_chat(deployment, "counter")
             await write(chat, "@counter hello")
-            await expect(said(chat, "1 2 3 done")).to_be_visible()
+            await expect(messages_with(chat, "1 2 3 done")).to_be_visible()
 
             # It dies in the middle of an answer.
             await write(chat, "@counter slowly")
-            await expect(said(chat, "1 2 3 4")).to_be_visible()
+            await expect(messages_with(chat, "1 2 3 4")).to_be_visible()
             daemon.end(signal.SIGKILL)
             await expect(status).to_have_text("Not connected")
-            await expect(said(chat, "was lost during the answer")).to_be_visible()
+            await expect(messages_with(chat, "was lost during the answer")).to_be_visible()
 
         with ServedAgent(tmp_path, python, command) as daemon:
             daemon.wait_for("@counter is connected")
             await write(chat, "@counter again")
-            await expect(said(chat, "1 2 3 done")).to_have_count(2)
+            await expect(messages_with(chat, "1 2 3 done")).to_have_count(2)
 
             await page.reload()
             await expect(page.locator("#secret")).to_have_count(0)
@@ -171,7 +171,7 @@ async def test_the_agent_of_the_guide_answers_as_it_stands(
             await expect(page.get_by_test_id("new-connection")).to_have_text("Connected")
             add_to_chat(product, "machine")
             await write(chat, "@machine how much room is left?")
-            await expect(said(chat, "I looked:")).to_contain_text("free_gb")
+            await expect(messages_with(chat, "I looked:")).to_contain_text("free_gb")
             assert daemon.end() == 0
             assert "stopped" in daemon.log
         no_complaints(chat)

@@ -222,8 +222,8 @@ async def test_a_browser_notifies_once_and_only_of_what_the_person_wants(
             await page.get_by_test_id("chat-item").first.wait_for()
         await says("a secret for @alice alone")
         await says("and another one")
-        (shown,) = await notified(first, second)
-        assert shown == ("New message", "You were mentioned")
+        (notification,) = await notified(first, second)
+        assert notification == ("New message", "You were mentioned")
         change_settings(
             product, "alice", notification_text=True, notifications="all",
             quiet_from="00:00", quiet_until="23:59", time_zone="UTC",
@@ -304,11 +304,11 @@ async def test_a_new_chat_appears_in_every_tab_and_counts_its_mentions_alike(
         tabs = [await listening(context, product, "alice") for _ in range(2)]
         with product.api("bob") as client:
             body = {"title": "Harvest", "users": ["alice"], "agents": []}
-            made = client.post("/api/v1/chats", json=body).raise_for_status().json()
-        items = [tab.locator(f"[data-chat='{made['id']}']") for tab in tabs]
+            chat = client.post("/api/v1/chats", json=body).raise_for_status().json()
+        items = [tab.locator(f"[data-chat='{chat['id']}']") for tab in tabs]
         for item in items:
             await expect(item).to_contain_text("Harvest")
-        bob = await sign_in(await running.new_context(), product, "bob", made["id"])
+        bob = await sign_in(await running.new_context(), product, "bob", chat["id"])
         for text in ("much to do", "@alice come and help"):
             await write(bob, text)
         for item in items:
@@ -321,8 +321,8 @@ async def test_a_new_chat_appears_in_every_tab_and_counts_its_mentions_alike(
         for item in items:
             await expect(item.locator(".unread")).to_have_count(0)
         with product.api("bob") as client:
-            path = f"/api/v1/chats/{made['id']}/participants"
-            rows = client.get(f"/api/v1/chats/{made['id']}").json()["participants"]
+            path = f"/api/v1/chats/{chat['id']}/participants"
+            rows = client.get(f"/api/v1/chats/{chat['id']}").json()["participants"]
             alice = next(row for row in rows if row["name"] == "alice")
             client.delete(f"{path}/{alice['participant_id']}").raise_for_status()
         await expect(items[1]).to_have_count(0)

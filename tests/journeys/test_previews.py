@@ -31,11 +31,11 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 async def test_a_scan_is_seen_in_the_chat_and_one_that_cannot_be_drawn_is_downloaded(
     product: Product, chromium: Browser, tmp_path: Path
 ) -> None:
-    whole = photo(tmp_path / "scan.tif", 2_400, 1_200)
+    scan = photo(tmp_path / "scan.tif", 2_400, 1_200)
     broken = tmp_path / "broken.tif"
-    broken.write_bytes(whole.read_bytes()[:50_000])
+    broken.write_bytes(scan.read_bytes()[:50_000])
     Image.new("RGB", (40, 30), "red").save(tmp_path / "second.bmp")
-    files = [whole, broken, tmp_path / "second.bmp"]
+    files = [scan, broken, tmp_path / "second.bmp"]
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
         await page.get_by_test_id("file-input").set_input_files(files)
@@ -58,7 +58,7 @@ async def test_a_scan_is_seen_in_the_chat_and_one_that_cannot_be_drawn_is_downlo
         await expect(viewer.get_by_role("img", name="scan.tif")).to_be_visible()
         async with page.expect_download() as download:
             await viewer.get_by_role("link", name="Download").click()
-        assert (await (await download.value).path()).read_bytes() == whole.read_bytes()
+        assert (await (await download.value).path()).read_bytes() == scan.read_bytes()
         await viewer.get_by_role("button", name="Next picture").click()
         await expect(viewer.get_by_role("img", name="second.bmp")).to_be_visible()
         await page.keyboard.press("Escape")

@@ -87,10 +87,10 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
                 "word2 ", timeout=STREAM_MS
             )
             await expect(badge_of(live)).to_have_text("asked through Completions")
-            said = page.get_by_test_id("message").filter(has_text="count from a program")
-            await expect(badge_of(said)).to_have_text("sent through Completions")
-            await expect(badge_of(said)).to_be_visible()
-            await expect(badge_of(said)).to_have_attribute(
+            message = page.get_by_test_id("message").filter(has_text="count from a program")
+            await expect(badge_of(message)).to_have_text("sent through Completions")
+            await expect(badge_of(message)).to_be_visible()
+            await expect(badge_of(message)).to_have_attribute(
                 "title", "Sent through OpenAI Chat Completions"
             )
         assert "word3" in await program
@@ -110,8 +110,8 @@ async def test_a_message_of_chat_completions_is_live_in_two_browsers_with_its_ba
         await expect(badge_of(alice.get_by_test_id("message").last)).to_have_text(
             "asked through Completions"
         )
-        kept = [(m["name"], m["transport"]) for m in product.messages()[-3:]]
-        assert kept == [("bob", "websocket"), ("alice", "completions"), ("steady", "completions")]
+        rows = [(m["name"], m["transport"]) for m in product.messages()[-3:]]
+        assert rows == [("bob", "websocket"), ("alice", "completions"), ("steady", "completions")]
         no_complaints(alice, bob)
 
 
@@ -147,7 +147,7 @@ async def test_a_message_is_shown_in_each_protocol_by_keyboard(
         await alice.keyboard.press("Enter")
 
         console = alice.get_by_role("dialog", name="View as…")
-        shown = console.get_by_test_id("frames").and_(console.locator(":visible"))
+        visible_frames = console.get_by_test_id("frames").and_(console.locator(":visible"))
         frames = {
             "UAMP": '"type": "response.done"',
             "Completions": "chat.completion.chunk",
@@ -158,7 +158,7 @@ async def test_a_message_is_shown_in_each_protocol_by_keyboard(
             "ACP": "end_turn",
         }
         for label, text in frames.items():
-            await expect(shown).to_contain_text(text)
+            await expect(visible_frames).to_contain_text(text)
             assert await chosen(alice) == label
             await alice.keyboard.press("ArrowRight")
         # From the last tab to the first one, and on to the second.

@@ -61,16 +61,16 @@ async def until(page: Page, holds: str, argument: str = "") -> None:
 async def deliver(page: Page, origin: str, message: dict[str, Any]) -> None:
     """Deliver a message to the service worker, as the browser does once it has decrypted it."""
     devtools = await page.context.new_cdp_session(page)
-    found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    registration_future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def note(event: dict[str, Any]) -> None:
-        for one in event["registrations"]:
-            if not found.done():
-                found.set_result(one["registrationId"])
+        for item in event["registrations"]:
+            if not registration_future.done():
+                registration_future.set_result(item["registrationId"])
 
     devtools.on("ServiceWorker.workerRegistrationUpdated", note)
     await devtools.send("ServiceWorker.enable")
-    registration = await asyncio.wait_for(found, WAIT_SECONDS)
+    registration = await asyncio.wait_for(registration_future, WAIT_SECONDS)
     data = {"origin": origin, "registrationId": registration, "data": json.dumps(message)}
     await devtools.send("ServiceWorker.deliverPushMessage", data)
     await devtools.detach()

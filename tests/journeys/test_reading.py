@@ -158,11 +158,11 @@ async def test_each_block_is_written_in_its_own_direction(
         direction = "element => getComputedStyle(element).direction"
         assert await page.get_by_test_id("composer").evaluate(direction) == "rtl"
         await write(page, f"{ARABIC}\n\n- {ARABIC}\n\nEnglish\n\n```\ncode\n```")
-        said = page.get_by_test_id("message").last
-        await expect(said.locator("pre")).to_have_text("code")
+        message = page.get_by_test_id("message").last
+        await expect(message.locator("pre")).to_have_text("code")
         expected = {"p >> nth=0": "rtl", "ul": "rtl", "p >> nth=1": "ltr", "pre": "ltr"}
-        for selector, wanted in expected.items():
-            assert await said.locator(selector).evaluate(direction) == wanted
+        for selector, expected_direction in expected.items():
+            assert await message.locator(selector).evaluate(direction) == expected_direction
         no_complaints(page)
 
 

@@ -118,10 +118,10 @@ async def test_all_members_see_what_an_agent_keeps_for_the_chat(
             await expect(panel).to_contain_text("items: 1")
             await expect(panel).to_contain_text("by checklist")
         await bob.get_by_text("items: 1").click()
-        kept = bob.get_by_test_id("shared-state").get_by_role("listitem")
-        await expect(kept).to_have_text(["<b>milk</b>"])
+        items = bob.get_by_test_id("shared-state").get_by_role("listitem")
+        await expect(items).to_have_text(["<b>milk</b>"])
         await write(alice, "@checklist tea")
-        await expect(kept).to_have_text(["<b>milk</b>", "tea"])
+        await expect(items).to_have_text(["<b>milk</b>", "tea"])
         # The call shows how long it took, live and stored.
         took = re.compile(r"done · \d+\.\d s")
         await expect(alice.get_by_test_id("live-response")).to_have_count(0)
@@ -157,8 +157,8 @@ async def test_pictures_and_files_are_looked_at_in_the_page(
     not_a_picture.write_text("no picture")
     async with browser(chromium) as running:
         page = await sign_in(await running.new_context(), product, "alice")
-        one, two = (photo(tmp_path / f"{name}.png", 60, 40) for name in ("one", "two"))
-        await send_files(page, one, two, table, evil, drawing)
+        first, second = (photo(tmp_path / f"{name}.png", 60, 40) for name in ("one", "two"))
+        await send_files(page, first, second, table, evil, drawing)
         pictures = page.locator("a.media-image")
         await expect(pictures).to_have_count(2)
         viewer = page.get_by_test_id("viewer")
@@ -199,10 +199,10 @@ async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> N
     pasted = "\n\n".join(f"line {number} " + "x" * 80 for number in range(1_000))
     async with browser(chromium) as running:
         context = await running.new_context(viewport={"width": 360, "height": 740})
-        asked: list[str] = []
+        urls: list[str] = []
         dialogs: list[str] = []
         page = await sign_in(context, product, "alice")
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: urls.append(request.url))
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         bodies = page.get_by_test_id("message-body")
         # The whole corpus, message by message, over the socket and from the history.
@@ -215,12 +215,12 @@ async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> N
         await expect(bodies.last).to_contain_text("right to left")
         await write(page, pasted)
         await expect(bodies.last).to_contain_text("line 1 ")
-        whole = bodies.last.get_by_test_id("show-all")
-        await expect(whole).to_be_visible()
-        shown = await bodies.last.text_content()
-        assert shown is not None
-        assert "line 999" not in shown
-        await whole.click()
+        show_all = bodies.last.get_by_test_id("show-all")
+        await expect(show_all).to_be_visible()
+        text = await bodies.last.text_content()
+        assert text is not None
+        assert "line 999" not in text
+        await show_all.click()
         await expect(bodies.last.locator("p")).to_have_count(1_000)
         await expect(bodies.last.get_by_test_id("show-all")).to_have_count(0)
         await page.reload()
@@ -229,8 +229,8 @@ async def test_no_text_breaks_the_page(product: Product, chromium: Browser) -> N
         log = page.locator(".log")
         assert await log.evaluate("log => log.scrollWidth <= log.clientWidth")
         assert dialogs == []
-        assert [url for url in asked if not url.startswith(product.url)] == []
-        assert [url for url in asked if url.endswith("/render")] == []
+        assert [url for url in urls if not url.startswith(product.url)] == []
+        assert [url for url in urls if url.endswith("/render")] == []
         no_complaints(page)
 
 

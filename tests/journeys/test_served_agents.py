@@ -37,10 +37,10 @@ def serve(
     """Serve alice's agents at the first server, with a token for each unless one is given."""
     (folder / "my_agent.py").write_text(COUNTING)
     token = token or " ".join(connect_token(cluster, name) for name in names)
-    named = " ".join(f"--name {name}" for name in names)
+    name_options = " ".join(f"--name {name}" for name in names)
     places = " ".join(["my_agent:agent"] * len(names))
     address = f"ws://127.0.0.1:{cluster.ports[0]}"
-    command = f"python -m uap serve {places} --connect {address} {named} {' '.join(options)}"
+    command = f"python -m uap serve {places} --connect {address} {name_options} {' '.join(options)}"
     return ServedAgent(folder, PYTHON, command, UAMP_CONNECT_TOKEN=token, PYTHONPATH=str(ROOT))
 
 

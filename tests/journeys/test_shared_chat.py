@@ -134,11 +134,11 @@ async def test_agents_answer_where_they_are_asked_and_a_loop_ends_with_a_reason(
         alice, bob = await two_people(running, deployment, chat_id)
         await write(alice, "@writer a draft, please")
         for page in (alice, bob):
-            said = page.get_by_test_id("message")
-            await expect(said).to_have_count(3, timeout=ANSWER_MS)
-            await expect(said.nth(1)).to_contain_text("writer")
-            await expect(said.nth(2)).to_contain_text("critic")
-            await expect(said.nth(2)).to_contain_text("Look at this draft.")
+            messages = page.get_by_test_id("message")
+            await expect(messages).to_have_count(3, timeout=ANSWER_MS)
+            await expect(messages.nth(1)).to_contain_text("writer")
+            await expect(messages.nth(2)).to_contain_text("critic")
+            await expect(messages.nth(2)).to_contain_text("Look at this draft.")
         await write(bob, "@ping begin")
         for page in (alice, bob):
             reason = page.get_by_test_id("change").filter(has_text="times in a row")
@@ -163,15 +163,15 @@ async def follow_sockets(
 ) -> tuple[list[WebSocketRoute], asyncio.Event]:
     """Return a page's connections, for closing them, and an event that each new one sets."""
     sockets: list[WebSocketRoute] = []
-    made = asyncio.Event()
+    has_connected = asyncio.Event()
 
     def through(socket: WebSocketRoute) -> None:
         socket.connect_to_server()
         sockets.append(socket)
-        made.set()
+        has_connected.set()
 
     await context.route_web_socket("**/uamp", through)
-    return sockets, made
+    return sockets, has_connected
 
 
 @pytest.mark.long
@@ -181,18 +181,18 @@ async def test_an_answer_outlives_three_lost_connections(
     chat_id = chat_of(deployment, "Cuts", steady={"script": "slow", "delay": 0.1})
     async with browser(chromium) as running:
         context = await running.new_context()
-        sockets, made = await follow_sockets(context)
+        sockets, has_connected = await follow_sockets(context)
         alice = await sign_in(context, deployment, "alice", chat_id)
         bob = await sign_in(await running.new_context(), deployment, "bob", chat_id)
         await write(bob, "@steady count, please")
         body = alice.get_by_test_id("live-response").get_by_test_id("message-body")
         seen = 1
         for _ in range(CUTS):
-            made.clear()
+            has_connected.clear()
             await expect(body).to_contain_text(f"word{seen}", timeout=ANSWER_MS)
             await sockets[-1].close(code=4000, reason="cut")
             async with asyncio.timeout(ANSWER_MS / 1000):
-                await made.wait()
+                await has_connected.wait()
             seen = len((await body.inner_text()).split()) + 1
         for page in (alice, bob):
             await expect(page.get_by_test_id("live-response")).to_have_count(0, timeout=ANSWER_MS)
@@ -260,8 +260,8 @@ async def test_two_people_see_of_each_message_whether_it_was_read(
     deployment: Product, chromium: Browser
 ) -> None:
     with deployment.api("alice") as client:
-        made = client.post("/api/v1/chats", json={"title": "", "users": ["bob"], "agents": []})
-        chat_id = made.raise_for_status().json()["id"]
+        response = client.post("/api/v1/chats", json={"title": "", "users": ["bob"], "agents": []})
+        chat_id = response.raise_for_status().json()["id"]
     async with browser(chromium) as running:
         alice = await sign_in(await running.new_context(), deployment, "alice", chat_id)
         await write(alice, "First")
@@ -285,8 +285,8 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_
         await write(page, "Count")
         await page.get_by_test_id("pay").click()
         await expect(page.get_by_test_id("live-response")).to_contain_text("word10 ")
-        held = Decimal(payer.has["held"])
-        assert held > 0
+        held_amount = Decimal(payer.has["held"])
+        assert held_amount > 0
         deployment.stop(signal.SIGKILL)
         deployment.start()
         ending = page.locator(".message-ending")
@@ -298,7 +298,7 @@ async def test_an_answer_of_servers_that_died_is_interrupted_and_gives_back_the_
         assert partial
         # Its delivered output is paid for, and the rest is released.
         assert payer.has["held"] == "0"
-        assert 0 < 10 - Decimal(payer.has["available"]) <= held
+        assert 0 < 10 - Decimal(payer.has["available"]) <= held_amount
         await page.reload()
         await expect(page.locator(".message-ending")).to_contain_text(
             "The server stopped during the answer"

@@ -239,9 +239,9 @@ def test_client_capabilities_are_kept_from_both_events(dial: Dial) -> None:
     }
     client.send("client.capabilities", capabilities=second)
     assert client.settle() == []
-    kept = Session.objects.get().client_capabilities
-    assert kept is not None
-    assert {name: kept[name] for name in second} == second
+    capabilities = Session.objects.get().client_capabilities
+    assert capabilities is not None
+    assert {name: capabilities[name] for name in second} == second
 
 
 # --- §5.17, §14: keepalive, versions, unknown fields ---

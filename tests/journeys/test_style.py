@@ -29,7 +29,7 @@ pytestmark = [
 
 STATIC: Final = Path(__file__).resolve().parents[2] / "static"
 SHEETS: Final = [
-    *(one for one in (STATIC / "chat/styles").glob("*.css") if one.name != "login.css"),
+    *(sheet for sheet in (STATIC / "chat/styles").glob("*.css") if sheet.name != "login.css"),
     STATIC / "money/money.css",
 ]
 CLASS: Final = re.compile(r"\.([a-z][\w-]*)")
@@ -68,14 +68,18 @@ def _selectors(sheet: str) -> str:
     """Return the selectors of a style sheet."""
     rules = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
     return " ".join(
-        one for one in re.findall(r"([^{}]+){", rules) if not one.strip().startswith("@")
+        selector
+        for selector in re.findall(r"([^{}]+){", rules)
+        if not selector.strip().startswith("@")
     )
 
 
 def wanted_classes() -> set[str]:
     """Return the classes of all components, from the style sheets."""
-    named = {name for sheet in SHEETS for name in CLASS.findall(_selectors(sheet.read_text()))}
-    return {name for name in named - FRAMES - MOMENTS if not KINDS.fullmatch(name)}
+    class_names = {
+        name for sheet in SHEETS for name in CLASS.findall(_selectors(sheet.read_text()))
+    }
+    return {name for name in class_names - FRAMES - MOMENTS if not KINDS.fullmatch(name)}
 
 
 def wanted_elements() -> set[str]:
@@ -86,7 +90,7 @@ def wanted_elements() -> set[str]:
 
 async def _shown(page: Page) -> set[str]:
     """Return the elements and classes on the page, opening each dialog and menu once."""
-    shown = set(await page.evaluate(SHOWN))
+    names = set(await page.evaluate(SHOWN))
     openers = page.locator("[data-opens]")
     for number in range(await openers.count()):
         opener = openers.nth(number)
@@ -95,9 +99,9 @@ async def _shown(page: Page) -> set[str]:
         opened = part.locator("dialog[open], [popover]:popover-open")
         await expect(opened).to_have_count(1)
         await expect(opened.locator(".spinner")).to_have_count(0)
-        shown |= set(await page.evaluate(SHOWN))
+        names |= set(await page.evaluate(SHOWN))
         await opened.evaluate("one => (one.close ? one.close() : one.hidePopover())")
-    return shown
+    return names
 
 
 async def test_the_style_page_shows_every_component(chromium: Browser, tmp_path: Path) -> None:
@@ -107,10 +111,10 @@ async def test_the_style_page_shows_every_component(chromium: Browser, tmp_path:
         # Cards of links are fetched once their message is in view.
         await page.locator("link-cards").first.scroll_into_view_if_needed()
         await expect(page.locator(".link-card").first).to_be_visible()
-        shown = await _shown(page)
+        names = await _shown(page)
 
-        assert wanted_elements() - shown == set()
-        assert wanted_classes() - shown == set()
+        assert wanted_elements() - names == set()
+        assert wanted_classes() - names == set()
         # A tool's price is shown in stored answers as in live ones.
         paid = page.locator("chat-message", has_text="An answer with a price.").locator("tool-call")
         await expect(paid).to_contain_text("$0.05")

@@ -57,7 +57,7 @@ def rows(cluster: Cluster, sql: LiteralString, *values: str) -> list[tuple[Any, 
         return connection.execute(sql, values).fetchall()
 
 
-def given(agent: str, journal: Path, *, steps: int) -> str:
+def delegated_request(agent: str, journal: Path, *, steps: int) -> str:
     """Return the request to the first agent: have another one use the tool `steps`."""
     arguments = {"steps": steps, "pause": 0.1, "journal": str(journal)}
     task = order(call="steps", arguments=arguments)
@@ -117,17 +117,17 @@ def test_work_goes_on_when_a_process_dies(cluster: Cluster, tmp_path: Path, vict
         join(watcher, chat_id)
         with cluster.socket(1, "bob") as client:
             join(client, chat_id)
-            client.ask(given("worker", journal, steps=40))
-            begun = client.until("response.created")[-1]
+            client.ask(delegated_request("worker", journal, steps=40))
+            response_created = client.until("response.created")[-1]
             wait_for_lines(journal, 5)
             cluster.end(victim, SIGKILL)
         if victim == "worker":
             cluster.start_worker()
-        end = end_of(watcher, begun["response_id"])
+        end = end_of(watcher, response_created["response_id"])
         if victim == "server1":
             cluster.start_server(1)
     assert (end["type"], output_text(end)) == ("response.done", "received: received: 40 steps")
-    check_one_end_each(cluster, begun["response_id"])
+    check_one_end_each(cluster, response_created["response_id"])
     # Each surviving worker began the tool once, and one of them finished it.
     attempts = {line.split()[0] for line in lines(journal)}
     assert len(attempts) == (2 if victim == "worker" else 1)
@@ -142,7 +142,7 @@ def test_progress_and_words_of_the_other_agent_reach_the_other_server(
     with cluster.socket(0, "alice") as watcher, cluster.socket(1, "bob") as client:
         for each in (watcher, client):
             join(each, chat_id)
-        client.ask(given("worker", tmp_path / "journal", steps=10))
+        client.ask(delegated_request("worker", tmp_path / "journal", steps=10))
         for each in (watcher, client):
             frames = each.until(*TERMINAL)
             call = next(
@@ -169,15 +169,15 @@ def test_a_question_outlives_the_server_that_asked_it(cluster: Cluster, tmp_path
         join(owner, chat_id)
         with cluster.socket(1, "bob") as client:
             join(client, chat_id)
-            client.ask(given("asker", journal, steps=1))
-            begun = client.until("response.created")[-1]
+            client.ask(delegated_request("asker", journal, steps=1))
+            response_created = client.until("response.created")[-1]
             client.until("tool.approval_required")
             cluster.end("server1", SIGKILL)
         question = owner.until("tool.approval_required")[-1]
         assert not journal.exists()
         owner.send("tool.approve", call_id=question["call_id"], approved=True)
-        end = end_of(owner, begun["response_id"])
+        end = end_of(owner, response_created["response_id"])
     cluster.start_server(1)
     assert output_text(end) == "received: received: 1 steps"
     assert len(lines(journal)) == 1
-    check_one_end_each(cluster, begun["response_id"])
+    check_one_end_each(cluster, response_created["response_id"])

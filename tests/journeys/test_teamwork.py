@@ -83,15 +83,15 @@ async def test_two_agents_edit_a_picture_and_everybody_watches(
             answer = page.get_by_test_id("message").nth(before + 1)
             await expect(answer).to_contain_text("Here it is.", timeout=WORK_MS)
             await expect(page.get_by_test_id("live-response")).to_have_count(0)
-            shown = answer.locator(".parts > .media-image img")
-            await expect(shown).to_have_count(1)
-            await expect(shown).to_have_attribute("alt", SHOWS)
-            assert await shown.evaluate("image => image.decode().then(() => image.naturalWidth)")
+            picture = answer.locator(".parts > .media-image img")
+            await expect(picture).to_have_count(1)
+            await expect(picture).to_have_attribute("alt", SHOWS)
+            assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)")
             seen = await page.evaluate("window.seen")
             assert len(seen) > 5, seen
             assert seen == sorted(seen)
 
-        source = await shown.get_attribute("src")
+        source = await picture.get_attribute("src")
         assert source is not None
         red, green, blue = (b.tobytes() for b in picture_of(product, source).convert("RGB").split())
         assert red == green == blue

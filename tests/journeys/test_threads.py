@@ -110,8 +110,8 @@ async def send_to_the_chat_too(alice: Page, bob: Page) -> None:
     """Bob sends a reply to the chat too, where it links to its thread."""
     await panel(bob).get_by_test_id("also-in-chat").check()
     await reply(bob, "Friday it is")
-    shown = message(chat(alice), "Friday it is")
-    await expect(shown.get_by_test_id("from-thread")).to_be_visible()
+    message_in_chat = message(chat(alice), "Friday it is")
+    await expect(message_in_chat.get_by_test_id("from-thread")).to_be_visible()
     await expect(message(panel(bob), "Friday it is")).to_contain_text("Also sent to the chat")
     await expect(panel(bob).get_by_test_id("also-in-chat")).not_to_be_checked()
 

@@ -284,9 +284,9 @@ async def test_what_is_written_to_a_stopping_server_is_sent_again(
             await asyncio.to_thread(product.stop)
             await asyncio.to_thread(product.start)
             await expect(pending).to_have_count(0, timeout=STREAM_MS)
-            said = [m["content"] for m in product.messages() if m["name"] == "alice"]
-            assert said[-2:] == ["first", "second"]
-            assert said.count("first") == said.count("second") == 1
+            texts = [m["content"] for m in product.messages() if m["name"] == "alice"]
+            assert texts[-2:] == ["first", "second"]
+            assert texts.count("first") == texts.count("second") == 1
             no_complaints(alice, bob)
 
 

@@ -70,14 +70,14 @@ def test_who_watches_on_the_other_process_receives_messages_and_new_chats(
         assert (seen["chat_id"], seen["message"]["name"]) == (chat_id, "alice")
         assert len(seen["message"]["mentions"]) == 1
         alice.until("response.done")
-        made = httpx.post(
+        response = httpx.post(
             f"http://127.0.0.1:{cluster.ports[0]}/api/v1/chats",
             headers={"Authorization": f"Bearer {cluster.product.people['alice']['api_key']}"},
             json={"title": "Later", "users": ["bob"], "agents": []},
             timeout=90,
             trust_env=False,
         )
-        later = made.raise_for_status().json()["id"]
+        later = response.raise_for_status().json()["id"]
         added = bob.until("person.changed")[-1]
         assert (added["subject"], added["chat_id"]) == ("chat_added", later)
         session_id = join(alice, later)["session_id"]
@@ -260,8 +260,8 @@ def test_a_batch_on_the_other_process_ends_when_the_client_is_asked_again(
         first.until("tool.call")
         # Nothing continues on its own: the exchange ends with the request to the client.
         ping = [new_event("ping", session_id=session_id)]
-        said = httpx.post(url, json=ping, headers=headers, timeout=5, trust_env=False).json()
-        assert "pong" in [frame["type"] for frame in said]
+        frames = httpx.post(url, json=ping, headers=headers, timeout=5, trust_env=False).json()
+        assert "pong" in [frame["type"] for frame in frames]
         first.send("response.cancel")
         first.until("response.cancelled")
 
@@ -301,10 +301,10 @@ def test_the_other_process_ends_what_a_killed_one_left(cluster: Cluster) -> None
         frames = bob.until("response.error", timeout=SWITCH_SECONDS)
         assert frames[-1]["response_id"] == response_id
         assert frames[-1]["error"]["code"] == "interrupted"
-        kept = bob.until("message.created")[-1]["message"]
-        assert kept["status"] == "failed"
-        assert WORDS.startswith(kept["content"])
-        assert kept["content"]
+        message = bob.until("message.created")[-1]["message"]
+        assert message["status"] == "failed"
+        assert WORDS.startswith(message["content"])
+        assert message["content"]
         cluster.start_server(0)
         with cluster.socket(0, "alice") as alice:
             join(alice, chat_id)

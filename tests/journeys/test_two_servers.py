@@ -60,13 +60,13 @@ class Neighbour:
 
     def ledger(self, agent: str) -> list[object]:
         """Return an agent's earnings, the number of open holds, and whether the audit is clean."""
-        found: list[object] = json.loads(self.product.run(LEDGER.format(agent=agent)))
-        return found
+        rows: list[object] = json.loads(self.product.run(LEDGER.format(agent=agent)))
+        return rows
 
     def answers(self, agent: str) -> list[list[str]]:
         """Return the states and texts of an agent's answers, oldest first."""
-        found: list[list[str]] = json.loads(self.product.run(ANSWERS.format(agent=agent)))
-        return found
+        rows: list[list[str]] = json.loads(self.product.run(ANSWERS.format(agent=agent)))
+        return rows
 
     def balance(self, username: str) -> str:
         """Return what a person can spend, in dollars."""
@@ -104,13 +104,13 @@ def add_visitor(here: Product, name: str, *, of: Product) -> None:
     """Discover an agent of another server, save it with bob's key there, and add it to the chat."""
     with of.api("bob") as bob:
         agent_id = bob.get(f"/api/v1/agents/{name}").raise_for_status().json()["id"]
-        wanted = {"name": "for the other server", "scopes": SCOPES, "agents": [agent_id]}
-        key = bob.post("/api/v1/keys", json=wanted).raise_for_status().json()["secret"]
+        body = {"name": "for the other server", "scopes": SCOPES, "agents": [agent_id]}
+        key = bob.post("/api/v1/keys", json=body).raise_for_status().json()["secret"]
     with here.api("admin") as admin:
         address = {"url": f"{of.url}/agents/{name}", "key": key}
-        found = admin.post("/api/v1/agent-discovery", json=address).raise_for_status().json()
-        assert (found["name"], found["pricing"]["per_answer"]) == (name, PRICE)
-        way = next(one for one in found["ways"] if one["protocol"] == "uamp")
+        listing = admin.post("/api/v1/agent-discovery", json=address).raise_for_status().json()
+        assert (listing["name"], listing["pricing"]["per_answer"]) == (name, PRICE)
+        way = next(candidate for candidate in listing["ways"] if candidate["protocol"] == "uamp")
         agent = {
             "name": name,
             "kind": "remote",
@@ -145,13 +145,15 @@ def test_agents_of_two_servers_answer_in_each_others_chats(
     north, south = neighbours
     before = {server.local: server.balance("bob") for server in neighbours}
     with thread_pool(2) as at_once:
-        asked = list(at_once.map(lambda server: ask(server, WORDS), neighbours))
+        turns = list(at_once.map(lambda server: ask(server, WORDS), neighbours))
 
-    for frames, read in asked:
+    for frames, reader_frames in turns:
         assert frames[-1]["type"] == "response.done", frames[-1]
         assert WORDS in text_of(frames)
-        assert text_of(read) == text_of(frames)
-        assert len([one for one in frames if one["type"] == "response.delta"]) > 1, "it streams"
+        assert text_of(reader_frames) == text_of(frames)
+        assert len([frame for frame in frames if frame["type"] == "response.delta"]) > 1, (
+            "it streams"
+        )
     for here, there in ((north, south), (south, north)):
         # Alice pays this server; bob's balance on the agent's own server pays that one.
         wait_until(lambda here=here: here.ledger(here.visitor) == [RESOLD, 0, True])  # type: ignore[misc]

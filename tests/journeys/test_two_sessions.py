@@ -20,17 +20,17 @@ def test_two_sessions_on_one_socket_as_printed(
     client = dial()
     first = client.create_session(agent="alice-bot", token=alice.key)
     second = client.create_session(agent="bob-bot", token=bob.key)
-    one, two = first["session_id"], second["session_id"]
-    assert one != two
+    first_id, second_id = first["session_id"], second["session_id"]
+    assert first_id != second_id
     assert (first["agent"], second["agent"]) == ("alice-bot", "bob-bot")
     owners = dict(Session.objects.values_list("id", "user__username"))
-    assert owners == {one: "alice", two: "bob"}
-    client.send("input.text", session_id=one, text="Hi Alice")
+    assert owners == {first_id: "alice", second_id: "bob"}
+    client.send("input.text", session_id=first_id, text="Hi Alice")
     frames = client.until("response.done")
-    assert {frame["session_id"] for frame in frames} == {one}
+    assert {frame["session_id"] for frame in frames} == {first_id}
     assert text_of(frames) == "Hi Alice"
-    client.send("session.update", session_id=one, token=alice.key)
-    assert client.expect("session.updated")["session_id"] == one
+    client.send("session.update", session_id=first_id, token=alice.key)
+    assert client.expect("session.updated")["session_id"] == first_id
 
 
 def test_a_late_response_create_adopts_the_response_that_began_by_itself(
@@ -39,14 +39,14 @@ def test_a_late_response_create_adopts_the_response_that_began_by_itself(
     settings.UAMP_AUTO_RESPOND_MS = 50
     quick_agent("counter", "slow")
     client = dial()
-    one = client.create_session(agent="counter")["session_id"]
+    session_id = client.create_session(agent="counter")["session_id"]
     client.create_session(agent="echo")
-    client.send("input.text", session_id=one, text="Count")
+    client.send("input.text", session_id=session_id, text="Count")
     response_id = client.expect("response.created")["response_id"]
-    client.send("response.create", session_id=one)
+    client.send("response.create", session_id=session_id)
     again = next(f for f in client.until("response.created") if f["type"] == "response.created")
     assert again["response_id"] == response_id
-    client.send("response.cancel", session_id=one)
+    client.send("response.cancel", session_id=session_id)
     client.until("response.cancelled")
     assert Response.objects.count() == 1
 
@@ -54,9 +54,9 @@ def test_a_late_response_create_adopts_the_response_that_began_by_itself(
 def test_with_response_create_nothing_begins_by_itself(dial: Dial, settings: Settings) -> None:
     settings.UAMP_AUTO_RESPOND_MS = 50
     client = dial()
-    one = client.create_session(agent="echo")["session_id"]
+    session_id = client.create_session(agent="echo")["session_id"]
     client.create_session(agent="echo")
-    client.answer("Hello", session_id=one)
+    client.answer("Hello", session_id=session_id)
     assert client.during(0.2) == []
     assert Response.objects.count() == 1
 
@@ -69,21 +69,21 @@ def test_nothing_begins_by_itself_where_it_could_be_charged_twice(
     priced.pricing = {"per_answer": "0.01"}
     priced.save()
     client = dial(alice)
-    one = client.create_session(agent="priced")["session_id"]
-    two = client.create_session(agent="echo")["session_id"]
+    session_id = client.create_session(agent="priced")["session_id"]
+    other_id = client.create_session(agent="echo")["session_id"]
     image = {"image": "iVBORw0KGgo=", "format": "png"}
     # Money would be due; media is not a question; text followed by more input is not complete.
-    client.send("input.text", session_id=one, text="Hello")
-    client.send("input.image", session_id=two, **image)
-    client.send("input.text", session_id=two, text="Look")
-    client.send("input.image", session_id=two, **image)
+    client.send("input.text", session_id=session_id, text="Hello")
+    client.send("input.image", session_id=other_id, **image)
+    client.send("input.text", session_id=other_id, text="Look")
+    client.send("input.image", session_id=other_id, **image)
     assert client.during(0.3) == []
     assert not Response.objects.exists()
     # A client that sends response.create is never answered without it.
-    client.send("response.create", session_id=two)
+    client.send("response.create", session_id=other_id)
     client.until("response.done", "session.error")
     had = Response.objects.count()
-    client.send("input.text", session_id=two, text="And this?")
+    client.send("input.text", session_id=other_id, text="And this?")
     assert client.during(0.3) == []
     assert Response.objects.count() == had
 
@@ -113,10 +113,10 @@ def test_turns_of_two_sessions_run_at_once_and_keep_apart(dial: Dial) -> None:
 
 def test_ending_one_session_leaves_the_other(dial: Dial) -> None:
     client = dial()
-    one = client.create_session(agent="echo")["session_id"]
-    two = client.create_session(agent="echo")["session_id"]
-    client.send("session.end", session_id=one)
-    assert client.expect("session.end")["session_id"] == one
+    session_id = client.create_session(agent="echo")["session_id"]
+    other_id = client.create_session(agent="echo")["session_id"]
+    client.send("session.end", session_id=session_id)
+    assert client.expect("session.end")["session_id"] == session_id
     # Only one session is open now, so its id may be left out.
     frames = client.answer("Hello")
-    assert {frame["session_id"] for frame in frames} == {two}
+    assert {frame["session_id"] for frame in frames} == {other_id}

@@ -75,33 +75,39 @@ def _due(turn: Turn, response: Response) -> tuple[int, int]:
 
     If it was stopped, its output is known, but not whether the provider's count arrived first.
     """
-    read, written = turn.billed
+    input_tokens, output_tokens = turn.billed
     quarters = sum(1 if letter.isascii() else 4 for letter in response.text)
     # Usage that a provider does not report is estimated.
-    written = written or -(-quarters // QUARTERS)
-    of_output = turn.per_answer + _per_1k(written, turn.per_output)
-    whole = of_output + _per_1k(read or 2_000, turn.per_input)
+    output_tokens = output_tokens or -(-quarters // QUARTERS)
+    of_output = turn.per_answer + _per_1k(output_tokens, turn.per_output)
+    total = of_output + _per_1k(input_tokens or 2_000, turn.per_input)
     if response.status == "completed":
-        return of_output + _per_1k(read or 1, turn.per_input), whole
+        return of_output + _per_1k(input_tokens or 1, turn.per_input), total
     of_tool = (turn.tool_price or 0) if tasks[response.agent.name].begun.is_set() else 0
     if turn.tool_price is not None:
         # The call is not counted either.
-        whole += of_tool + _per_1k(CALL_TOKENS, turn.per_output)
+        total += of_tool + _per_1k(CALL_TOKENS, turn.per_output)
     if response.status != "cancelled" or not quarters:
         # The input of an inference that was sent is estimated if its step is cut off.
-        return 0, max(whole, turn.per_answer + _per_1k(2_000, turn.per_input))
-    said = -(-quarters // QUARTERS)
+        return 0, max(total, turn.per_answer + _per_1k(2_000, turn.per_input))
+    delivered_tokens = -(-quarters // QUARTERS)
     answer = turn.per_answer
     if turn.expected_tokens is not None:
-        part = min(said, written, turn.expected_tokens)
+        part = min(delivered_tokens, output_tokens, turn.expected_tokens)
         answer = answer * part // turn.expected_tokens - 1
-    counted = min(_per_1k(said, turn.per_output), _per_1k(written, turn.per_output))
+    counted = min(
+        _per_1k(delivered_tokens, turn.per_output), _per_1k(output_tokens, turn.per_output)
+    )
     if turn.stop_after is not None and turn.stop_after <= len(turn.pieces):
         # It was stopped before its provider reported usage.
-        counted = _per_1k(said, turn.per_output)
+        counted = _per_1k(delivered_tokens, turn.per_output)
     # The question's tokens are estimated in a step that is cut off.
-    estimated = turn.per_answer + _per_1k(said, turn.per_output) + _per_1k(2_000, turn.per_input)
-    return answer + counted + of_tool, max(whole, estimated)
+    estimated = (
+        turn.per_answer
+        + _per_1k(delivered_tokens, turn.per_output)
+        + _per_1k(2_000, turn.per_input)
+    )
+    return answer + counted + of_tool, max(total, estimated)
 
 
 def _per_1k(tokens: int, price: int) -> int:

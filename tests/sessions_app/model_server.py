@@ -27,7 +27,7 @@ def said(text: str, finish: str = "stop") -> list[Chunk]:
 
 def called(*calls: tuple[str, str, str], text: str = "") -> list[Chunk]:
     """Return an answer that calls tools: ids, names and arguments."""
-    made = [
+    tool_calls = [
         {
             "index": index,
             "id": id_,
@@ -37,7 +37,7 @@ def called(*calls: tuple[str, str, str], text: str = "") -> list[Chunk]:
         for index, (id_, name, arguments) in enumerate(calls)
     ]
     opening = [_choice({"content": text})] if text else []
-    return [*opening, _choice({"tool_calls": made}), _choice({}, "tool_calls"), _USAGE]
+    return [*opening, _choice({"tool_calls": tool_calls}), _choice({}, "tool_calls"), _USAGE]
 
 
 def _choice(delta: Chunk, finish: str | None = None) -> Chunk:

@@ -42,8 +42,8 @@ def session(**values: Any) -> Session:
 
 def stored(row: Model) -> dict[str, Any]:
     """Return a row as the database has it, without its own key."""
-    found: dict[str, Any] = type(row)._default_manager.values().get(pk=row.pk)
-    return {name: value for name, value in found.items() if name != "id"}
+    values: dict[str, Any] = type(row)._default_manager.values().get(pk=row.pk)
+    return {name: value for name, value in values.items() if name != "id"}
 
 
 def test_a_row_is_the_one_that_django_writes() -> None:
@@ -72,8 +72,10 @@ def test_several_rows_are_one_statement(django_assert_num_queries: DjangoAssertN
     with django_assert_num_queries(1):
         insert(*members)
 
-    found = [(p.user, p.agent, p.role, p.trigger) for p in Participant.objects.order_by("pk")]
-    assert found == [(person, None, "owner", "mention"), (None, agent, "member", "always")]
+    participants = [
+        (p.user, p.agent, p.role, p.trigger) for p in Participant.objects.order_by("pk")
+    ]
+    assert participants == [(person, None, "owner", "mention"), (None, agent, "member", "always")]
     of.title = "changed"
     of.save()
     assert Chat.objects.get().title == "changed"
@@ -94,11 +96,11 @@ def test_of_two_sessions_of_one_id_at_once_the_second_exists(
     create = ev.SessionCreate(uamp_version="1.0", session=uamp.SessionConfig(id="mine"))
     looks: list[str] = []
 
-    def named(wire_id: str, of: Any) -> QuerySet[Session]:
+    def sessions_of_id(wire_id: str, of: Any) -> QuerySet[Session]:
         # The other connection opens its session after this one has looked.
         looks.append(wire_id)
-        found = Session.objects.filter(client_id=wire_id, principal=of.key)
-        return found if len(looks) > 1 else found.none()
+        sessions = Session.objects.filter(client_id=wire_id, principal=of.key)
+        return sessions if len(looks) > 1 else sessions.none()
 
     def open_session() -> None:
         services.open_session(
@@ -110,7 +112,7 @@ def test_of_two_sessions_of_one_id_at_once_the_second_exists(
         )
 
     open_session()
-    monkeypatch.setattr(services, "sessions_named", named)
+    monkeypatch.setattr(services, "sessions_named", sessions_of_id)
     with pytest.raises(RemoteProtocolError) as caught:
         open_session()
 

@@ -207,13 +207,13 @@ def test_a_response_ends_only_as_its_table_says(bodies: Bodies) -> None:
     ends = [end for end, row in RESPONSE_TRANSITIONS.items() if not row]
     for before in RESPONSE_TRANSITIONS:
         for end in ends:
-            begun = worlds.start(responses=[worlds.new_response(f"resp_{before}_{end}")])
-            bodies.start([begun])
+            start = worlds.start(responses=[worlds.new_response(f"resp_{before}_{end}")])
+            bodies.start([start])
             rows = Response.objects.filter(pk=f"resp_{before}_{end}")
             assert rows.get().status == "in_progress"
             ended_at = None if RESPONSE_TRANSITIONS[before] else timezone.now()
             rows.update(status=before, finished_at=ended_at)
-            (outcome,) = bodies.finish([worlds.finish(begun, status=end)])
+            (outcome,) = bodies.finish([worlds.finish(start, status=end)])
             if end in RESPONSE_TRANSITIONS[before].values():
                 assert isinstance(outcome, Finished)
                 assert rows.get().status == end
@@ -225,11 +225,15 @@ def test_a_response_ends_only_as_its_table_says(bodies: Bodies) -> None:
 @pytest.mark.usefixtures("world")
 @pytest.mark.parametrize("bodies", [SQL, ORM], ids=["sql", "orm"])
 def test_a_turn_begins_in_every_session_that_is_not_closed(bodies: Bodies) -> None:
-    found = {}
+    outcomes = {}
     for status in [state.value for state in SessionState]:
         (outcome,) = bodies.start([worlds.start(session_id=f"chat_a_{status}")])
-        found[status] = type(outcome).__name__
-    assert found == {"idle": "StartCommitted", "active": "StartCommitted", "closed": "StartRefused"}
+        outcomes[status] = type(outcome).__name__
+    assert outcomes == {
+        "idle": "StartCommitted",
+        "active": "StartCommitted",
+        "closed": "StartRefused",
+    }
 
 
 # --- Responses that change hands ---
@@ -240,7 +244,7 @@ def test_a_response_that_is_given_back_is_queued_until_another_process_takes_it(
     ada = factories.user()
     chat = factories.chat(ada)
     later = timezone.now() + timedelta(minutes=1)
-    made = {
+    responses = {
         status: factories.response(
             factories.agent(status),
             chat,
@@ -250,8 +254,8 @@ def test_a_response_that_is_given_back_is_queued_until_another_process_takes_it(
         )
         for status in Response.LIVE
     }
-    assert not leases.park_response(made["in_progress"].pk, fence=7)
-    for response in made.values():
+    assert not leases.park_response(responses["in_progress"].pk, fence=7)
+    for response in responses.values():
         given_back = leases.park_response(response.pk, fence=1)
         assert given_back is (response.status != "queued")
     statuses = dict(Response.objects.values_list("agent__name", "status"))
@@ -308,15 +312,15 @@ def test_a_session_is_active_only_while_a_socket_holds_it(dial: Dial, alice: Per
 def test_a_session_whose_process_died_is_active_no_more() -> None:
     ada = factories.user()
     chat, now = factories.chat(ada), timezone.now()
-    kept, lost, old, resumed = (factories.session(ada, chat).pk for _ in range(4))
-    for pk in (kept, lost, resumed):
+    alive, lost, old, resumed = (factories.session(ada, chat).pk for _ in range(4))
+    for pk in (alive, lost, resumed):
         session_states.hold_session(pk, held_by="a socket")
     long_ago = now - timedelta(seconds=session_states.LET_GO_SECONDS + 1)
-    Session.objects.filter(pk__in=(kept, lost)).update(seen_at=long_ago)
+    Session.objects.filter(pk__in=(alive, lost)).update(seen_at=long_ago)
     Session.objects.filter(pk=old).update(seen_at=now - timedelta(days=365))
     session_states.release_sessions([resumed], held_by="an older socket")
-    session_states.touch_sessions([kept], now=now)
-    assert [status_of(pk) for pk in (kept, lost, old, resumed)] == [
+    session_states.touch_sessions([alive], now=now)
+    assert [status_of(pk) for pk in (alive, lost, old, resumed)] == [
         "active", "idle", "closed", "active",
     ]  # fmt: skip
     with pytest.raises(transitions.TransitionRefused):
@@ -328,30 +332,30 @@ def test_a_session_whose_process_died_is_active_no_more() -> None:
 
 def state_writes(tree: ast.AST) -> list[int]:
     """Return the lines that write a `status` other than by making a new row."""
-    found = []
+    line_numbers = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             targets = [t for target in node.targets for t in getattr(target, "elts", [target])]
             if any(isinstance(t, ast.Attribute) and t.attr == "status" for t in targets):
-                found.append(node.lineno)
+                line_numbers.append(node.lineno)
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in {"update", "update_or_create", "aupdate"}
             and any(keyword.arg == "status" for keyword in node.keywords)
         ):
-            found.append(node.lineno)
-    return found
+            line_numbers.append(node.lineno)
+    return line_numbers
 
 
 def test_only_transitions_writes_the_states_of_rows() -> None:
-    written = {
+    writes = {
         path.relative_to(ROOT).as_posix(): lines
         for path in sorted((ROOT / "sessions_app").rglob("*.py"))
         if "migrations" not in path.parts
         and (lines := state_writes(ast.parse(path.read_text(encoding="utf-8"))))
     }
-    assert set(written) == {"sessions_app/transitions.py"}
+    assert set(writes) == {"sessions_app/transitions.py"}
     # SQL names no state: its conditions are made from the tables.
     quoted = {f"'{state}'" for table in TABLES.values() for state in table}
     for module in ("postgres", "rows", "sql", "sqlite"):

@@ -6,7 +6,7 @@ from uamp.amounts import format_amount
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency", "shown"),
+    ("amount", "currency", "text"),
     [
         ("0.02", "USD", "$0.02"),
         ("12", "USD", "$12.00"),
@@ -15,5 +15,5 @@ from uamp.amounts import format_amount
         ("3", "CREDITS", "3.00 CREDITS"),
     ],
 )
-def test_an_amount_is_shown_as_the_browser_shows_it(amount: str, currency: str, shown: str) -> None:
-    assert format_amount(amount, currency) == shown
+def test_an_amount_is_shown_as_the_browser_shows_it(amount: str, currency: str, text: str) -> None:
+    assert format_amount(amount, currency) == text

@@ -98,17 +98,17 @@ def test_other_roles_are_context_in_order() -> None:
 
 
 def test_pieces_of_audio_are_joined_until_the_last() -> None:
-    one, two, three = (b64encode(piece).decode() for piece in (b"a", b"bc", b"def"))
+    first, second, third = (b64encode(piece).decode() for piece in (b"a", b"bc", b"def"))
     assembled = _assemble(
-        InputAudio(audio=one, format="pcm16"),
-        InputAudio(audio=two, format="pcm16", content_id="mine"),
-        InputAudio(audio=three, format="pcm16", is_final=True),
-        InputAudio(audio=one, format="pcm16"),
+        InputAudio(audio=first, format="pcm16"),
+        InputAudio(audio=second, format="pcm16", content_id="mine"),
+        InputAudio(audio=third, format="pcm16", is_final=True),
+        InputAudio(audio=first, format="pcm16"),
     )
     assert assembled.message == _user(
         "",
         AudioContent(audio=b64encode(b"abcdef").decode(), format="pcm16", content_id="mine"),
-        AudioContent(audio=one, format="pcm16", content_id="id1"),
+        AudioContent(audio=first, format="pcm16", content_id="id1"),
     )
 
 

@@ -22,12 +22,12 @@ values = st.recursive(
 
 @given(values, values)
 def test_a_patch_makes_one_value_of_another(before: Any, after: Any) -> None:
-    kept = json.dumps(before)
+    json_before = json.dumps(before)
 
-    made = apply_patch(before, make_patch(before, after), max_bytes=BYTES)
+    patched_value = apply_patch(before, make_patch(before, after), max_bytes=BYTES)
 
-    assert same_json(made, after)
-    assert json.dumps(before) == kept
+    assert same_json(patched_value, after)
+    assert json.dumps(before) == json_before
     assert make_patch(after, after) == []
 
 

@@ -45,6 +45,6 @@ def test_a_forgotten_event_gives_its_characters_back() -> None:
 
 
 def test_a_digest_is_of_all_but_the_time() -> None:
-    one = uamp.InputText(text="a", event_id="e", timestamp=1)
-    assert digest_of(one) == digest_of(uamp.InputText(text="a", event_id="e", timestamp=2))
-    assert digest_of(one) != digest_of(uamp.InputText(text="b", event_id="e", timestamp=1))
+    event = uamp.InputText(text="a", event_id="e", timestamp=1)
+    assert digest_of(event) == digest_of(uamp.InputText(text="a", event_id="e", timestamp=2))
+    assert digest_of(event) != digest_of(uamp.InputText(text="b", event_id="e", timestamp=1))

@@ -156,14 +156,14 @@ def test_results_of_either_side_are_items() -> None:
 
 
 def test_sound_is_joined_from_its_pieces() -> None:
-    one, two = b64encode(b"a").decode(), b64encode(b"bc").decode()
+    first, second = b64encode(b"a").decode(), b64encode(b"bc").decode()
     builder = _built(
         _say("listen"),
-        AudioDelta(audio=one),
-        ResponseDelta(delta=Delta(type="audio", audio=two)),
+        AudioDelta(audio=first),
+        ResponseDelta(delta=Delta(type="audio", audio=second)),
     )
     assert builder.output[1] == AudioContent(audio=b64encode(b"abc").decode())
-    builder.add(AudioDelta(audio=two))
+    builder.add(AudioDelta(audio=second))
     builder.add(_say("!"))
     builder.add(AudioDone(duration_ms=3200))
     assert builder.output[1:] == [
@@ -261,21 +261,21 @@ def test_a_piece_at_the_start_replaces_all_text_in_its_place() -> None:
 
 @pytest.mark.parametrize("how", ["done", "cancelled", "failed"])
 def test_the_whole_output_takes_the_place_of_its_pieces(how: str) -> None:
-    whole = (
+    items = (
         ThinkingContent(thinking="x"),
         TextContent(text="ab"),
         _called("c1", "search", "{"),
         TextContent(text="c"),
     )
     ends: dict[str, uamp.Event] = {
-        "done": ResponseDone(response=ResponseOutput(id="r", status="completed", output=whole)),
-        "cancelled": ResponseCancelled(partial_output=whole),
+        "done": ResponseDone(response=ResponseOutput(id="r", status="completed", output=items)),
+        "cancelled": ResponseCancelled(partial_output=items),
         "failed": ResponseError(
-            error=ErrorDetail(code="internal_error", message="No."), partial_output=whole
+            error=ErrorDetail(code="internal_error", message="No."), partial_output=items
         ),
     }
     builder = _built(_say("wrong"), ends[how])
-    assert builder.output == list(whole)
+    assert builder.output == list(items)
     assert (builder.text, builder.offset) == ("abc", 3)
     builder.add(_say("d", 3))
     builder.add(_call("c1", "", "}"))
@@ -283,9 +283,9 @@ def test_the_whole_output_takes_the_place_of_its_pieces(how: str) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("tkc"), st.text(max_size=3)), max_size=20))
-def test_nothing_said_is_lost_or_reordered(said: list[tuple[str, str]]) -> None:
+def test_nothing_said_is_lost_or_reordered(pieces: list[tuple[str, str]]) -> None:
     builder = OutputBuilder()
-    for number, (kind, text) in enumerate(said):
+    for number, (kind, text) in enumerate(pieces):
         match kind:
             case "t":
                 builder.add(_say(text, builder.offset))
@@ -304,13 +304,13 @@ def test_nothing_said_is_lost_or_reordered(said: list[tuple[str, str]]) -> None:
                 received.append(("c", item.tool_call.arguments))
     assert [
         kind + piece for kind, text in received for piece in (text if kind == "t" else [text])
-    ] == _expected(said)
+    ] == _expected(pieces)
     assert builder.offset == len(builder.text)
 
 
-def _expected(said: list[tuple[str, str]]) -> list[str]:
+def _expected(pieces: list[tuple[str, str]]) -> list[str]:
     merged: list[tuple[str, str]] = []
-    for kind, text in said:
+    for kind, text in pieces:
         if kind == "t" and not text:
             continue
         if kind in "tk" and merged and merged[-1][0] == kind:
@@ -344,8 +344,8 @@ def test_the_events_of_an_output_make_it_up_again() -> None:
     ]
     assert _built(*uamp.events_of_output("r", output)).output == output
     # A reader that has the beginning of the text has the whole of it afterwards.
-    begun = _built(_say("Let me"), *uamp.events_of_output("r", output))
-    assert begun.text == "Let me look.It is ☀."
+    builder = _built(_say("Let me"), *uamp.events_of_output("r", output))
+    assert builder.text == "Let me look.It is ☀."
 
 
 def test_calls_to_the_client_are_no_part_of_the_events_of_an_output() -> None:
@@ -362,10 +362,12 @@ def test_the_whole_sound_takes_the_place_of_its_pieces() -> None:
     builder = OutputBuilder()
     builder.add(ResponseDelta(delta=Delta(type="audio", audio="AAAA", format="pcm16")))
     builder.add(ResponseDelta(delta=Delta(type="text", text="Hi"), offset=0))
-    whole = MediaUrl(url="/api/content/1")
-    builder.add(ResponseDelta(delta=Delta(type="audio", audio=whole, format="wav", duration_ms=40)))
+    sound_url = MediaUrl(url="/api/content/1")
+    builder.add(
+        ResponseDelta(delta=Delta(type="audio", audio=sound_url, format="wav", duration_ms=40))
+    )
 
     assert builder.output == [
         TextContent(text="Hi"),
-        AudioContent(audio=whole, format="wav", duration_ms=40),
+        AudioContent(audio=sound_url, format="wav", duration_ms=40),
     ]

@@ -176,12 +176,12 @@ async def look_around(page: Page, watch: Watch) -> None:
     await expect(page.get_by_test_id("chat-settings")).to_be_visible()
     await watch.look(page)
     await closed(page)
-    for keys, shown in (
+    for keys, test_id in (
         ("Control+k", "palette"), ("Control+Shift+F", "search-text"),
     ):  # fmt: skip
         await page.keyboard.press(keys)
-        await expect(page.get_by_test_id(shown)).to_be_visible()
-        if shown == "search-text":
+        await expect(page.get_by_test_id(test_id)).to_be_visible()
+        if test_id == "search-text":
             await page.keyboard.type("alert")
             await expect(page.get_by_test_id("search-result").first).to_be_visible()
             await watch.look(page)
@@ -207,7 +207,9 @@ async def look_around(page: Page, watch: Watch) -> None:
 
 def quoted(name: str) -> str:
     """Return a name as a part of a path."""
-    return "".join(one if one.isalnum() else f"%{ord(one):02X}" for one in name)
+    return "".join(
+        character if character.isalnum() else f"%{ord(character):02X}" for character in name
+    )
 
 
 async def look_as_operator(running: Browser, product: Product, chat_id: str) -> None:

@@ -37,7 +37,7 @@ FOCUSED = "document.activeElement.dataset.control ?? ''"
 MENU = "[role=menuitem]"
 
 
-async def said(page: Page, text: str) -> None:
+async def type_and_send(page: Page, text: str) -> None:
     """Type a message where the focus is, and send it."""
     await page.keyboard.type(text)
     await page.keyboard.press("Enter")
@@ -59,13 +59,13 @@ async def compose_japanese(page: Page) -> None:
     """Type by an input method: its Enter takes the word, and sends nothing."""
     keys = await page.context.new_cdp_session(page)
     # As browsers say it while a word is composed: Enter, of which only the code differs.
-    taken = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 229}
+    enter_key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 229}
     await keys.send(
         "Input.imeSetComposition", {"text": "にほん", "selectionStart": 3, "selectionEnd": 3}
     )
-    await keys.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **taken})
+    await keys.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **enter_key})
     await keys.send("Input.insertText", {"text": "日本"})
-    await keys.send("Input.dispatchKeyEvent", {"type": "keyUp", **taken})
+    await keys.send("Input.dispatchKeyEvent", {"type": "keyUp", **enter_key})
     await expect(page.get_by_test_id("composer")).to_have_value("日本")
 
 
@@ -91,7 +91,7 @@ async def test_a_person_without_a_mouse_does_everything_in_a_chat(
         await page.keyboard.press("Enter")
         await expect(bob.get_by_test_id("message")).to_contain_text("日本")
 
-        await said(page, "@slow count")
+        await type_and_send(page, "@slow count")
         await expect(page.get_by_test_id("live-response")).to_contain_text("word2 ")
         await page.keyboard.press("Escape")
         for reader in (page, bob):
@@ -118,7 +118,7 @@ async def copy_code(page: Page, composer: Locator) -> None:
     await page.keyboard.press("Shift+Enter")
     await page.keyboard.type(CODE)
     await page.keyboard.press("Shift+Enter")
-    await said(page, "```")
+    await type_and_send(page, "```")
     button = page.get_by_role("button", name="Copy").last
     # Until the server has it, it stands in the place of a message that is being sent.
     await expect(page.get_by_test_id("message").locator(".code-block")).to_have_count(1)
@@ -132,7 +132,7 @@ async def copy_code(page: Page, composer: Locator) -> None:
 
 async def pay(page: Page, composer: Locator, bob: Page) -> None:
     """Ask an agent that has a price, and pay from the card."""
-    await said(page, "@paid-echo one two")
+    await type_and_send(page, "@paid-echo one two")
     await tab_to(page, page.get_by_test_id("pay"), "Shift+Tab")
     await page.keyboard.press("Enter")
     for reader in (page, bob):
@@ -157,21 +157,21 @@ async def walk(page: Page) -> None:
     assert left == set()
 
 
-async def opens(page: Page, shown: Locator, *keys: str, walked: bool = True) -> None:
+async def opens(page: Page, locator: Locator, *keys: str, walked: bool = True) -> None:
     """Open something by keys, walk through it, and close it: the focus goes back."""
     before = await page.evaluate_handle("document.activeElement")
     for key in keys:
         await page.keyboard.press(key)
-    await expect(shown.first).to_be_visible()
+    await expect(locator.first).to_be_visible()
     if walked:
         await walk(page)
     else:
         # In a menu the arrows lead from item to item, and Tab out of it.
-        for _ in range(await shown.count()):
+        for _ in range(await locator.count()):
             await page.keyboard.press("ArrowDown")
             assert await page.evaluate("document.activeElement.matches('[role=menuitem]')")
     await page.keyboard.press("Escape")
-    await expect(shown.first).to_be_hidden()
+    await expect(locator.first).to_be_hidden()
     assert await before.evaluate(HAS_FOCUS), keys
 
 

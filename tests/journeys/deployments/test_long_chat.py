@@ -53,9 +53,9 @@ async def test_a_chat_of_5000_messages_stays_small_while_one_reads_and_an_answer
         alice = await sign_in(await running.new_context(), deployment, "alice", chat_id)
         bob = await sign_in(await running.new_context(), deployment, "bob", chat_id)
         for page in (alice, bob):
-            shown = await page.evaluate(SHOWN)
-            assert shown[-1] == COUNT
-            assert len(shown) < COUNT / 10
+            numbers = await page.evaluate(SHOWN)
+            assert numbers[-1] == COUNT
+            assert len(numbers) < COUNT / 10
             assert await nodes(page) < NODES
         await scrolled(alice, "PageUp", COUNT - 300)
         await scrolled(bob, "PageUp", COUNT - 60)

@@ -85,8 +85,8 @@ async def test_what_is_written_offline_is_sent_once_and_in_order(
         await expect(bob.get_by_test_id("message")).to_have_count(0)
         wire.mend()
         await expect(pending).to_have_count(0)
-        said = ["first", "second", "second"]
-        await arrived(bob, deployment, chat_id, *said)
+        texts = ["first", "second", "second"]
+        await arrived(bob, deployment, chat_id, *texts)
 
         # There is no network at all: the page that the browser keeps shows the waiting messages.
         await alices.set_offline(True)
@@ -97,13 +97,13 @@ async def test_what_is_written_offline_is_sent_once_and_in_order(
         await expect(pending.locator(".bubble")).to_have_text(["third", "fourth"])
         await alices.set_offline(False)
         wire.mend()
-        said += ["third", "fourth"]
-        await arrived(alice, deployment, chat_id, *said)
-        await arrived(bob, deployment, chat_id, *said)
+        texts += ["third", "fourth"]
+        await arrived(alice, deployment, chat_id, *texts)
+        await arrived(bob, deployment, chat_id, *texts)
         await expect(pending).to_have_count(0)
         # Nothing is sent a second time by a page that is opened later.
         await alice.reload()
-        await arrived(alice, deployment, chat_id, *said)
+        await arrived(alice, deployment, chat_id, *texts)
         await write(alice, "last")
-        await arrived(bob, deployment, chat_id, *said, "last")
+        await arrived(bob, deployment, chat_id, *texts, "last")
         no_complaints(alice, bob)

@@ -42,8 +42,8 @@ def check_rest(product: Product, stranger: str, chat_id: str, message_id: str, f
                 answers, 404
             )
             assert all(SECRET not in answer.text for answer in answers.values())
-            found = client.get("/api/v1/search", params={"q": SECRET}).raise_for_status()
-            assert found.json()["data"] == []
+            response = client.get("/api/v1/search", params={"q": SECRET}).raise_for_status()
+            assert response.json()["data"] == []
             listed = client.get("/api/v1/chats").raise_for_status().text
             assert chat_id not in listed
         with UampClient(f"ws://127.0.0.1:{port}/uamp", headers=headers) as socket:

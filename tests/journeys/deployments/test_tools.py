@@ -76,9 +76,9 @@ async def reports_all(alice: Page, bob: Page, journal: Path) -> None:
     await write(alice, f"@doer {order(call='steps', arguments=steps)}")
     await state_is("done", alice, bob)
     for page in (alice, bob):
-        shown = await page.evaluate("window.seen")
+        reports = await page.evaluate("window.seen")
         percents = [100 * step // STEPS for step in range(1, STEPS + 1)]
-        assert shown == [
+        assert reports == [
             f"0 | {percent} | 100 | {percent}% | {percent} % · Step {number} of {STEPS} · on"
             for number, percent in enumerate(percents, start=1)
         ]
@@ -99,9 +99,11 @@ async def test_members_watch_a_tool_and_who_asked_stops_it(
         await alice.reload()
         await state_is("failed", alice)
         for page in (alice, bob):
-            said = newest_tool(page).locator(".tool-error")
-            await expect(said).to_have_text("There is no column 'price'. Name one of: cost, date.")
-            await expect(said).to_be_in_viewport()
+            tool_error = newest_tool(page).locator(".tool-error")
+            await expect(tool_error).to_have_text(
+                "There is no column 'price'. Name one of: cost, date."
+            )
+            await expect(tool_error).to_be_in_viewport()
             await expect(newest_tool(page).locator(".tool-status")).to_contain_text("failed")
 
         journal = tmp_path / "second"

@@ -41,7 +41,7 @@ HTML = "<title>mine</title><script>document.title = 'ran'; alert(1)</script>"
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
 
 
-def given(path: Path) -> list[str]:
+def picture_fields(path: Path) -> list[str]:
     """Return a picture as the page is given it: name, type, data in base64."""
     return [path.name, "image/png", base64.b64encode(path.read_bytes()).decode()]
 
@@ -58,10 +58,10 @@ async def attach_in_three_ways(alice: Page, folder: Path) -> None:
     await expect(attached).to_have_count(1)
     composer = alice.get_by_test_id("composer")
     log = alice.locator("chat-view .log")
-    assert await log.evaluate(DROP, given(dragged)) == [True, 1, True]
+    assert await log.evaluate(DROP, picture_fields(dragged)) == [True, 1, True]
     await expect(alice.locator(".is-dropping")).to_have_count(0)
     await expect(attached).to_have_count(2)
-    assert await composer.evaluate(PASTE, given(pasted))
+    assert await composer.evaluate(PASTE, picture_fields(pasted))
     await expect(attached).to_have_count(3)
     await expect(attached.get_by_role("progressbar")).to_have_count(0)
     for number, path in enumerate((chosen, dragged, pasted)):

@@ -42,7 +42,7 @@ class KnownIds:
 
 
 @pytest.fixture
-def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
+def known_ids(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
     """Make something of every kind for alice, and a chat of mallory's own."""
     hidden = factories.agent("hidden", is_public=False, owner=alice.user)
     chat = shared_chat(alice, agents=("echo", "hidden"))
@@ -61,8 +61,8 @@ def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
     )
     lock = authorize(key="lock", account_id=account.id, amount=usd("1")).hold_id
     factories.agent("mallorys", owner=mallory.user)
-    own = shared_chat(mallory)
-    own_session = factories.session(mallory.user, own, chat_scoped=True)
+    own_chat = shared_chat(mallory)
+    own_session = factories.session(mallory.user, own_chat, chat_scoped=True)
     webhook = Webhook.objects.create(
         id=987654322, chat=chat, user=alice.user, url="https://example.org/"
     )
@@ -82,7 +82,7 @@ def known(dial: Dial, alice: Person, mallory: Person) -> KnownIds:
         "token": issue(alice.user).id,
         "lock": lock,
     }
-    return KnownIds(foreign, own.pk, own_session.pk, mallory)
+    return KnownIds(foreign, own_chat.pk, own_session.pk, mallory)
 
 
 def absent(kind: str, foreign: str) -> str:
@@ -95,8 +95,8 @@ def absent(kind: str, foreign: str) -> str:
     return foreign[:-1] + ("x" if kind in {"agent", "session name"} else last)
 
 
-def normal(text: str, one: str) -> str:
+def normal(text: str, row_id: str) -> str:
     """Return a text without the id that was asked for and without what is new in every answer."""
-    if len(one) < len("alices"):  # it may stand within another id
-        return NEW.sub("<new>", text).replace(one, "<id>")
-    return NEW.sub("<new>", text.replace(one, "<id>"))
+    if len(row_id) < len("alices"):  # it may stand within another id
+        return NEW.sub("<new>", text).replace(row_id, "<id>")
+    return NEW.sub("<new>", text.replace(row_id, "<id>"))

@@ -20,8 +20,8 @@ def key_of(person: Person, *scopes: str, **more: Any) -> Person:
         name: frozenset(more.pop(name)) for name in ("chats", "agents", "protocols") if name in more
     }
     rights = Rights(scopes=frozenset(scopes or {"*"}), **narrowed)
-    wanted = keys.KeyRequest(name="narrow", rights=rights, **more)
-    return Person(person.user, keys.make_key(person.user.pk, wanted).secret)
+    request = keys.KeyRequest(name="narrow", rights=rights, **more)
+    return Person(person.user, keys.make_key(person.user.pk, request).secret)
 
 
 def refusal(client: UampClient) -> dict[str, Any]:

@@ -34,9 +34,9 @@ def views(resolver: Any) -> Iterator[type[JsonView]]:
 
 
 def test_every_endpoint_declares_the_scopes_of_its_methods() -> None:
-    found = set(views(get_resolver())) - {UnknownPathView}
-    assert len(found) > 50
-    for view in found:
+    declared = set(views(get_resolver())) - {UnknownPathView}
+    assert len(declared) > 50
+    for view in declared:
         writes = any(hasattr(view, method) for method in ("post", "put", "patch", "delete"))
         assert view.read_scope is not None or not hasattr(view, "get"), view
         assert view.write_scope is not None or not writes, view
@@ -48,7 +48,7 @@ def test_every_client_event_declares_its_scope() -> None:
     assert set(scopes.SCOPES.values()) - {ANY} <= set(SCOPES)
     # A peer signs its envelopes; no key is used for them.
     others = set(SessionTransport) - {SessionTransport.ENVELOPE}
-    assert {protocol_of(one) for one in others} == set(PROTOCOLS)
+    assert {protocol_of(event_type) for event_type in others} == set(PROTOCOLS)
 
 
 def test_a_view_without_a_scope_and_an_event_without_one_need_all_rights() -> None:
@@ -77,12 +77,12 @@ def test_scopes_include_scopes(outer: list[str], inner: list[str], *, included: 
 
 
 def test_restrictions_include_narrower_ones_alone() -> None:
-    two = Rights(scopes=frozenset({"*"}), chats=frozenset({"a", "b"}))
-    one = Rights(scopes=frozenset({"*"}), chats=frozenset({"a"}))
-    assert two.includes(one)
-    assert ALL.includes(two)
-    assert not one.includes(two)
-    assert not two.includes(ALL)
+    wider = Rights(scopes=frozenset({"*"}), chats=frozenset({"a", "b"}))
+    narrow = Rights(scopes=frozenset({"*"}), chats=frozenset({"a"}))
+    assert wider.includes(narrow)
+    assert ALL.includes(wider)
+    assert not narrow.includes(wider)
+    assert not wider.includes(ALL)
     assert unknown_scopes(["chats:delete", "*:read", "everything"]) == [
         "*:read",
         "chats:delete",

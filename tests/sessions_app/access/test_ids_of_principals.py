@@ -26,7 +26,7 @@ def test_principals_use_the_same_ids_without_meeting(
 ) -> None:
     """A session and a content are named by their principal: the same name is two things."""
     picture = base64.b64encode(factories.png()).decode()
-    made = {}
+    contents = {}
     for who in (alice, bob):
         client = dial(who)
         created = client.create_session(agent="echo", session={"id": "main"})
@@ -34,13 +34,13 @@ def test_principals_use_the_same_ids_without_meeting(
         client.send("input.image", image=picture, content_id=HANDLE)
         frames = client.answer("Look")
         assert {frame["session_id"] for frame in frames} == {"main"}
-        made[who.user.pk] = Content.objects.get(owner=who.user)
+        contents[who.user.pk] = Content.objects.get(owner=who.user)
         listed = web.get("/api/v1/sessions", headers=who.headers).json()["data"]
         assert [row["id"] for row in listed] == ["main"]
         # What the owner calls it leads the owner to it, everywhere.
-        got = web.get(f"/api/content/{HANDLE}", headers=who.headers)
-        assert got.content == factories.png()
-    assert len({content.pk for content in made.values()}) == 2
+        download = web.get(f"/api/content/{HANDLE}", headers=who.headers)
+        assert download.content == factories.png()
+    assert len({content.pk for content in contents.values()}) == 2
     again = dial(alice)
     again.send("session.create", session={"id": "main"})
     assert again.receive()["error"]["code"] == "session_exists"
@@ -61,14 +61,14 @@ def test_streams_of_one_name_receive_events_of_their_own_principal_only(
         lines = stream.iter_lines()
         assert next(lines) == ": stream open"
         for who, text in ((alice, "alices secret"), (bob, "bobs own")):
-            shown = {**who.headers, "X-Session-ID": "main"}
+            session_headers = {**who.headers, "X-Session-ID": "main"}
             events: tuple[dict[str, Any], ...] = (
                 {"type": "session.update", "session": {"instructions": text}},
                 {"type": "input.text", "text": text},
                 {"type": "response.create"},
             )
             for event in events:
-                assert web.post("/events", json=event, headers=shown).status_code == 202
+                assert web.post("/events", json=event, headers=session_headers).status_code == 202
         received = []
         for line in lines:
             received.append(line)

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def test_a_secret_is_replaced_at_once_or_after_a_time(
     dial: Dial, web: httpx.Client, alice: Person
 ) -> None:
-    made = web.post(
+    response = web.post(
         "/api/v1/keys", json={"name": "bot", "scopes": ["chats:*", "messages:write"]},
         headers=alice.headers,
     )  # fmt: skip
-    assert made.status_code == 201
-    assert made.headers["Cache-Control"].startswith("no-store")
-    first = Person(alice.user, made.json()["secret"])
-    path = f"/api/v1/keys/{made.json()['id']}"
+    assert response.status_code == 201
+    assert response.headers["Cache-Control"].startswith("no-store")
+    first = Person(alice.user, response.json()["secret"])
+    path = f"/api/v1/keys/{response.json()['id']}"
     socket = dial(first)
     rotated = web.post(f"{path}/rotate", json={"keep_seconds": 60}, headers=alice.headers).json()
     second = Person(alice.user, rotated["secret"])
@@ -55,7 +55,7 @@ def test_a_secret_is_replaced_at_once_or_after_a_time(
         "key.made", "key.rotated", "key.rotated", "key.revoked",
     ]  # fmt: skip
     assert {(row.actor_id, row.object_id) for row in recorded} == {
-        (alice.user.pk, made.json()["id"])
+        (alice.user.pk, response.json()["id"])
     }
     assert "chats:* messages:write" in recorded[0].detail
     assert not any(secret.key[13:] in str(vars(row)) for row in recorded for secret in (first,))
@@ -68,12 +68,12 @@ def test_a_key_revokes_no_key_with_more_rights_but_always_itself(
     web: httpx.Client, alice: Person
 ) -> None:
     maker = key_of(alice, "keys:*", "chats:read")
-    whole = ApiKey.objects.get(user=alice.user, name="tests")
+    full_key = ApiKey.objects.get(user=alice.user, name="tests")
     equal = ApiKey.objects.create(
         user=alice.user, prefix="uak_equal", sha256="1" * 64, scopes=["chats:read"]
     )
     _, token = connect_tokens.issue(alice.user.pk, "helper", by=ALL)
-    paths = [f"/api/v1/keys/{whole.pk}", f"/api/v1/connect-tokens/{token.key.pk}"]
+    paths = [f"/api/v1/keys/{full_key.pk}", f"/api/v1/connect-tokens/{token.key.pk}"]
     for path in paths:
         refused = web.delete(path, headers=maker.headers)
         assert refused.status_code == FORBIDDEN, path
@@ -81,26 +81,26 @@ def test_a_key_revokes_no_key_with_more_rights_but_always_itself(
     assert web.delete(f"/api/v1/keys/{equal.pk}", headers=maker.headers).status_code == 204
     # Itself, whatever its scopes and limits are.
     helper = token.key.rights.agents
-    for own in (maker, key_of(alice, "chats:read"), key_of(alice, agents=helper)):
-        shown = web.get("/api/v1/keys/self", headers=own.headers)
-        assert shown.status_code == 200, shown.text
-        path = f"/api/v1/keys/{shown.json()['id']}"
-        assert web.delete(path, headers=own.headers).status_code == 204
-        assert web.get("/api/v1/keys/self", headers=own.headers).status_code == UNAUTHORIZED
+    for person in (maker, key_of(alice, "chats:read"), key_of(alice, agents=helper)):
+        description = web.get("/api/v1/keys/self", headers=person.headers)
+        assert description.status_code == 200, description.text
+        path = f"/api/v1/keys/{description.json()['id']}"
+        assert web.delete(path, headers=person.headers).status_code == 204
+        assert web.get("/api/v1/keys/self", headers=person.headers).status_code == UNAUTHORIZED
 
 
 def test_a_key_makes_no_key_with_more_rights_and_takes_over_none(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
     maker = key_of(alice, "keys:*", "chats:read")
-    asked = {"name": "child", "scopes": ["chats:read"]}
-    child = web.post("/api/v1/keys", json=asked, headers=maker.headers)
+    body = {"name": "child", "scopes": ["chats:read"]}
+    child = web.post("/api/v1/keys", json=body, headers=maker.headers)
     assert child.status_code == 201
     for more in ({"scopes": ["*"]}, {"scopes": ["chats:write"]}):
-        refused = web.post("/api/v1/keys", json={**asked, **more}, headers=maker.headers)
+        refused = web.post("/api/v1/keys", json={**body, **more}, headers=maker.headers)
         assert refused.status_code == FORBIDDEN
-    whole = ApiKey.objects.get(user=alice.user, name="tests")
-    rotated = web.post(f"/api/v1/keys/{whole.pk}/rotate", headers=maker.headers)
+    full_key = ApiKey.objects.get(user=alice.user, name="tests")
+    rotated = web.post(f"/api/v1/keys/{full_key.pk}/rotate", headers=maker.headers)
     assert rotated.status_code == FORBIDDEN
     foreign = f"/api/v1/keys/{child.json()['id']}"
     assert web.get(foreign, headers=bob.headers).status_code == NOT_FOUND
@@ -113,12 +113,12 @@ def test_a_key_that_expires_makes_and_rotates_none_that_outlasts_it(
 ) -> None:
     soon = timezone.now() + timedelta(minutes=5)
     maker = key_of(alice, "*", expires_at=soon)
-    wanted = {"name": "child", "scopes": ["chats:read"]}
-    later = {**wanted, "expires_at": (soon + timedelta(seconds=1)).isoformat()}
+    body = {"name": "child", "scopes": ["chats:read"]}
+    later = {**body, "expires_at": (soon + timedelta(seconds=1)).isoformat()}
     assert web.post("/api/v1/keys", json=later, headers=maker.headers).status_code == FORBIDDEN
-    made = web.post("/api/v1/keys", json=wanted, headers=maker.headers)
-    assert made.status_code == 201
-    assert ApiKey.objects.get(pk=made.json()["id"]).expires_at == soon
+    response = web.post("/api/v1/keys", json=body, headers=maker.headers)
+    assert response.status_code == 201
+    assert ApiKey.objects.get(pk=response.json()["id"]).expires_at == soon
     token = web.post("/api/v1/connect-tokens", json={"agent": "helper"}, headers=maker.headers)
     assert token.status_code == 201
     assert ApiKey.objects.get(pk=token.json()["id"]).expires_at == soon
@@ -126,8 +126,8 @@ def test_a_key_that_expires_makes_and_rotates_none_that_outlasts_it(
     refused = web.post(f"/api/v1/keys/{lasting.pk}/rotate", headers=maker.headers)
     assert refused.status_code == FORBIDDEN
     assert web.get("/api/v1/chats", headers=alice.headers).status_code == 200
-    own = web.get("/api/v1/keys/self", headers=maker.headers).json()["id"]
-    assert web.post(f"/api/v1/keys/{own}/rotate", headers=maker.headers).status_code == 200
+    own_id = web.get("/api/v1/keys/self", headers=maker.headers).json()["id"]
+    assert web.post(f"/api/v1/keys/{own_id}/rotate", headers=maker.headers).status_code == 200
 
 
 def test_a_replaced_secret_that_is_still_valid_does_not_replace_the_new_one(
@@ -169,27 +169,27 @@ def test_a_key_that_cannot_be_is_refused(
 
 
 def test_agents_of_a_key_are_given_by_id_or_name(web: httpx.Client, alice: Person) -> None:
-    named, by_id = factories.agent("named"), factories.agent("by-id")
+    by_name, by_id = factories.agent("named"), factories.agent("by-id")
     factories.agent("hidden", is_public=False)
 
     def create(*agents: str) -> httpx.Response:
         body = {"name": "narrow", "scopes": ["chats:read"], "agents": agents}
         return web.post("/api/v1/keys", json=body, headers=alice.headers)
 
-    made = create("named", by_id.pk)
+    response = create("named", by_id.pk)
 
-    assert made.status_code == 201
-    assert set(made.json()["agents"]) == {named.pk, by_id.pk}
+    assert response.status_code == 201
+    assert set(response.json()["agents"]) == {by_name.pk, by_id.pk}
     assert [create(name).status_code for name in ("hidden", "nonexistent")] == [400, 400]
 
 
 def test_a_secret_that_was_replaced_ends_with_its_key(alice: Person, web: httpx.Client) -> None:
-    wanted = keys.KeyRequest(name="short", expires_at=timezone.now() + timedelta(hours=1))
-    made = keys.make_key(alice.user.pk, wanted)
-    keys.rotate_key(made.key, by=alice.user, keep=timedelta(days=30))
-    kept = ApiKey.objects.get(pk=made.key.pk).previous_until
-    assert kept is not None
-    assert kept <= timezone.now() + keys.KEEPS_SECRET
-    ApiKey.objects.filter(pk=made.key.pk).update(expires_at=timezone.now())
-    refused = web.get("/api/v1/chats", headers={"x-api-key": made.secret})
+    request = keys.KeyRequest(name="short", expires_at=timezone.now() + timedelta(hours=1))
+    secret = keys.make_key(alice.user.pk, request)
+    keys.rotate_key(secret.key, by=alice.user, keep=timedelta(days=30))
+    previous_until = ApiKey.objects.get(pk=secret.key.pk).previous_until
+    assert previous_until is not None
+    assert previous_until <= timezone.now() + keys.KEEPS_SECRET
+    ApiKey.objects.filter(pk=secret.key.pk).update(expires_at=timezone.now())
+    refused = web.get("/api/v1/chats", headers={"x-api-key": secret.secret})
     assert (refused.status_code, refused.json()["code"]) == (UNAUTHORIZED, "token_expired")

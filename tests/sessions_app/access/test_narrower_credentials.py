@@ -136,8 +136,8 @@ def test_a_stream_says_nothing_once_its_key_has_expired(
 def test_a_key_for_certain_chats_forks_none(dial: Dial, web: httpx.Client, alice: Person) -> None:
     chat = shared_chat(alice)
     path = f"/api/v1/chats/{chat.pk}"
-    sent = web.post(f"{path}/messages", json={"content": "hello"}, headers=alice.headers).json()
-    message = {"message_id": sent["message"]["id"]}
+    turn = web.post(f"{path}/messages", json={"content": "hello"}, headers=alice.headers).json()
+    message = {"message_id": turn["message"]["id"]}
     narrow, chats = key_of(alice, chats=[chat.pk]), Chat.objects.count()
     refused = web.post(f"{path}/forks", json=message, headers=narrow.headers)
     assert (refused.status_code, refused.json()["code"]) == (httpx.codes.FORBIDDEN, "forbidden")

@@ -15,14 +15,14 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests import factories
-from tests.sessions_app.access.known_ids import KnownIds, absent, known, normal
+from tests.sessions_app.access.known_ids import KnownIds, absent, known_ids, normal
 
 if TYPE_CHECKING:
     import httpx
 
     from tests.live_server import Dial
 
-__all__ = ["known"]
+__all__ = ["known_ids"]
 
 REST = [
     ("chat", "GET", "/api/v1/chats/ONE", None),
@@ -136,29 +136,31 @@ REST = [
 ]  # fmt: skip
 
 
-def filled(template: Any, one: str, known: KnownIds) -> Any:
-    text = json.dumps(template).replace("ONE", one).replace("OWN", known.own_chat)
+def filled(template: Any, row_id: str, known_ids: KnownIds) -> Any:
+    text = json.dumps(template).replace("ONE", row_id).replace("OWN", known_ids.own_chat)
     return json.loads(text)
 
 
-def test_rest_has_one_answer_for_foreign_and_absent(known: KnownIds, web: httpx.Client) -> None:
+def test_rest_has_one_answer_for_foreign_and_absent(known_ids: KnownIds, web: httpx.Client) -> None:
     different = []
     for kind, method, path, body in REST:
         answers = []
-        for number, one in enumerate((known.foreign[kind], absent(kind, known.foreign[kind]))):
+        for number, row_id in enumerate(
+            (known_ids.foreign[kind], absent(kind, known_ids.foreign[kind]))
+        ):
             answer = web.request(
                 method,
-                path.replace("ONE", one).replace("OWN", known.own_chat),
-                json=None if body is None else filled(body, one, known),
+                path.replace("ONE", row_id).replace("OWN", known_ids.own_chat),
+                json=None if body is None else filled(body, row_id, known_ids),
                 headers={
-                    **known.mallory.headers,
+                    **known_ids.mallory.headers,
                     "X-Request-ID": "one",
                     "Idempotency-Key": f"{path}-{number}",
                 },
             )
             assert answer.status_code < 500, (path, answer.text)
             headers = {name.lower() for name in answer.headers}
-            answers.append((answer.status_code, headers, normal(answer.text, one)))
+            answers.append((answer.status_code, headers, normal(answer.text, row_id)))
         if answers[0] != answers[1]:
             different.append((method, path, answers))
     assert different == [], "\n".join(map(repr, different))
@@ -235,19 +237,19 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def test_events_have_one_answer_for_foreign_and_absent(known: KnownIds, dial: Dial) -> None:
+def test_events_have_one_answer_for_foreign_and_absent(known_ids: KnownIds, dial: Dial) -> None:
     different = []
     for kind, event in EVENTS:
         answers = []
-        for one in (known.foreign[kind], absent(kind, known.foreign[kind])):
-            client = dial(known.mallory)
-            resume = {"session_id": known.own_session, "after": 0}
+        for row_id in (known_ids.foreign[kind], absent(kind, known_ids.foreign[kind])):
+            client = dial(known_ids.mallory)
+            resume = {"session_id": known_ids.own_session, "after": 0}
             client.send("session.create", session={}, resume=resume)
             client.until("session.created")
             client.settle()
             text = json.dumps({"session": {}, **event, "event_id": "same"})
-            client.send_raw(text.replace("ONE", one).replace("OWN", known.own_session))
-            answers.append([normal(json.dumps(frame), one) for frame in client.settle()])
+            client.send_raw(text.replace("ONE", row_id).replace("OWN", known_ids.own_session))
+            answers.append([normal(json.dumps(frame), row_id) for frame in client.settle()])
             client.close()
         if answers[0] != answers[1]:
             different.append((event, answers))
@@ -266,21 +268,23 @@ MEDIA: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def test_media_have_one_answer_for_foreign_and_absent(known: KnownIds, dial: Dial) -> None:
+def test_media_have_one_answer_for_foreign_and_absent(known_ids: KnownIds, dial: Dial) -> None:
     picture = base64.b64encode(factories.png(3, 3)).decode()
     different = []
     for kind, event in MEDIA:
         answers = []
-        for one in (known.foreign[kind], absent(kind, known.foreign[kind])):
-            client = dial(known.mallory)
+        for row_id in (known_ids.foreign[kind], absent(kind, known_ids.foreign[kind])):
+            client = dial(known_ids.mallory)
             client.create_session(agent="echo")
             client.send_raw(
-                json.dumps({**event, "event_id": "1"}).replace("ONE", one).replace("PNG", picture)
+                json.dumps({**event, "event_id": "1"})
+                .replace("ONE", row_id)
+                .replace("PNG", picture)
             )
             client.send("input.text", text="x")
             client.send_raw(json.dumps({"type": "response.create", "event_id": "2"}))
             frames = client.until("session.error", "response.done")
-            answers.append([normal(json.dumps(frame), one) for frame in frames])
+            answers.append([normal(json.dumps(frame), row_id) for frame in frames])
         if answers[0] != answers[1]:
             different.append((event, answers))
     assert different == [], "\n".join(map(repr, different))
@@ -297,18 +301,20 @@ SOCKETS = [
 
 @pytest.mark.parametrize("visitor", [False, True])
 def test_sockets_have_one_answer_for_foreign_and_absent(
-    known: KnownIds, dial: Dial, *, visitor: bool
+    known_ids: KnownIds, dial: Dial, *, visitor: bool
 ) -> None:
     for kind, path, headers in SOCKETS:
         answers: list[Any] = []
-        for one in (known.foreign[kind], absent(kind, known.foreign[kind])):
-            shown = {name: value.replace("ONE", one) for name, value in headers.items()}
+        for row_id in (known_ids.foreign[kind], absent(kind, known_ids.foreign[kind])):
+            sent_headers = {name: value.replace("ONE", row_id) for name, value in headers.items()}
             try:
                 client = dial(
-                    None if visitor else known.mallory, path.replace("ONE", one), headers=shown
+                    None if visitor else known_ids.mallory,
+                    path.replace("ONE", row_id),
+                    headers=sent_headers,
                 )
                 client.send_raw('{"type": "session.create", "event_id": "1", "session": {}}')
-                answers.append([normal(json.dumps(f), one) for f in client.settle()])
+                answers.append([normal(json.dumps(f), row_id) for f in client.settle()])
             except InvalidStatus as refused:
                 answers.append(refused.response.status_code)
         assert answers[0] == answers[1], path

@@ -23,20 +23,20 @@ def test_webhooks_and_links_belong_to_the_person(
 ) -> None:
     chat = shared_chat(bob, alice)
     program, path = key_of(bob), f"/api/v1/chats/{chat.pk}"
-    shown = web.post(f"{path}/share-links", json={}, headers=program.headers).json()["url"]
+    link_url = web.post(f"{path}/share-links", json={}, headers=program.headers).json()["url"]
     joined = web.post(f"{path}/invite-links", json={}, headers=program.headers).json()["url"]
     hook = {"chat": chat.pk, "url": "https://example.org/hook"}
     webhook = web.post("/api/v1/webhooks", json=hook, headers=program.headers).json()["id"]
     ApiKey.objects.filter(name="narrow").update(revoked_at=timezone.now())
     assert web.get("/api/v1/me", headers=program.headers).status_code == 401
     # They go on, and the person finds and ends them with another credential.
-    assert web.get(_path_of(shown)).status_code == 200
+    assert web.get(_path_of(link_url)).status_code == 200
     assert web.get(_path_of(joined)).status_code == 200
-    kept = web.get(f"/api/v1/webhooks/{webhook}", headers=bob.headers).json()
-    assert (kept["enabled"], kept["stopped_reason"]) == (True, None)
+    stored_webhook = web.get(f"/api/v1/webhooks/{webhook}", headers=bob.headers).json()
+    assert (stored_webhook["enabled"], stored_webhook["stopped_reason"]) == (True, None)
     (link,) = web.get(f"{path}/share-links", headers=bob.headers).json()["data"]
     gone = web.delete(f"{path}/share-links/{link['id']}", headers=bob.headers)
-    assert (gone.status_code, web.get(_path_of(shown)).status_code) == (204, 404)
+    assert (gone.status_code, web.get(_path_of(link_url)).status_code) == (204, 404)
 
 
 def test_who_may_not_read_a_chat_with_a_key_does_not_open_it_to_others(

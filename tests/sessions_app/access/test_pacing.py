@@ -51,6 +51,6 @@ def test_events_beyond_the_pace_are_answered_later(
 ) -> None:
     settings.UAMP_EVENTS_PER_MINUTE, settings.UAMP_EVENTS_BURST = 600, 2
     client = dial(alice)
-    sent = [client.send("ping") for _ in range(6)]
+    event_ids = [client.send("ping") for _ in range(6)]
 
-    assert [client.expect("pong")["reply_to"] for _ in sent] == sent
+    assert [client.expect("pong")["reply_to"] for _ in event_ids] == event_ids

@@ -31,7 +31,7 @@ OPEN = new_event("session.create", uamp_version="1.0", session={}, agent="echo")
 FOREIGN = {"Origin": "https://elsewhere.example"}
 
 
-def shown(place: str, key: str) -> dict[str, Any]:
+def headers_and_query(place: str, key: str) -> dict[str, Any]:
     """Return the headers and the query that show a key in a place."""
     if place in QUERIES:
         return {"headers": {}, "query": f"?{place}={key}"}
@@ -58,7 +58,10 @@ def open_socket(url: str, headers: dict[str, str], subprotocols: list[str] | Non
 def test_a_key_is_good_in_every_place_by_http_and_on_a_socket(
     demo: ServerAddress, web: httpx.Client, alice: Person, place: str, page: dict[str, str]
 ) -> None:
-    good, bad = shown(place, alice.key), shown(place, "uak_00000000_guessed")
+    good, bad = (
+        headers_and_query(place, alice.key),
+        headers_and_query(place, "uak_00000000_guessed"),
+    )
     answer = web.post(f"/uamp{good['query']}", json=[OPEN], headers={**good["headers"], **page})
     assert answer.status_code == httpx.codes.OK, answer.text
     headers = {**good["headers"], **page}
@@ -71,11 +74,15 @@ def test_a_key_is_good_in_every_place_by_http_and_on_a_socket(
 
 
 def test_a_key_in_a_subprotocol_opens_a_socket(demo: ServerAddress, alice: Person) -> None:
-    offered = [one.format(key=alice.key) for one in SUBPROTOCOLS]
+    offered = [subprotocol.format(key=alice.key) for subprotocol in SUBPROTOCOLS]
     assert open_socket(f"{demo.ws}/uamp", FOREIGN, offered) == "session.created"
     assert Session.objects.get().user == alice.user
     with pytest.raises(InvalidStatus):
-        open_socket(f"{demo.ws}/uamp", {}, [one.format(key="guessed") for one in SUBPROTOCOLS])
+        open_socket(
+            f"{demo.ws}/uamp",
+            {},
+            [subprotocol.format(key="guessed") for subprotocol in SUBPROTOCOLS],
+        )
 
 
 def test_the_subprotocol_that_is_a_key_is_none_to_choose_and_stands_in_no_repr() -> None:
@@ -83,7 +90,7 @@ def test_the_subprotocol_that_is_a_key_is_none_to_choose_and_stands_in_no_repr()
     scope = {
         "headers": [(b"x-api-key", key.encode())],
         "query_string": f"token={key}".encode(),
-        "subprotocols": [one.format(key=key) for one in SUBPROTOCOLS],
+        "subprotocols": [subprotocol.format(key=key) for subprotocol in SUBPROTOCOLS],
     }
     handshake = Handshake.of(scope)
     assert handshake.dialects == ("realtime", "openai-beta.realtime-v1")
@@ -103,7 +110,7 @@ def test_the_address_of_the_server_is_the_one_that_the_client_wrote(settings: Se
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", [*HEADERS, *QUERIES])
 def test_discovery_takes_a_key_in_every_place(web: httpx.Client, alice: Person, place: str) -> None:
-    good, bad = shown(place, alice.key), shown(place, "guessed")
+    good, bad = headers_and_query(place, alice.key), headers_and_query(place, "guessed")
     for path in ("/models", "/agents/echo/info"):
         answer = web.get(f"{path}{good['query']}", headers=good["headers"])
         assert answer.status_code == httpx.codes.OK
@@ -113,7 +120,7 @@ def test_discovery_takes_a_key_in_every_place(web: httpx.Client, alice: Person, 
 
 @pytest.mark.parametrize("place", HEADERS)
 def test_rest_takes_a_key_in_a_header(web: httpx.Client, alice: Person, place: str) -> None:
-    good, bad = shown(place, alice.key), shown(place, "guessed")
+    good, bad = headers_and_query(place, alice.key), headers_and_query(place, "guessed")
     answer = web.get("/api/v1/me", headers={**good["headers"], **FOREIGN})
     assert answer.json()["username"] == "alice"
     assert web.get("/api/v1/me", headers=bad["headers"]).status_code == httpx.codes.UNAUTHORIZED

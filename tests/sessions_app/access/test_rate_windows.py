@@ -24,14 +24,14 @@ def test_a_window_weighs_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(rate_counters, "time", SimpleNamespace(monotonic=lambda: now[0]))
     counters = CounterStorage()
 
-    def asked() -> bool:
+    def is_allowed() -> bool:
         return counters.acquire_sliding_window_entry("k", 4, WINDOW_SECONDS)
 
-    assert [asked() for _ in range(5)] == [True] * 4 + [False]
+    assert [is_allowed() for _ in range(5)] == [True] * 4 + [False]
     now[0] = 600 + 90  # half of the window before still counts
-    assert [asked() for _ in range(3)] == [True, True, False]
+    assert [is_allowed() for _ in range(3)] == [True, True, False]
     now[0] = 600 + 300
-    assert [asked() for _ in range(5)] == [True] * 4 + [False]
+    assert [is_allowed() for _ in range(5)] == [True] * 4 + [False]
 
 
 @pytest.mark.redis
@@ -39,11 +39,11 @@ def test_processes_with_one_redis_count_together(redis_url: str, settings: Setti
     settings.UAMP_RESPONSES_PER_MINUTE = 3
     prefix = f"uamp-test-{uuid.uuid4().hex}"
     first, second = (rates.RateLimiter(redis_url, prefix=prefix) for _ in range(2))
-    taken = [
+    allowed = [
         limiter.hit("responses", "user:1").allowed for limiter in (first, second, first, second)
     ]
 
-    assert taken == [True, True, True, False]
+    assert allowed == [True, True, True, False]
     assert len(first.counters) == len(second.counters) == 0
 
 
@@ -56,8 +56,8 @@ async def test_requests_that_come_at_once_are_counted_together_and_in_order(
     with redis.Redis.from_url(redis_url) as client:
         # As after a restart of Redis.
         client.script_flush()
-    asked = [limiter.take("responses", f"user:{number % 2}") for number in range(100)]
-    quotas = await asyncio.gather(*asked)
+    takes = [limiter.take("responses", f"user:{number % 2}") for number in range(100)]
+    quotas = await asyncio.gather(*takes)
 
     assert [quota.allowed for quota in quotas] == [True] * 6 + [False] * 94
     assert [quota.remaining for quota in quotas[:7]] == [2, 2, 1, 1, 0, 0, 0]

@@ -196,13 +196,13 @@ def test_messages_that_start_no_answer_count_as_none(
         address = f"/api/v1/chats/{chat.pk}/messages"
         return web.post(address, json={"content": "Hello", **body}, headers=alice.headers)
 
-    said = [say(among_people) for _ in range(5)]
-    said += [say(with_agent, agents=[]) for _ in range(5)]
-    asked = [say(with_agent) for _ in range(3)]
-    said.append(say(among_people))
+    uncounted = [say(among_people) for _ in range(5)]
+    uncounted += [say(with_agent, agents=[]) for _ in range(5)]
+    counted = [say(with_agent) for _ in range(3)]
+    uncounted.append(say(among_people))
 
-    assert {one.status_code for one in said} == {201}
-    assert [one.status_code for one in asked] == [201, 201, 429]
+    assert {answer.status_code for answer in uncounted} == {201}
+    assert [answer.status_code for answer in counted] == [201, 201, 429]
 
 
 def test_a_stream_receives_the_limit_that_a_request_met(

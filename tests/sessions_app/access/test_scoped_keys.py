@@ -48,8 +48,8 @@ def test_a_key_does_what_its_scopes_allow_on_every_transport(
     error = refusal(client)
     assert (error["code"], error["details"]["scope"]) == ("forbidden", "messages:write")
     # The dialects of others
-    asked = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
-    refused = web.post("/v1/chat/completions", json=asked, headers=reader.headers)
+    completion_request = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
+    refused = web.post("/v1/chat/completions", json=completion_request, headers=reader.headers)
     assert refused.status_code == FORBIDDEN
     assert "messages:write" in refused.json()["error"]["message"]
     batch = [
@@ -59,7 +59,7 @@ def test_a_key_does_what_its_scopes_allow_on_every_transport(
     (event,) = web.post("/uamp", json=batch, headers=writer.headers).json()
     assert event["error"]["details"]["scope"] == "chats:read"
     both = key_of(alice, "chats:read", "messages:*")
-    answer = web.post("/v1/chat/completions", json=asked, headers=both.headers)
+    answer = web.post("/v1/chat/completions", json=completion_request, headers=both.headers)
     assert answer.json()["choices"][0]["message"]["content"] == "Hello"
 
 
@@ -88,11 +88,11 @@ def test_a_key_of_one_chat_finds_no_other(dial: Dial, web: httpx.Client, alice: 
     assert [chat["id"] for chat in listed] == [mine.pk]
     for method, path in (("GET", "/api/v1/search?q=x"), ("POST", "/api/v1/chats")):
         assert web.request(method, path, headers=narrow.headers).status_code == FORBIDDEN
-    whole = dial(alice)
-    session_id = whole.create_session(chat=other.pk)["session_id"]
-    whole.answer("@echo There")
-    sent = web.get(f"/api/v1/chats/{other.pk}/messages", headers=alice.headers).json()["data"][0]
-    assert web.get(f"/api/v1/messages/{sent['id']}", headers=narrow.headers).status_code == (
+    owner = dial(alice)
+    session_id = owner.create_session(chat=other.pk)["session_id"]
+    owner.answer("@echo There")
+    message = web.get(f"/api/v1/chats/{other.pk}/messages", headers=alice.headers).json()["data"][0]
+    assert web.get(f"/api/v1/messages/{message['id']}", headers=narrow.headers).status_code == (
         NOT_FOUND
     )
     client = dial(narrow)
@@ -107,8 +107,8 @@ def test_a_key_of_one_chat_finds_no_other(dial: Dial, web: httpx.Client, alice: 
     client.create_session(chat=mine.pk)
     assert output_text(client.answer("@echo Here")[-1])
     # A session cannot be given the token of another chat.
-    whole.send("session.update", token=narrow.key)
-    assert refusal(whole)["code"] == "unauthorized"
+    owner.send("session.update", token=narrow.key)
+    assert refusal(owner)["code"] == "unauthorized"
 
 
 def test_a_key_of_one_agent_asks_no_other(dial: Dial, web: httpx.Client, alice: Person) -> None:
@@ -133,8 +133,8 @@ def test_a_key_of_one_agent_asks_no_other(dial: Dial, web: httpx.Client, alice: 
 def test_a_key_is_for_its_protocols_alone(dial: Dial, web: httpx.Client, alice: Person) -> None:
     rest = key_of(alice, protocols=["rest"])
     assert web.get("/api/v1/chats", headers=rest.headers).status_code == 200
-    asked = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
-    refused = web.post("/v1/chat/completions", json=asked, headers=rest.headers)
+    completion_request = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
+    refused = web.post("/v1/chat/completions", json=completion_request, headers=rest.headers)
     assert refused.status_code == FORBIDDEN
     assert "OpenAI Chat Completions" in refused.json()["error"]["message"]
     with pytest.raises(Exception, match="403"):
@@ -147,7 +147,10 @@ def test_a_key_is_for_its_protocols_alone(dial: Dial, web: httpx.Client, alice: 
     assert web.post(f"/uamp?ticket={ticket}", json=[]).status_code == FORBIDDEN
     other = key_of(alice, protocols=["completions"])
     assert web.get("/api/v1/chats", headers=other.headers).status_code == FORBIDDEN
-    assert web.post("/v1/chat/completions", json=asked, headers=other.headers).status_code == 200
+    assert (
+        web.post("/v1/chat/completions", json=completion_request, headers=other.headers).status_code
+        == 200
+    )
 
 
 def test_a_key_pays_no_more_than_its_budget(dial: Dial, web: httpx.Client, alice: Person) -> None:
@@ -168,13 +171,13 @@ def test_a_key_pays_no_more_than_its_budget(dial: Dial, web: httpx.Client, alice
     # Nor by hand, from the person's own balance.
     client.send("payment.submit", response_id=needed["response_id"], payment={"scheme": "balance"})
     assert client.until("payment.error")[-1]["code"] == "rate_limited"
-    (shown,) = [
+    (key_row,) = [
         key
         for key in web.get("/api/v1/keys", headers=alice.headers).json()["data"]
         if key["budget"]
     ]
-    assert shown["budget"]["spent"] == "2"
-    assert shown["budget"]["amount"] == "2"
+    assert key_row["budget"]["spent"] == "2"
+    assert key_row["budget"]["amount"] == "2"
     # What would take money out of the account, make a second key, or raise limits, is refused.
     for method, path in (
         ("POST", "/api/payments/tokens"),
@@ -188,9 +191,9 @@ def test_a_key_pays_no_more_than_its_budget(dial: Dial, web: httpx.Client, alice
         assert refused.status_code == FORBIDDEN, path
         assert "budget" in refused.json()["detail"], path
     # The person's own money is not bounded by the key's budget.
-    own = dial(alice)
-    own.create_session(agent="dear")
-    assert output_text(own.answer("Hello")[-1]) == "Hello"
+    owner = dial(alice)
+    owner.create_session(agent="dear")
+    assert output_text(owner.answer("Hello")[-1]) == "Hello"
     assert web.put("/api/payments/limits", json={"limits": []}, headers=alice.headers).is_success
     assert keys.budgets_of(list(ApiKey.objects.all()))
 
@@ -199,11 +202,17 @@ def test_a_key_reads_what_it_may_do(web: httpx.Client, alice: Person) -> None:
     chat = shared_chat(alice)
     narrow = key_of(alice, "messages:write", chats={chat.pk})
 
-    own = web.get("/api/v1/keys/self", headers=narrow.headers)
+    description = web.get("/api/v1/keys/self", headers=narrow.headers)
 
-    assert (own.json()["scopes"], own.json()["chats"]) == (["messages:write"], [chat.pk])
-    assert own.json()["user_id"] == str(alice.user.pk)
-    assert web.get(f"/api/v1/keys/{own.json()['id']}", headers=narrow.headers).status_code == 403
+    assert (description.json()["scopes"], description.json()["chats"]) == (
+        ["messages:write"],
+        [chat.pk],
+    )
+    assert description.json()["user_id"] == str(alice.user.pk)
+    assert (
+        web.get(f"/api/v1/keys/{description.json()['id']}", headers=narrow.headers).status_code
+        == 403
+    )
     # A person's cookie is no key.
     browser = Client()
     browser.force_login(alice.user)
@@ -231,12 +240,12 @@ def test_a_key_with_a_budget_pays_for_answers_over_rest(web: httpx.Client, alice
 
     def pay() -> httpx.Response:
         """Ask, and pay for the answer once it waits for that."""
-        sent = web.post(
+        answer = web.post(
             f"/api/v1/chats/{chat.pk}/messages", json={"content": "Hello"}, headers=narrow.headers
         )
-        (asked,) = sent.json()["responses"]
-        wait_until(lambda: PaymentRequest.objects.filter(response_id=asked["id"]).exists())
-        path = f"/api/v1/responses/{asked['id']}/payment"
+        (response,) = answer.json()["responses"]
+        wait_until(lambda: PaymentRequest.objects.filter(response_id=response["id"]).exists())
+        path = f"/api/v1/responses/{response['id']}/payment"
         return web.post(path, json={}, headers=narrow.headers)
 
     paid, refused = pay(), pay()

@@ -55,24 +55,24 @@ class Connections:
         self.second = opened.enter_context(WebSignIn(server))
         for browser in (self.first, self.second):
             assert browser.try_to_sign_in(who.user.username).status_code == httpx.codes.FOUND
-        shown = {
+        headers_by_name = {
             "first": self.first.headers,
             "second": self.second.headers,
             "key": who.headers,
         }
-        self.sockets = {name: dial(headers=headers) for name, headers in shown.items()}
-        for name, headers in shown.items():
+        self.sockets = {name: dial(headers=headers) for name, headers in headers_by_name.items()}
+        for name, headers in headers_by_name.items():
             ticket = self._ticket(headers)
             self.sockets[f"{name}/ticket"] = dial(path=f"/uamp?ticket={ticket}")
         self.streams: dict[str, EventStream] = {}
         for name, socket in self.sockets.items():
             created = socket.create_session(agent="echo")
-            if name in shown:
+            if name in headers_by_name:
                 stream = open_stream(
                     self.first.web if name == "first" else self.second.web,
                     "GET",
                     "/events/stream",
-                    headers={**shown[name], "X-Session-ID": created["session_id"]},
+                    headers={**headers_by_name[name], "X-Session-ID": created["session_id"]},
                     timeout=90,
                 )
                 self.streams[name] = opened.enter_context(stream)

@@ -118,7 +118,7 @@ def stops_growing(journal: Path) -> bool:
     return False
 
 
-def begun(client: UampClient) -> None:
+def begin_answer(client: UampClient) -> None:
     """Ask, and wait until half of the answer is there."""
     client.ask("@half talk")
     client.until("response.delta")
@@ -139,7 +139,7 @@ def test_a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid(
     chat = shared_chat(alice, bob, agents=("half",))
     approvals.approve(rich(bob).user.pk, agent.pk, usd("9"))
     witness, asker = inside(dial, alice, chat), inside(dial, bob, chat)
-    begun(asker)
+    begin_answer(asker)
     lose(chat, bob)
     end = witness.until(*TERMINAL)[-1]
     assert (end["type"], end["error"]["code"]) == ("response.error", code)
@@ -147,8 +147,8 @@ def test_a_running_answer_ends_with_the_reason_and_what_it_delivered_is_paid(
         assert asker.until(*TERMINAL)[-1]["error"]["code"] == code
     row = Response.objects.get()
     assert (row.status, (row.error or {})["code"]) == ("failed", code)
-    kept = Message.objects.get(chat=chat, role="assistant")
-    assert (kept.content, kept.status) == (TEXT, "failed")
+    message = Message.objects.get(chat=chat, role="assistant")
+    assert (message.content, message.status) == (TEXT, "failed")
     wait_until(clean)
     if pricing and lose in {deactivate, remove, switch_off, make_private}:
         # Others may have done that: no more than a share of the price is due.
@@ -171,8 +171,8 @@ def test_others_go_on(dial: Dial, alice: Person, bob: Person) -> None:
     wait_until(lambda: Response.objects.filter(status="failed").count() == 1)
     remove(chat, bob)
     wait_until(lambda: Response.objects.filter(status="failed").count() == 2)
-    kept = Response.objects.filter(status="in_progress").values_list("session__user", flat=True)
-    assert set(kept) == {None, alice.user.pk}
+    payers = Response.objects.filter(status="in_progress").values_list("session__user", flat=True)
+    assert set(payers) == {None, alice.user.pk}
 
 
 @pytest.fixture
@@ -242,14 +242,14 @@ def test_the_cost_of_the_check_does_not_grow_with_the_answers(
     agent = quick_agent("half", "half")
     chat = shared_chat(alice, agents=("half",))
     credential = ApiKey.objects.get(user=alice.user).credential
-    asked = {
+    bases = {
         f"resp_{number}": standing.AnswerBasis(agent.pk, "half", alice.user.pk, chat.pk, credential)
         for number in range(50)
     }
     with django_assert_num_queries(3):
-        assert standing.revoked_answers(asked) == {}
-    asked["resp_0"] = asked["resp_0"]._replace(agent_id="gone")
-    assert set(standing.revoked_answers(asked)) == {"resp_0"}
+        assert standing.revoked_answers(bases) == {}
+    bases["resp_0"] = bases["resp_0"]._replace(agent_id="gone")
+    assert set(standing.revoked_answers(bases)) == {"resp_0"}
 
 
 def test_the_process_of_an_answer_finds_what_another_process_changed(killable: Server) -> None:

@@ -115,5 +115,5 @@ def test_a_body_counts_by_its_size_unless_it_is_stored_as_it_is(
     small = web.post("/v1/chat/completions", content=large[:20_000], headers=headers)
     assert small.status_code == httpx.codes.BAD_REQUEST
     file = {"file": ("a.txt", large, "text/plain")}
-    sent = web.post("/api/v1/contents", files=file, headers=alice.headers)
-    assert sent.status_code == httpx.codes.CREATED
+    upload = web.post("/api/v1/contents", files=file, headers=alice.headers)
+    assert upload.status_code == httpx.codes.CREATED

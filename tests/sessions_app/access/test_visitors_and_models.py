@@ -112,12 +112,12 @@ def test_a_visitor_reaches_no_closed_model_through_another_agent(
 
 
 def test_the_form_drops_prices_of_nothing() -> None:
-    kept = {"input_per_1k": "0.01", "cache_read_per_1k": "0"}
+    pricing = {"input_per_1k": "0.01", "cache_read_per_1k": "0"}
     agent = factories.agent(
-        "tidy", pricing={**kept, "per_answer": "0", "output_per_1k": "0.0", "tools": {"x": "0"}}
+        "tidy", pricing={**pricing, "per_answer": "0", "output_per_1k": "0.0", "tools": {"x": "0"}}
     )
     agent.full_clean()
-    assert agent.pricing == kept
+    assert agent.pricing == pricing
     agent.pricing = PRICES["zeros"]
     agent.full_clean()
     assert agent.pricing == {}

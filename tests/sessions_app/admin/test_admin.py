@@ -227,9 +227,9 @@ def test_a_new_key_is_shown_once_and_works() -> None:
     page = client.post(address("sessions_app.apikey", "add"), {**NEW_KEY, "scopes": list(SCOPES)})
     assert page.status_code == 200
     assert "no-store" in page["Cache-Control"]
-    found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page.content.decode())
-    assert found is not None
-    secret = found.group()
+    match = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page.content.decode())
+    assert match is not None
+    secret = match.group()
     assert verify_token(secret, protocol="uamp").user_id == ada.pk
     key = ApiKey.objects.get()
     assert (key.prefix, key.name, key.scopes) == (secret[:12], "ci", ["*"])
@@ -250,18 +250,20 @@ def test_a_new_key_has_a_scope_a_budget_and_an_expiry() -> None:
     client = signed_in(factories.superuser())
     form = {**NEW_KEY, "budget": "2.50", "expires_at_0": "2999-01-01", "expires_at_1": "00:00"}
     page = client.post(address("sessions_app.apikey", "add"), form).content.decode()
-    found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page)
-    assert found is not None
-    program = Client(headers={"Authorization": f"Bearer {found.group()}"})
+    match = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", page)
+    assert match is not None
+    program = Client(headers={"Authorization": f"Bearer {match.group()}"})
     assert program.get("/api/v1/chats").status_code == 200
     assert program.post("/api/v1/chats", {}, content_type="application/json").status_code == 403
     key = ApiKey.objects.get()
     state = budgets_of([key])[key.pk]
     assert (str(state.limit.amount), state.limit.period) == ("2.5", "day")
-    shown = client.get(address("sessions_app.apikey", "change", args=[key.pk])).content.decode()
-    assert "chats:read" in shown
-    assert "2.5 USD per day, 0 spent or held" in shown
-    assert "2999-01-01 00:00:00 UTC" in shown
+    change_page = client.get(
+        address("sessions_app.apikey", "change", args=[key.pk])
+    ).content.decode()
+    assert "chats:read" in change_page
+    assert "2.5 USD per day, 0 spent or held" in change_page
+    assert "2999-01-01 00:00:00 UTC" in change_page
 
 
 @pytest.mark.sampled(3)

@@ -35,14 +35,14 @@ def admins() -> list[Any]:
 def test_no_page_of_the_admin_names_a_column_of_smallest_units() -> None:
     request = RequestFactory().get("/")
     request.user = factories.superuser()
-    found = {type(one).__name__ for one in admins()}
-    assert {"TopUpRequestAdmin", "SpendingLimitAdmin", "PaymentRequestAdmin"} <= found
-    for one in admins():
-        inlines = one.get_inline_instances(request)
-        shown = {*one.get_list_display(request)}
-        shown.update(flatten_fieldsets(one.get_fieldsets(request, one.model())))
-        shown.update(name for inline in inlines for name in inline.get_fields(request))
-        assert not shown & UNITS, type(one).__name__
+    class_names = {type(model_admin).__name__ for model_admin in admins()}
+    assert {"TopUpRequestAdmin", "SpendingLimitAdmin", "PaymentRequestAdmin"} <= class_names
+    for model_admin in admins():
+        inlines = model_admin.get_inline_instances(request)
+        columns = {*model_admin.get_list_display(request)}
+        columns.update(flatten_fieldsets(model_admin.get_fieldsets(request, model_admin.model())))
+        columns.update(name for inline in inlines for name in inline.get_fields(request))
+        assert not columns & UNITS, type(model_admin).__name__
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_an_amount_is_written_in_its_currency(kind: str, ada: User) -> None:
     pk = row(kind, ada).pk
     client = Client()
     client.force_login(factories.superuser())
-    one = client.get(reverse(f"admin:payments_app_{kind}_change", args=[quote(pk)])).text
-    assert "12.345" in one
-    assert "USD" in one
+    change_page = client.get(reverse(f"admin:payments_app_{kind}_change", args=[quote(pk)])).text
+    assert "12.345" in change_page
+    assert "USD" in change_page
     listed = client.get(reverse(f"admin:payments_app_{kind}_changelist")).text
     assert ("12.345" in listed) == (kind != "paymenttoken")
-    assert "12345000000" not in one + listed
+    assert "12345000000" not in change_page + listed

@@ -64,9 +64,9 @@ def test_a_range_shows_the_days_of_old_charges_and_exports_the_same() -> None:
     assert f"{EXPORT}?first=2026-03-01&amp;last=2026-03-31" in page
     assert "not counted" not in page
 
-    sent = client.get(EXPORT, MARCH)
-    assert sent["Content-Type"] == "text/csv; charset=utf-8"
-    assert rows_of(sent) == [
+    export = client.get(EXPORT, MARCH)
+    assert export["Content-Type"] == "text/csv; charset=utf-8"
+    assert rows_of(export) == [
         ["day", "agent_id", "agent", "amount", "asset"],
         ["2026-03-05", agent.pk, "'=HYPERLINK(1)", "1.75", "USD"],
     ]
@@ -77,8 +77,8 @@ def test_a_range_shows_the_days_of_old_charges_and_exports_the_same() -> None:
 def test_the_charges_of_this_hour_are_in_the_range() -> None:
     response = charged("1")
     today = timezone.now().date().isoformat()
-    sent = signed_in("Finance").get(EXPORT)
-    assert rows_of(sent)[1:] == [[today, response.agent_id, "paid", "1", "USD"]]
+    export = signed_in("Finance").get(EXPORT)
+    assert rows_of(export)[1:] == [[today, response.agent_id, "paid", "1", "USD"]]
 
 
 def test_uncounted_hours_with_transfers_are_named() -> None:

@@ -105,13 +105,13 @@ def test_it_needs_a_reason_and_is_offered_while_a_daemon_is_connected(*, of_agen
     key = token()
     client = staff("Operator")
     agent = Agent.objects.get()
-    shown = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
-    assert page_of(agent) not in client.get(shown).content.decode()
+    page_url = reverse("admin:agents_app_agent_change", args=[quote(agent.pk)])
+    assert page_of(agent) not in client.get(page_url).content.decode()
     connected = daemon(key)
     row = agent if of_agent else connected
     if not of_agent:
-        shown = reverse("admin:agents_app_agentconnection_change", args=[row.pk])
-    assert f'href="{page_of(row)}"' in client.get(shown).content.decode()
+        page_url = reverse("admin:agents_app_agentconnection_change", args=[row.pk])
+    assert f'href="{page_of(row)}"' in client.get(page_url).content.decode()
     seen = client.get(page_of(row)).context["form"].initial["seen"]
     page = client.post(page_of(row), {"seen": seen, "reason": ""})
     assert page.context["form"].errors["reason"] == ["This field is required."]
@@ -121,7 +121,7 @@ def test_it_needs_a_reason_and_is_offered_while_a_daemon_is_connected(*, of_agen
         assert answer.status_code == 302
     (record,) = AuditRecord.objects.filter(action="daemon.disconnected")
     assert (record.object_id, record.reason) == (agent.pk, "it hung")
-    assert f'href="{page_of(row)}"' not in client.get(shown).content.decode()
+    assert f'href="{page_of(row)}"' not in client.get(page_url).content.decode()
     # No process gives it an answer any more.
     assert connections.connections_of(agent.pk) == []
     page = client.get(reverse("admin:agents_app_agent_change", args=[quote(agent.pk)]))

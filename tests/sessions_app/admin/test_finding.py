@@ -28,8 +28,8 @@ def test_the_search_leads_to_the_row_of_any_id() -> None:
     client = signed_in(factories.superuser())
 
     def led_to(text: str) -> str:
-        found = client.get(reverse("admin:find"), {"q": text})
-        return found["Location"] if found.status_code == 302 else found.content.decode()
+        answer = client.get(reverse("admin:find"), {"q": text})
+        return answer["Location"] if answer.status_code == 302 else answer.content.decode()
 
     rows: dict[str, Any] = {
         "chat_app_chat": answer.chat,
@@ -64,9 +64,9 @@ def test_words_are_searched_for_by_readers_of_contents_and_it_is_recorded() -> N
     assert "crossing" not in support
     assert not AuditRecord.objects.exists()
     auditor = member_of("Auditor")
-    found = auditor.get(address, {"q": "zebra noon"}).content.decode()
-    assert quote(message.pk) in found
-    assert "nothing of the kind" not in found
+    results = auditor.get(address, {"q": "zebra noon"}).content.decode()
+    assert quote(message.pk) in results
+    assert "nothing of the kind" not in results
     assert AuditRecord.objects.get().detail == "zebra noon"
 
 
@@ -76,10 +76,10 @@ def test_a_name_hides_neither_messages_nor_titles_with_that_word() -> None:
     chat = factories.chat(zebra, agent, title="The Zebra crossing")
     message = factories.message(chat, zebra, "a zebra at noon")
     address = reverse("admin:find")
-    found = member_of("Auditor").get(address, {"q": "zebra"})
-    assert found.status_code == 200
-    assert sorted(found.context["groups"]) == ["Agents", "Chats", "Users"]
-    page = found.content.decode()
+    answer = member_of("Auditor").get(address, {"q": "zebra"})
+    assert answer.status_code == 200
+    assert sorted(answer.context["groups"]) == ["Agents", "Chats", "Users"]
+    page = answer.content.decode()
     for model, pk in (
         ("auth_user", zebra.pk), ("agents_app_agent", agent.pk), ("chat_app_chat", chat.pk),
         ("chat_app_message", message.pk),
@@ -126,9 +126,9 @@ def test_a_search_takes_as_many_queries_for_many_rows_as_for_few() -> None:
     client, address = member_of("Auditor"), reverse("admin:find")
 
     def queries() -> int:
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             assert client.get(address, {"q": "zebra"}).status_code == 200
-        return len(asked)
+        return len(queries)
 
     ada, agent = factories.user("ada"), factories.agent("helper")
     for number in range(2):

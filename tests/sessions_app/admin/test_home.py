@@ -125,9 +125,9 @@ def test_the_home_shows_what_runs_what_failed_and_what_needs_a_hand() -> None:
     assert quote(running.pk) in listed
     assert quote(answer.pk) not in listed
     # It is made once a minute, for all.
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         assert root.get("/admin/").status_code == 200
-    assert not [query for query in asked if "sessions_app_" in query["sql"]]
+    assert not [query for query in queries if "sessions_app_" in query["sql"]]
 
 
 def test_an_answer_that_waits_for_a_person_needs_no_process() -> None:
@@ -249,7 +249,7 @@ def test_ended_hours_are_counted_once_and_again_when_their_last_answer_ends() ->
     # The hour that runs is added up from the rows: the charge is of now.
     figures, missing = recent_figures(now)
     assert missing == 0
-    assert [(one.amount, one.protocol) for one in figures.charges] == [
+    assert [(charge.amount, charge.protocol) for charge in figures.charges] == [
         (usd("1.5").amount, "websocket")
     ]
     assert not ChargeHour.objects.exists()
@@ -278,9 +278,9 @@ def test_every_step_from_words_to_the_ledger_is_a_link() -> None:
          page("payments_app_transfer", transfer)),
     ]  # fmt: skip
     for start, end in steps:
-        shown = auditor.get(start)
-        assert shown.status_code == 200, start
-        assert end in shown.content.decode(), (start, end)
+        response = auditor.get(start)
+        assert response.status_code == 200, start
+        assert end in response.content.decode(), (start, end)
 
 
 def test_the_page_of_an_app_has_its_lists(admin_client: Client) -> None:

@@ -93,10 +93,12 @@ def charged(amount: str = "1", fee: str = "0.1", name: str = "paid") -> Response
     return response
 
 
-def held(response: Response) -> Hold:
+def hold_for(response: Response) -> Hold:
     account = Account.objects.get(kind="user")
-    made = authorize(key="held", account_id=account.pk, amount=usd("3"), response_id=response.pk)
-    return Hold.objects.get(pk=made.hold_id)
+    authorization = authorize(
+        key="held", account_id=account.pk, amount=usd("3"), response_id=response.pk
+    )
+    return Hold.objects.get(pk=authorization.hold_id)
 
 
 def wait_for(response: Response) -> PaymentRequest:
@@ -123,7 +125,7 @@ def order(client: Client, model: str, pk: str) -> int:
 
 def test_the_dashboard_shows_the_books() -> None:
     response = charged()
-    held(response)
+    hold_for(response)
     wait_for(response)
     ledger.audit()
     page = signed_in("Finance").get(DASHBOARD).content.decode()
@@ -152,9 +154,9 @@ def test_the_sums_are_made_once_a_minute_for_all_operators() -> None:
     client = signed_in("Finance")
     client.get(DASHBOARD)
     charged("2", name="other")
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         page = client.get(DASHBOARD).content.decode()
-    assert not [query for query in asked if "SUM(" in query["sql"]]
+    assert not [query for query in queries if "SUM(" in query["sql"]]
     assert "other" not in page
     cache.clear()
     assert "other: 2" in client.get(DASHBOARD).content.decode()
@@ -221,7 +223,7 @@ def test_the_links_of_an_answer_lead_to_its_rows() -> None:
 )
 def test_who_may_refund_and_void(role: str, may: bool) -> None:  # noqa: FBT001 the table's
     response = charged()
-    hold = held(response)
+    hold = hold_for(response)
     transfer = Transfer.objects.get(kind="answer")
     client = signed_in(role)
     assert order(client, "transfer", transfer.pk) == (302 if may else 403)
@@ -233,21 +235,21 @@ def test_who_may_refund_and_void(role: str, may: bool) -> None:  # noqa: FBT001 
 @pytest.mark.parametrize("role", ["Finance", "superuser"])
 def test_the_admin_edits_no_row(role: str) -> None:
     response = charged()
-    asked = wait_for(response)
+    payment_request = wait_for(response)
     client = signed_in(role)
     rows = [
         ("payments_app_transfer", Transfer.objects.get(kind="answer")),
         ("payments_app_account", Account.objects.get(kind="user")),
         ("payments_app_hold", Hold.objects.get()),
-        ("sessions_app_paymentrequest", asked),
+        ("sessions_app_paymentrequest", payment_request),
     ]
     for model, row in rows:
         changed = client.post(page_of(model, row.pk), {"amount": "1", "status": "paid"})
         assert changed.status_code == 403, model
         assert client.post(page_of(model, row.pk, "delete"), {"post": "yes"}).status_code == 403
         assert client.get(reverse(f"admin:{model}_add")).status_code == 403
-    assert type(asked).objects.values().get() == {
-        name: value for name, value in vars(asked).items() if not name.startswith("_")
+    assert type(payment_request).objects.values().get() == {
+        name: value for name, value in vars(payment_request).items() if not name.startswith("_")
     }
 
 
@@ -262,8 +264,8 @@ def test_the_requests_of_an_answer_are_on_its_page_to_be_read() -> None:
     support.groups.add(Group.objects.get(name="Support"))
     client = Client()
     client.force_login(support)
-    shown = client.get(page_of("sessions_app_response", response.pk)).content.decode()
-    assert "0.5 USD" not in shown
+    support_text = client.get(page_of("sessions_app_response", response.pk)).content.decode()
+    assert "0.5 USD" not in support_text
 
 
 def test_finance_refunds_a_whole_answer_once_and_nothing_is_offered_after(
@@ -274,9 +276,9 @@ def test_finance_refunds_a_whole_answer_once_and_nothing_is_offered_after(
     refund = reverse("admin:sessions_app_response_operate", args=[quote(response.pk), "refund"])
     page = page_of("sessions_app_response", response.pk)
     assert refund in client.get(page).content.decode()
-    shown = client.get(refund)
-    assert shown.context["facts"].startswith("Returns 1 USD to the payers of the answer")
-    form = {"seen": shown.context["form"].initial["seen"], "reason": "it was wrong"}
+    confirmation = client.get(refund)
+    assert confirmation.context["facts"].startswith("Returns 1 USD to the payers of the answer")
+    form = {"seen": confirmation.context["form"].initial["seen"], "reason": "it was wrong"}
     # What cannot be recorded is not done.
     with monkeypatch.context() as patch:
         patch.setattr("sessions_app.admin.operations.record_request", _broken)
@@ -334,7 +336,7 @@ def test_the_pages_of_a_refund_lead_to_its_audit_records() -> None:
 def test_nothing_is_offered_where_it_cannot_work() -> None:
     response, client = charged(), signed_in("superuser")
     ended = Hold.objects.get(response_id=response.pk)
-    open_hold = held(response)
+    open_hold = hold_for(response)
     for hold, is_offered in ((ended, False), (open_hold, True)):
         page = client.get(page_of("payments_app_hold", hold.pk)).content.decode()
         assert ("/operate/" in page) is is_offered

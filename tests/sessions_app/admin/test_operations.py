@@ -77,11 +77,11 @@ def page_of(row: Model, name: str) -> str:
     return reverse(view, args=[quote(row.pk), NAMES.get(name, name)])
 
 
-def sent(client: Client, url: str, **wanted: str) -> Any:
+def submit_form(client: Client, url: str, **fields: str) -> Any:
     """Send the form of a page as it was shown."""
     page = client.get(url)
     seen = page.context["form"].initial["seen"]
-    return client.post(url, {"seen": seen, **wanted})
+    return client.post(url, {"seen": seen, **fields})
 
 
 @pytest.mark.sampled(3)
@@ -97,7 +97,7 @@ def test_an_operation_needs_a_reason_and_is_done_and_recorded_once(name: str) ->
     assert client.get(url).status_code == 200
     assert not IS_DONE[name]()
     # Without a reason it is not done.
-    answer = sent(client, url, reason="")
+    answer = submit_form(client, url, reason="")
     assert (answer.status_code, answer.context["form"].errors["reason"]) == (
         200,
         ["This field is required."],
@@ -149,8 +149,8 @@ def test_a_call_that_another_worker_took_is_not_queued_again() -> None:
     url = page_of(call, "requeue")
     seen = client.get(url).context["form"].initial["seen"]
     assert client.post(url, {"seen": seen, "reason": "it hung"}).status_code == 302
-    taken = claim_call(call.pk)
-    assert taken is not None
+    claim = claim_call(call.pk)
+    assert claim is not None
     # The form that is sent twice does not take the call from its new worker.
     assert client.post(url, {"seen": seen, "reason": "it hung"}).status_code == 302
     assert ToolCall.objects.get().status == "running"
@@ -158,7 +158,7 @@ def test_a_call_that_another_worker_took_is_not_queued_again() -> None:
     # No one reads the result of an answer that has ended.
     ToolCall.objects.update(status="running", finished_at=None)
     Response.objects.update(status="completed", finished_at=timezone.now())
-    answer = sent(client, url, reason="it hung")
+    answer = submit_form(client, url, reason="it hung")
     assert "Its answer has ended" in answer.content.decode()
 
 
@@ -171,7 +171,7 @@ def test_a_call_that_was_cancelled_is_no_longer_its_workers() -> None:
     # The form shows a call that this worker has since taken.
     assert client.post(url, {"seen": "queued 0", "reason": "it hung"}).status_code == 302
     assert ToolCall.objects.get().status == "running"
-    assert sent(client, url, reason="it hung").status_code == 302
+    assert submit_form(client, url, reason="it hung").status_code == 302
     row = ToolCall.objects.get()
     assert (row.status, row.is_error, row.result) == ("cancelled", True, "The tool was cancelled.")
     assert not renew_claim(claim, None)
@@ -203,21 +203,21 @@ def test_a_rotated_key_has_a_new_secret_that_is_shown_once() -> None:
     assert client.post(url, {**form, "keep": "48"}).context["form"].errors
     answer = client.post(url, form)
     assert "no-store" in answer["Cache-Control"]
-    found = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", answer.content.decode())
-    assert found is not None
-    assert verify_token(found.group(), protocol="rest").user_id == ada.pk
+    match = re.search(r"uak_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", answer.content.decode())
+    assert match is not None
+    assert verify_token(match.group(), protocol="rest").user_id == ada.pk
     with pytest.raises(AuthenticationError):
         verify_token(before, protocol="rest")
     # The form again changes nothing, and shows no secret.
     assert client.post(url, form).status_code == 302
-    assert verify_token(found.group(), protocol="rest").user_id == ada.pk
+    assert verify_token(match.group(), protocol="rest").user_id == ada.pk
     record = AuditRecord.objects.get()
     assert (record.action, record.object_id, record.reason) == (
         "key.rotated",
         str(key.pk),
         "it leaked",
     )
-    assert found.group() not in client.get(page_of(key, "rotate")).content.decode()
+    assert match.group() not in client.get(page_of(key, "rotate")).content.decode()
 
 
 def test_a_call_that_waits_for_approval_is_cancelled_and_named_in_one_word() -> None:
@@ -227,11 +227,11 @@ def test_a_call_that_waits_for_approval_is_cancelled_and_named_in_one_word() -> 
     page = client.get(url.replace("operate/cancel/", "change/")).content.decode()
     listed = client.get(reverse("admin:sessions_app_toolcall_changelist")).content.decode()
     assert f'href="{url}"' in page
-    for shown in (page, listed):
-        assert "waiting for approval" in shown
-        assert "asking<" not in shown
+    for html in (page, listed):
+        assert "waiting for approval" in html
+        assert "asking<" not in html
     facts = client.get(url).context["facts"]
     assert "is waiting for approval. The request for approval will be withdrawn." in facts
-    assert sent(client, url, reason="it hung").status_code == 302
+    assert submit_form(client, url, reason="it hung").status_code == 302
     assert ToolCall.objects.get().status == "cancelled"
     assert AuditRecord.objects.get(action="tool.cancelled").reason == "it hung"

@@ -100,6 +100,6 @@ def test_a_person_leads_to_their_answers_and_only_to_lists_that_one_may_see() ->
     page = client.get(reverse("admin:auth_user_change", args=[ada.pk]))
     links = {link["label"]: link["url"] for link in page.context["links"]}
     assert list(links) == ["Answers"]
-    found = client.get(links["Answers"]).context["cl"].result_list
-    assert [row.pk for row in found] == [response.pk]
+    responses = client.get(links["Answers"]).context["cl"].result_list
+    assert [row.pk for row in responses] == [response.pk]
     assert Response.objects.count() == 2

@@ -23,9 +23,9 @@ from tests.sessions_app.admin.timelines import (
     log,
     of_chat,
     of_response,
+    page_text,
     paid_and_failed,
     part_of,
-    shown,
     staff,
 )
 
@@ -36,7 +36,7 @@ def pages_of(response: Response) -> dict[str, str]:
     """Return the admin's pages of all that belongs to a response."""
     hold, call = Hold.objects.get(response_id=response.pk), ToolCall.objects.get()
     transfer = Transfer.objects.get(response_id=response.pk)
-    found: dict[str, Any] = {
+    row_ids: dict[str, Any] = {
         "chat_app_message": response.message_id,
         "sessions_app_response": response.pk,
         "sessions_app_session": response.session_id,
@@ -46,20 +46,20 @@ def pages_of(response: Response) -> dict[str, str]:
         "payments_app_transfer": transfer.pk,
         "payments_app_account": hold.account_id,
     }
-    return {name: reverse(f"admin:{name}_change", args=[quote(pk)]) for name, pk in found.items()}
+    return {name: reverse(f"admin:{name}_change", args=[quote(pk)]) for name, pk in row_ids.items()}
 
 
 def test_one_page_leads_from_the_words_to_the_ledger() -> None:
     response = paid_and_failed()
     client = staff("Auditor")
     for url in (of_chat(response.chat), of_response(response)):
-        page = shown(client, url)
+        page = page_text(client, url)
         for name, way in pages_of(response).items():
             assert f'href="{way}"' in page, (url, name)
         assert CAUSE in page
     # Each way leads to a page, and those lead back to the timeline of the response.
     for name, way in pages_of(response).items():
-        back = shown(client, way)
+        back = page_text(client, way)
         if name not in {"payments_app_account", "sessions_app_session"}:
             assert of_response(response) in back, name
 
@@ -67,7 +67,7 @@ def test_one_page_leads_from_the_words_to_the_ledger() -> None:
 def test_model_calls_are_shown_with_their_attempts_tokens_and_times() -> None:
     response, client = paid_and_failed(), staff("Support")
     for url in (of_chat(response.chat), of_response(response)):
-        page = shown(client, url)
+        page = page_text(client, url)
         for text in (
             "Model call 1 was sent", "openai_compat small", "Model call 1 was answered",
             "after 1.25 s, first output after 0.40 s, 1,200 tokens in, 34 out, request req_2",
@@ -76,14 +76,14 @@ def test_model_calls_are_shown_with_their_attempts_tokens_and_times() -> None:
             "The hold of 2 USD is settled", "1 captured, after",
         ):  # fmt: skip
             assert (text in page) == ("USD" not in text and "captured" not in text), text
-    assert "The hold of 2 USD is settled" in shown(staff(), of_response(response))
+    assert "The hold of 2 USD is settled" in page_text(staff(), of_response(response))
 
 
 def test_a_tool_call_says_when_a_person_and_a_worker_took_it() -> None:
     response = paid_and_failed()
     now = timezone.now()
     ToolCall.objects.update(started_at=now, decided_at=now, decided_by=factories.user("eve"))
-    page = shown(staff("Support"), of_response(response))
+    page = page_text(staff("Support"), of_response(response))
     assert "eve decided on csv_report" in page
     assert "after 0.0 s in the queue" in page
 
@@ -92,20 +92,20 @@ def test_roles_see_what_is_theirs() -> None:
     response = paid_and_failed()
     secrets = (WORDS, "secret-argument", "secret-result")
     # Support sees why it failed; neither words nor the ledger.
-    page = shown(staff("Support"), of_chat(response.chat, texts=1))
+    page = page_text(staff("Support"), of_chat(response.chat, texts=1))
     assert CAUSE in page
     assert "2 USD" not in page
     assert not any(secret in page for secret in secrets)
     assert not AuditRecord.objects.exists()
     # Finance sees the ledger, and not the messages.
-    page = shown(staff("Finance"), of_response(response))
+    page = page_text(staff("Finance"), of_response(response))
     assert "2 USD held from" in page
     assert "wrote" not in page
     # An auditor sees words where they ask for them, and that is recorded.
     client = staff("Auditor")
-    assert WORDS not in shown(client, of_chat(response.chat))
+    assert WORDS not in page_text(client, of_chat(response.chat))
     assert not AuditRecord.objects.exists()
-    page = shown(client, of_chat(response.chat, texts=1))
+    page = page_text(client, of_chat(response.chat, texts=1))
     assert all(secret in page for secret in secrets)
     (row,) = AuditRecord.objects.all()
     assert (row.action, row.object_id) == ("transcript.read", response.chat_id)
@@ -116,7 +116,7 @@ def test_a_raw_entry_is_for_readers_of_contents_and_recorded() -> None:
     entry = reverse("admin:sessions_app_chat_entry", args=[quote(response.chat_id), 1])
     assert staff("Support").get(entry).status_code == 403
     client = staff("Auditor")
-    assert WORDS in shown(client, entry)
+    assert WORDS in page_text(client, entry)
     assert AuditRecord.objects.get().action == "content.read"
     missing = reverse("admin:sessions_app_chat_entry", args=[quote(response.chat_id), 99])
     assert client.get(missing).status_code == 404
@@ -144,17 +144,17 @@ def test_pages_have_each_entry_once() -> None:
     chat = factories.chat(ada)
     for number in range(230):
         factories.message(chat, ada, str(number))
-    client, found, before = staff(), list[int](), None
+    client, page_seqs, before = staff(), list[int](), None
     while True:
         answer = client.get(of_chat(chat, **({} if before is None else {"before": before})))
         page = answer.context["page"]
-        found = [*[item.seq for item in page.items], *found]
+        page_seqs = [*[item.seq for item in page.items], *page_seqs]
         assert len(page.items) <= 100
         before = page.older
         if before is None:
             break
     last = ChatEvent.objects.filter(chat=chat).count()
-    assert found == list(range(1, last + 1))
+    assert page_seqs == list(range(1, last + 1))
     assert seqs(client, chat, at=60)[-1] == 109
 
 
@@ -200,7 +200,7 @@ def test_a_time_line_takes_as_many_queries_for_many_entries() -> None:
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            shown(client, of_chat(response.chat, texts=1))
+            page_text(client, of_chat(response.chat, texts=1))
         return len(captured)
 
     few = queries()

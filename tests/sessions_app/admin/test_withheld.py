@@ -61,7 +61,7 @@ def pages(client: Client, row: Model) -> str:
         reverse("admin:index"),
     ]
     answers = [client.get(url) for url in urls]
-    return "".join(one.content.decode() for one in answers if one.status_code == 200)
+    return "".join(answer.content.decode() for answer in answers if answer.status_code == 200)
 
 
 def rows_of_a_file() -> list[Model]:
@@ -96,11 +96,11 @@ def test_who_may_view_contents_sees_the_names_of_files() -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("role", ["Support", "Finance", "Operator", "Developer"])
 def test_what_a_linked_page_says_is_content(role: str) -> None:
-    said = {"site": NAME, "title": NAME, "description": NAME}
-    card = LinkCard.objects.create(url_sha256="0" * 64, state="read", **said)
+    texts = {"site": NAME, "title": NAME, "description": NAME}
+    card = LinkCard.objects.create(url_sha256="0" * 64, state="read", **texts)
 
-    shown = pages(staff(role), card)
-    assert NAME not in shown
+    html = pages(staff(role), card)
+    assert NAME not in html
     assert NAME in pages(browser(factories.superuser()), card)
 
 
@@ -139,13 +139,13 @@ def test_support_sees_the_kind_of_a_failed_call_and_that_its_words_are_hidden() 
     of_chat = reverse("admin:sessions_app_chat_timeline", args=[quote(call.response.chat_id)])
     client = staff("Support")
 
-    shown = pages(client, call)
+    call_pages = pages(client, call)
     answer = pages(client, call.response)
     lines = client.get(timeline).content.decode()
-    for page in (shown, answer, lines):
+    for page in (call_pages, answer, lines):
         assert "raised KeyError" in page
         assert NAME not in page
-    for page in (shown, answer, lines, client.get(of_chat).content.decode()):
+    for page in (call_pages, answer, lines, client.get(of_chat).content.decode()):
         assert "Hidden: " in page
         assert "grant you the right view_content" in page
     assert ">Raw</a>" not in lines
@@ -174,9 +174,9 @@ def test_a_revoked_key_is_named_in_the_audit() -> None:
 
 def test_a_queue_without_a_use_is_not_said_to_lack_workers(settings: Settings) -> None:
     client = staff("Support")
-    for is_used, said in ((True, "<td>none</td>"), (False, "<td>not used</td>")):
+    for is_used, cell in ((True, "<td>none</td>"), (False, "<td>not used</td>")):
         settings.UAMP_LINK_CARDS, settings.UAMP_TRANSCRIPTION_URL = is_used, ""
         cache.clear()
         row = client.get("/admin/").content.decode().split('<th scope="row">readings</th>')[1]
-        assert row.startswith(said)
+        assert row.startswith(cell)
     cache.clear()

@@ -117,7 +117,7 @@ def paid_and_failed(name: str = "ada") -> Response:
     return response
 
 
-def shown(client: Client, url: str) -> str:
+def page_text(client: Client, url: str) -> str:
     answer = client.get(url)
     assert answer.status_code == 200, url
     return answer.content.decode()

@@ -34,12 +34,12 @@ def public_jwk(kid: str, key: Any, **members: str) -> dict[str, Any]:
     """Return the public half of a key as a set has it."""
     public = key.public_key()
     if isinstance(key, rsa.RSAPrivateKey):
-        made = RSAAlgorithm.to_jwk(public, as_dict=True)
+        jwk = RSAAlgorithm.to_jwk(public, as_dict=True)
     elif isinstance(key, ec.EllipticCurvePrivateKey):
-        made = ECAlgorithm.to_jwk(public, as_dict=True)
+        jwk = ECAlgorithm.to_jwk(public, as_dict=True)
     else:
-        made = OKPAlgorithm.to_jwk(public, as_dict=True)
-    return {**made, "kid": kid, **members}
+        jwk = OKPAlgorithm.to_jwk(public, as_dict=True)
+    return {**jwk, "kid": kid, **members}
 
 
 class IssuerServer(LocalServer):
@@ -59,13 +59,13 @@ class IssuerServer(LocalServer):
 
     def settings(self, **members: Any) -> list[dict[str, Any]]:
         """Return UAMP_JWT_ISSUERS with this issuer."""
-        one = {
+        issuer = {
             "issuer": ISSUER,
             "audience": [AUDIENCE],
             "jwks_url": f"{self.origin}/jwks",
             "creates_people": True,
         }
-        return [{**one, **members}]
+        return [{**issuer, **members}]
 
 
 class _KeysHandler(QuietHandler):
@@ -113,11 +113,11 @@ def signed(
     **header: Any,
 ) -> str:
     """Return a token with these claims, signed by a key of the issuer or another one."""
-    known, private = KEYS.get(kid, ("", None))
+    key_algorithm, private = KEYS.get(kid, ("", None))
     headers = {"kid": kid, "typ": "at+jwt", **header}
     return jwt.encode(
         dict(claims() if body is None else body),
         private if key is None else key,
-        algorithm=algorithm or known,
+        algorithm=algorithm or key_algorithm,
         headers=headers,
     )

@@ -45,8 +45,8 @@ def exchanged(web: httpx.Client, assertion: str, path: str = "/auth/token", **fo
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    found: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
-    return found
+    claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    return claims
 
 
 def test_a_token_of_another_issuer_becomes_one_for_an_agent_over_rest_and_a_socket(
@@ -60,16 +60,16 @@ def test_a_token_of_another_issuer_becomes_one_for_an_agent_over_rest_and_a_sock
     assert body["scope"] == "chats:read messages:write"
     assert "issued_token_type" not in body
     grace = User.objects.get(username="grace")
-    said = claims_of(body["access_token"])
-    assert (said["iss"], said["sub"]) == (django_settings.UAMP_ISSUER, f"user:{grace.pk}")
-    assert said["aud"] == f"{django_settings.UAMP_ISSUER}/agents/echo"
-    assert said["exp"] <= claims_of(assertion)["exp"]
+    claims = claims_of(body["access_token"])
+    assert (claims["iss"], claims["sub"]) == (django_settings.UAMP_ISSUER, f"user:{grace.pk}")
+    assert claims["aud"] == f"{django_settings.UAMP_ISSUER}/agents/echo"
+    assert claims["exp"] <= claims_of(assertion)["exp"]
     token = Person(grace, body["access_token"])
     # REST
-    asked = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
-    done = web.post("/v1/chat/completions", json=asked, headers=token.headers)
+    completion_request = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
+    done = web.post("/v1/chat/completions", json=completion_request, headers=token.headers)
     assert done.json()["choices"][0]["message"]["content"] == "Hello"
-    other = {**asked, "model": "second"}
+    other = {**completion_request, "model": "second"}
     assert web.post("/v1/chat/completions", json=other, headers=token.headers).status_code == 404
     assert web.get("/api/v1/keys", headers=token.headers).json()["scope"] == "keys:read"
     # A socket
@@ -90,10 +90,16 @@ def test_a_token_of_a_subject_ends_with_its_identity_here(
 ) -> None:
     token = exchanged(web, signed(), "/agents/echo/auth/token").json()["access_token"]
     headers = {"Authorization": f"Bearer {token}"}
-    asked = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
-    assert web.post("/v1/chat/completions", json=asked, headers=headers).status_code == 200
+    completion_request = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
+    assert (
+        web.post("/v1/chat/completions", json=completion_request, headers=headers).status_code
+        == 200
+    )
     ExternalIdentity.objects.all().delete()
-    assert web.post("/v1/chat/completions", json=asked, headers=headers).status_code == 401
+    assert (
+        web.post("/v1/chat/completions", json=completion_request, headers=headers).status_code
+        == 401
+    )
 
 
 def test_subjects_of_an_issuer_are_people_of_their_own_for_every_agent(
@@ -111,11 +117,11 @@ def test_subjects_of_an_issuer_are_people_of_their_own_for_every_agent(
         for subject in ("crawler", "planner")
         for agent in ("echo", "second")
     }
-    for (subject, agent), said in programs.items():
-        assert said["sub"] == f"user:{User.objects.get(username=subject).pk}"
-        assert said["aud"] == f"{django_settings.UAMP_ISSUER}/agents/{agent}"
-    assert len({said["sub"] for said in programs.values()}) == 2
-    assert len({said["jti"] for said in programs.values()}) == 4
+    for (subject, agent), token_claims in programs.items():
+        assert token_claims["sub"] == f"user:{User.objects.get(username=subject).pk}"
+        assert token_claims["aud"] == f"{django_settings.UAMP_ISSUER}/agents/{agent}"
+    assert len({token_claims["sub"] for token_claims in programs.values()}) == 2
+    assert len({token_claims["jti"] for token_claims in programs.values()}) == 4
 
 
 @pytest.mark.sampled(2)

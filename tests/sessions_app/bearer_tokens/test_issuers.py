@@ -203,10 +203,10 @@ def test_an_issuer_inside_the_network_is_not_asked(
 
 
 def test_a_subject_is_a_person_of_its_own(issuer: IssuerServer, settings: Settings) -> None:
-    taken = User.objects.create_user("Grace")
+    namesake = User.objects.create_user("Grace")
     principal = auth.verify_token(signed(), protocol="rest")
     user = User.objects.get(username=principal.username)
-    assert user != taken
+    assert user != namesake
     assert user.username.startswith("grace-")
     assert not user.has_usable_password()
     assert AuditRecord.objects.get().action == "person.made"

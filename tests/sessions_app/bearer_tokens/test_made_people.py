@@ -22,7 +22,7 @@ def _names() -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "name",
     [
         "ada", "ADA", "\uff21\uff24\uff21",
         "echo", "Echo", "e-cho", "\uff45\uff43\uff48\uff4f", "echo.",
@@ -30,23 +30,23 @@ def _names() -> None:
         "all", "Everyone", "here", "h.e.r.e",
     ],
 )  # fmt: skip
-def test_no_account_is_made_with_a_name_that_means_someone_else(wanted: str) -> None:
-    user = make_person("https://id.example", "1", {"name": wanted}, name_claim="name")
+def test_no_account_is_made_with_a_name_that_means_someone_else(name: str) -> None:
+    user = make_person("https://id.example", "1", {"name": name}, name_claim="name")
 
-    assert user.username.startswith(f"{unicodedata.normalize('NFKC', wanted)}-")
-    again = make_person("https://id.example", "1", {"name": wanted}, name_claim="name")
+    assert user.username.startswith(f"{unicodedata.normalize('NFKC', name)}-")
+    again = make_person("https://id.example", "1", {"name": name}, name_claim="name")
     assert again == user
 
 
-@pytest.mark.parametrize("wanted", ["grace", "echo2", "adam", "Helpers", "allan"])
-def test_a_free_name_is_the_accounts(wanted: str) -> None:
-    user = make_person("https://id.example", "1", {"name": wanted}, name_claim="name")
+@pytest.mark.parametrize("name", ["grace", "echo2", "adam", "Helpers", "allan"])
+def test_a_free_name_is_the_accounts(name: str) -> None:
+    user = make_person("https://id.example", "1", {"name": name}, name_claim="name")
 
-    assert user.username == wanted
+    assert user.username == name
 
 
 def test_a_name_that_mixes_scripts_is_not_the_accounts() -> None:
-    wanted = "gr\N{CYRILLIC SMALL LETTER A}ce"
-    user = make_person("https://id.example", "1", {"name": wanted}, name_claim="name")
+    name = "gr\N{CYRILLIC SMALL LETTER A}ce"
+    user = make_person("https://id.example", "1", {"name": name}, name_claim="name")
 
     assert user.username.startswith("person-")

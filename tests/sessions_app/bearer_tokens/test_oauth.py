@@ -38,7 +38,7 @@ ACCESS = "urn:ietf:params:oauth:token-type:access_token"
 
 
 @pytest.fixture
-def made(alice: Person) -> keys.NewSecret:
+def program_key(alice: Person) -> keys.NewSecret:
     """Return a key of alice's program."""
     rights = Rights(scopes=frozenset({"chats:*", "messages:write", "agents:read"}))
     return keys.make_key(alice.user.pk, keys.KeyRequest(name="program", rights=rights))
@@ -49,11 +49,11 @@ def ask(web: httpx.Client, path: str = "/auth/token", **form: str) -> httpx.Resp
     return web.post(path, data=form)
 
 
-def by_key(made: keys.NewSecret, **form: str) -> dict[str, str]:
+def by_key(program_key: keys.NewSecret, **form: str) -> dict[str, str]:
     return {
         "grant_type": "client_credentials",
-        "client_id": made.key.prefix,
-        "client_secret": made.secret,
+        "client_id": program_key.key.prefix,
+        "client_secret": program_key.secret,
         **form,
     }
 
@@ -63,27 +63,29 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_a_program_gets_a_short_token_for_one_agent(
-    dial: Dial, web: httpx.Client, alice: Person, made: keys.NewSecret
+    dial: Dial, web: httpx.Client, alice: Person, program_key: keys.NewSecret
 ) -> None:
     quick_agent("second", "echo")
-    answer = ask(web, "/agents/echo/auth/token", **by_key(made, scope="chats:read messages:write"))
+    answer = ask(
+        web, "/agents/echo/auth/token", **by_key(program_key, scope="chats:read messages:write")
+    )
     assert answer.status_code == 200, answer.text
     assert answer.headers["Cache-Control"] == "no-store"
     body = answer.json()
     assert (body["token_type"], body["expires_in"]) == ("Bearer", 300)
     assert body["scope"] == "chats:read messages:write"
     # Its claims, as another server verifies them by discovery.
-    found = web.get("/agents/echo/.well-known/openid-configuration").json()
-    assert found["token_endpoint"].endswith("/agents/echo/auth/token")
-    (known,) = web.get(httpx.URL(found["jwks_uri"]).path).json()["keys"]
+    configuration = web.get("/agents/echo/.well-known/openid-configuration").json()
+    assert configuration["token_endpoint"].endswith("/agents/echo/auth/token")
+    (jwk,) = web.get(httpx.URL(configuration["jwks_uri"]).path).json()["keys"]
     claims = jwt.decode(
         body["access_token"],
-        jwt.PyJWK(known).key,
-        algorithms=[known["alg"]],
+        jwt.PyJWK(jwk).key,
+        algorithms=[jwk["alg"]],
         audience=f"{django_settings.UAMP_ISSUER}/agents/echo",
-        issuer=found["issuer"],
+        issuer=configuration["issuer"],
     )
-    assert claims["client_id"] == f"key:{made.key.pk}"
+    assert claims["client_id"] == f"key:{program_key.key.pk}"
     assert claims["agent_path"] == "/agents"
     # It opens sessions of its agent on a socket, over REST and in other dialects.
     token = Person(alice.user, body["access_token"])
@@ -92,22 +94,28 @@ def test_a_program_gets_a_short_token_for_one_agent(
     assert output_text(client.answer("Hello")[-1]) == "Hello"
     client.send("session.create", session={}, agent="second")
     assert client.until("session.error")[-1]["error"]["code"] == "agent_not_found"
-    asked = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
-    assert web.post("/v1/chat/completions", json=asked, headers=token.headers).status_code == 200
-    other = {**asked, "model": "second"}
+    completion_request = {"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}
+    assert (
+        web.post("/v1/chat/completions", json=completion_request, headers=token.headers).status_code
+        == 200
+    )
+    other = {**completion_request, "model": "second"}
     assert web.post("/v1/chat/completions", json=other, headers=token.headers).status_code == 404
     assert web.get("/api/v1/keys", headers=token.headers).json()["scope"] == "keys:read"
     # It ends with its key, also where it is in use.
-    keys.revoke_key(made.key, by=alice.user)
-    assert web.post("/v1/chat/completions", json=asked, headers=token.headers).status_code == 401
+    keys.revoke_key(program_key.key, by=alice.user)
+    assert (
+        web.post("/v1/chat/completions", json=completion_request, headers=token.headers).status_code
+        == 401
+    )
     assert client.until("session.error")[-1]["error"]["code"] == "unauthorized"
     assert client.close_code() == 4401
 
 
 def test_a_token_is_passed_on_with_fewer_rights(
-    web: httpx.Client, alice: Person, bob: Person, made: keys.NewSecret
+    web: httpx.Client, alice: Person, bob: Person, program_key: keys.NewSecret
 ) -> None:
-    first = ask(web, **by_key(made)).json()["access_token"]
+    first = ask(web, **by_key(program_key)).json()["access_token"]
     worker = keys.make_key(bob.user.pk, keys.KeyRequest(name="worker"))
     exchange = {
         "grant_type": EXCHANGE,
@@ -143,8 +151,12 @@ def test_a_token_is_passed_on_with_fewer_rights(
     refused = ask(web, **{**narrow, "subject_token": passed})
     assert refused.json()["error"] == "invalid_grant"
     # A key is a subject too, and without a client there is no actor.
-    own = {"grant_type": EXCHANGE, "subject_token": made.secret, "subject_token_type": ACCESS}
-    alone = ask(web, **own).json()["access_token"]
+    exchange_form = {
+        "grant_type": EXCHANGE,
+        "subject_token": program_key.secret,
+        "subject_token_type": ACCESS,
+    }
+    alone = ask(web, **exchange_form).json()["access_token"]
     assert "act" not in jwt.decode(alone, options={"verify_signature": False})
     assert web.get("/api/v1/chats", headers=bearer(alone)).status_code == 200
 
@@ -152,18 +164,18 @@ def test_a_token_is_passed_on_with_fewer_rights(
 def test_a_token_makes_no_key_that_outlasts_it(
     web: httpx.Client, alice: Person, bob: Person
 ) -> None:
-    own = keys.make_key(alice.user.pk, keys.KeyRequest(name="own"))
+    person_key = keys.make_key(alice.user.pk, keys.KeyRequest(name="own"))
     worker = keys.make_key(bob.user.pk, keys.KeyRequest(name="worker"))
     client = {"client_id": worker.key.prefix, "client_secret": worker.secret}
-    subject = {"subject_token": own.secret, "subject_token_type": ACCESS}
+    subject = {"subject_token": person_key.secret, "subject_token_type": ACCESS}
     token = ask(web, grant_type=EXCHANGE, **client, **subject).json()["access_token"]
-    wanted = {"name": "for good", "scopes": ["*"]}
-    made = web.post("/api/v1/keys", json=wanted, headers=bearer(token))
-    assert made.status_code == 201, made.text
+    body = {"name": "for good", "scopes": ["*"]}
+    response = web.post("/api/v1/keys", json=body, headers=bearer(token))
+    assert response.status_code == 201, response.text
     expiry = jwt.decode(token, options={"verify_signature": False})["exp"]
-    stored = ApiKey.objects.get(pk=made.json()["id"])
+    stored = ApiKey.objects.get(pk=response.json()["id"])
     assert stored.expires_at == datetime.fromtimestamp(expiry, UTC)
-    path = f"/api/v1/keys/{own.key.pk}/rotate"
+    path = f"/api/v1/keys/{person_key.key.pk}/rotate"
     assert web.post(path, headers=bearer(token)).status_code == 403
 
 
@@ -173,9 +185,9 @@ def test_work_that_agents_pass_on_keeps_those_who_passed_the_token_on(
     doer("boss", "worker")
     doer("worker")
     program = keys.make_key(bob.user.pk, keys.KeyRequest(name="program"))
-    own = keys.make_key(alice.user.pk, keys.KeyRequest(name="own"))
+    person_key = keys.make_key(alice.user.pk, keys.KeyRequest(name="own"))
     client = {"client_id": program.key.prefix, "client_secret": program.secret}
-    subject = {"subject_token": own.secret, "subject_token_type": ACCESS}
+    subject = {"subject_token": person_key.secret, "subject_token_type": ACCESS}
     token = ask(web, grant_type=EXCHANGE, **client, **subject).json()["access_token"]
 
     said(asked(dial(headers=bearer(token)), "boss", to("worker", order(say="done"))))
@@ -185,15 +197,15 @@ def test_work_that_agents_pass_on_keeps_those_who_passed_the_token_on(
     assert dict(requests) == {"boss": actors, "worker": actors}
 
 
-def errors(made: keys.NewSecret) -> Iterator[tuple[str, int, dict[str, str]]]:
+def errors(program_key: keys.NewSecret) -> Iterator[tuple[str, int, dict[str, str]]]:
     """Yield forms that are refused: the error, the status and the form."""
-    good = by_key(made)
+    good = by_key(program_key)
     yield "invalid_request", 400, {}
     yield "unsupported_grant_type", 400, {**good, "grant_type": "password"}
     yield "invalid_client", 401, {"grant_type": "client_credentials"}
     yield "invalid_client", 401, {**good, "client_id": "uak_00000000"}
-    yield "invalid_client", 401, {**good, "client_secret": made.secret[:-1] + "x"}
-    yield "invalid_client", 401, {**good, "client_secret": made.secret + "\0"}
+    yield "invalid_client", 401, {**good, "client_secret": program_key.secret[:-1] + "x"}
+    yield "invalid_client", 401, {**good, "client_secret": program_key.secret + "\0"}
     yield "invalid_scope", 400, {**good, "scope": "chats:delete"}
     yield "invalid_scope", 400, {**good, "scope": "payments:write"}
     yield "invalid_scope", 400, {**good, "scope": "*"}
@@ -206,7 +218,7 @@ def errors(made: keys.NewSecret) -> Iterator[tuple[str, int, dict[str, str]]]:
     yield "invalid_client", 401, {**good, "client_id": "\0"}
     yield "invalid_request", 400, {"grant_type": EXCHANGE}
     yield "invalid_request", 400, {
-        "grant_type": EXCHANGE, "subject_token": made.secret, "subject_token_type": "saml2",
+        "grant_type": EXCHANGE, "subject_token": program_key.secret, "subject_token_type": "saml2",
     }  # fmt: skip
     yield "invalid_grant", 400, {
         "grant_type": EXCHANGE, "subject_token": "uak_no", "subject_token_type": ACCESS,
@@ -218,13 +230,15 @@ def errors(made: keys.NewSecret) -> Iterator[tuple[str, int, dict[str, str]]]:
     yield "invalid_grant", 400, {"grant_type": assertion, "assertion": "a.b.c"}
 
 
-def test_what_is_refused_has_an_error_of_oauth(web: httpx.Client, made: keys.NewSecret) -> None:
-    for error, status, form in errors(made):
+def test_what_is_refused_has_an_error_of_oauth(
+    web: httpx.Client, program_key: keys.NewSecret
+) -> None:
+    for error, status, form in errors(program_key):
         answer = ask(web, **form)
         assert (answer.json()["error"], answer.status_code) == (error, status), form
         assert answer.headers["Cache-Control"] == "no-store"
         assert ("WWW-Authenticate" in answer.headers) == (status == 401)
-    assert web.post("/auth/token", json=by_key(made)).json()["error"] == "invalid_request"
+    assert web.post("/auth/token", json=by_key(program_key)).json()["error"] == "invalid_request"
     twice = web.post(
         "/auth/token",
         content="grant_type=client_credentials&grant_type=client_credentials",
@@ -232,29 +246,29 @@ def test_what_is_refused_has_an_error_of_oauth(web: httpx.Client, made: keys.New
     )
     assert twice.json()["error"] == "invalid_request"
     assert web.get("/auth/token").status_code == 405
-    basic = base64.b64encode(f"{made.key.prefix}:{made.secret}".encode()).decode()
+    basic = base64.b64encode(f"{program_key.key.prefix}:{program_key.secret}".encode()).decode()
     form = {"grant_type": "client_credentials"}
     answer = web.post("/auth/token", data=form, headers={"Authorization": f"Basic {basic}"})
     assert answer.status_code == 200
     bad = web.post("/auth/token", data=form, headers={"Authorization": "Basic !"})
     assert bad.json()["error"] == "invalid_client"
     # No credential is in an answer.
-    assert made.secret not in answer.text
+    assert program_key.secret not in answer.text
 
 
 def test_tokens_are_asked_for_at_a_rate(
-    web: httpx.Client, made: keys.NewSecret, settings: Settings
+    web: httpx.Client, program_key: keys.NewSecret, settings: Settings
 ) -> None:
     settings.UAMP_VISITOR_WRITES_PER_MINUTE = settings.UAMP_WRITES_PER_MINUTE = 2
-    statuses = [ask(web, **by_key(made)).status_code for _ in range(4)]
+    statuses = [ask(web, **by_key(program_key)).status_code for _ in range(4)]
     assert statuses[:2] == [200, 200]
     assert statuses[-1] == 429
 
 
 def test_a_forged_or_other_token_of_this_server_opens_nothing(
-    web: httpx.Client, alice: Person, made: keys.NewSecret, monkeypatch: pytest.MonkeyPatch
+    web: httpx.Client, alice: Person, program_key: keys.NewSecret, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good = ask(web, **by_key(made)).json()["access_token"]
+    good = ask(web, **by_key(program_key)).json()["access_token"]
     header, claims = jwt.get_unverified_header(good), jwt.decode(
         good, options={"verify_signature": False}
     )  # fmt: skip
@@ -280,12 +294,12 @@ def test_a_forged_or_other_token_of_this_server_opens_nothing(
     assert opens(exp=int(time.time()) + 7200) == 401
     assert opens(iss="https://other.example") == 401
     # Rights that the key lost are lost to its tokens.
-    ApiKey.objects.filter(pk=made.key.pk).update(scopes=["messages:write"])
+    ApiKey.objects.filter(pk=program_key.key.pk).update(scopes=["messages:write"])
     assert opens() == 403
     Agent.objects.filter(name="echo").update(is_enabled=False)
     assert opens(aud=access_tokens.audience("echo")) == 401
     monkeypatch.setattr(access_tokens, "LIFETIME_SECONDS", -60)
-    expired = ask(web, **by_key(made)).json()["access_token"]
+    expired = ask(web, **by_key(program_key)).json()["access_token"]
     assert web.get("/api/v1/chats", headers=bearer(expired)).json()["code"] == "token_expired"
 
 
@@ -298,10 +312,10 @@ def test_discovery_is_of_public_agents_alone(web: httpx.Client, alice: Person) -
         assert f"max-age={age}" in answer.headers["Cache-Control"]
         for name in ("hidden", "none"):
             assert web.get(f"/agents/{name}/.well-known/{path}").status_code == 404
-    found = web.get("/.well-known/openid-configuration").json()
-    assert found["issuer"] == django_settings.UAMP_ISSUER
-    assert "chats:read" in found["scopes_supported"]
-    assert web.get("/.well-known/oauth-authorization-server").json() == found
+    configuration = web.get("/.well-known/openid-configuration").json()
+    assert configuration["issuer"] == django_settings.UAMP_ISSUER
+    assert "chats:read" in configuration["scopes_supported"]
+    assert web.get("/.well-known/oauth-authorization-server").json() == configuration
 
 
 def test_a_key_whose_only_agent_was_deleted_gets_no_token(web: httpx.Client, alice: Person) -> None:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 def wrong_with(drawn: Answer, agent: Agent, response: Response) -> list[str]:
     holds = Hold.objects.filter(response_id=response.pk)
-    held = holds.aggregate(all=Sum("amount"))["all"] or 0
+    held_amount = holds.aggregate(all=Sum("amount"))["all"] or 0
     charged = ledger_rows.balance(ledger.account_of_agent(agent.pk).id).posted.amount
-    low, high = (min(amount, held) for amount in _due(drawn, response))
+    low, high = (min(amount, held_amount) for amount in _due(drawn, response))
     wrong = []
     if not low - 2 <= charged <= high + 2:
         wrong.append(f"{response.status} {response.error}: {low} to {high} due, {charged} paid")
-    if charged > held:
-        wrong.append(f"{charged} charged, {held} held")
+    if charged > held_amount:
+        wrong.append(f"{charged} charged, {held_amount} held")
     if holds.filter(state="active").exists():
         wrong.append("something is still held")
     return wrong
@@ -42,32 +42,36 @@ def _due(drawn: Answer, response: Response) -> tuple[int, int]:
     if drawn.ending == "top-up":
         # The first count is beyond what is held: nothing after it is run.
         steps, has_called = 1, False
-    read, written = counted(drawn)
-    said = sum(chars for _, chars in (drawn.pieces if cut == 1 else drawn.later)) if cut else 0
+    input_tokens, output_tokens = counted(drawn)
+    cut_chars = sum(chars for _, chars in (drawn.pieces if cut == 1 else drawn.later)) if cut else 0
     if drawn.ending == "time-out" and cut == 2:
         # On a busy machine the time may be up before the second step says something.
-        said = min(said, max(0, stored(response) - sum(chars for _, chars in drawn.pieces)))
-    sent = cut is not None and (said or drawn.ending == "cancel")
-    estimates = [-(-said // 4) if sent else 0] * 2
-    about = _read_by_estimate(drawn, steps) if sent else (0, 0)
+        cut_chars = min(
+            cut_chars, max(0, stored(response) - sum(chars for _, chars in drawn.pieces))
+        )
+    was_sent = cut is not None and (cut_chars or drawn.ending == "cancel")
+    estimates = [-(-cut_chars // 4) if was_sent else 0] * 2
+    about = _read_by_estimate(drawn, steps) if was_sent else (0, 0)
     calls = [drawn.per_call if has_called and drawn.call == "server" else 0] * 2
-    if not said:
+    if not cut_chars:
         # A cancel may come before the inference was sent, and before the tool ran.
         about = (0, about[1])
         calls[0] = 0 if drawn.ending == "cancel" else calls[0]
-    is_delivered = bool(has_called or said or (drawn.pieces and cut != 1))
+    is_delivered = bool(has_called or cut_chars or (drawn.pieces and cut != 1))
     has_begun = is_delivered or bool(steps)
     if response.status == "failed" and not is_delivered:
         return 0, 0
-    found = []
+    amounts = []
     for about_read, wrote, called in zip(about, estimates, calls, strict=True):
-        output = steps * written + wrote
-        total = Fraction((steps * read + about_read) * drawn.per_input + output * drawn.per_output)
+        output = steps * output_tokens + wrote
+        total = Fraction(
+            (steps * input_tokens + about_read) * drawn.per_input + output * drawn.per_output
+        )
         with_sound = about_read and cut == 1 and drawn.medium == "audio"
         if with_sound and drawn.per_sound is not None:
             total += MEDIA["audio"][1] * (drawn.per_sound - drawn.per_input)
-        found.append(total / 1000 + called + _of_answer(drawn, response, output, has_begun))
-    return int(min(found)), int(max(found)) + 1
+        amounts.append(total / 1000 + called + _of_answer(drawn, response, output, has_begun))
+    return int(min(amounts)), int(max(amounts)) + 1
 
 
 def _read_by_estimate(drawn: Answer, steps: int) -> tuple[int, int]:

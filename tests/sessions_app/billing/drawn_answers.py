@@ -123,15 +123,21 @@ _numbers = itertools.count(1)
 async def deliver(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Play the answer that was drawn for this agent."""
     drawn = _answers[agent.name]
-    is_later = any(isinstance(one, ToolResultMessage) for one in request.messages)
+    is_later = any(isinstance(message, ToolResultMessage) for message in request.messages)
     for is_thought, chars in drawn.later if is_later else drawn.pieces:
         yield Reasoning("x" * chars) if is_thought else Text("x" * chars)
     if cut_in(drawn) == (2 if is_later else 1):
         if drawn.ending == "error":
             yield Fail(UPPError("It is down.", code=ErrorCode.PROVIDER_ERROR))
         yield Pause(60)
-    read, written = counted(drawn)
-    yield Usage(TokenUsage(input_tokens=read, output_tokens=written, total_tokens=read + written))
+    input_tokens, output_tokens = counted(drawn)
+    yield Usage(
+        TokenUsage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            total_tokens=input_tokens + output_tokens,
+        )
+    )
     if drawn.call is not None and not is_later:
         yield Call(name="search" if drawn.call == "client" else paid_work.name, arguments={})
 
@@ -145,8 +151,12 @@ def cut_in(drawn: Answer) -> int | None:
 
 
 def counted(drawn: Answer) -> tuple[int, int]:
-    read, written = drawn.counted
-    return (read + 10**6, written) if drawn.ending == "top-up" else (read, written)
+    input_tokens, output_tokens = drawn.counted
+    return (
+        (input_tokens + 10**6, output_tokens)
+        if drawn.ending == "top-up"
+        else (input_tokens, output_tokens)
+    )
 
 
 def play(drawn: Answer, dial: Dial) -> tuple[Agent, Response]:

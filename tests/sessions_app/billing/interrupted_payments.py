@@ -102,7 +102,7 @@ def state(response: Response) -> tuple[str, str]:
     return row.status, (row.error or {}).get("code", "")
 
 
-def held() -> int:
+def active_holds() -> int:
     """Return how many holds are active."""
     return Hold.objects.filter(state="active").count()
 

@@ -61,19 +61,19 @@ def earned(agent: Agent) -> str:
 
 def types(frames: list[Frame]) -> list[str]:
     """Return the types of frames, a run of deltas as one; the usage is sent in between."""
-    found: list[str] = []
+    types_in_order: list[str] = []
     for frame in frames:
         if frame["type"] != "usage.delta" and not (
-            found and found[-1] == frame["type"] == "response.delta"
+            types_in_order and types_in_order[-1] == frame["type"] == "response.delta"
         ):
-            found.append(frame["type"])
-    return found
+            types_in_order.append(frame["type"])
+    return types_in_order
 
 
-def pay(client: UampClient, asked: Frame, **payment: Any) -> str:
+def pay(client: UampClient, demand: Frame, **payment: Any) -> str:
     """Answer `payment.required`."""
     return client.send(
-        "payment.submit", response_id=asked["response_id"], payment=payment or WALLET
+        "payment.submit", response_id=demand["response_id"], payment=payment or WALLET
     )
 
 

@@ -87,7 +87,7 @@ def test_the_owner_who_pays_is_asked_for_prices_they_did_not_agree_to(
         assert asker.until(*TERMINAL)[-1]["type"] == "response.done"
         assert wallet(alice).posted != wallet(bob).posted
         return
-    asked = payer.until("payment.required")[-1]
+    demand = payer.until("payment.required")[-1]
     assert (str(wallet(alice).posted), str(wallet(alice).held)) == ("10", "0")
     # Who asked learns that the payer is asked, and cannot be made to pay.
     waiting = asker.until("progress")[-1]
@@ -95,7 +95,7 @@ def test_the_owner_who_pays_is_asked_for_prices_they_did_not_agree_to(
         "waiting_for_payment",
         "Waits for alice's payment",
     )
-    pay(payer, asked)
+    pay(payer, demand)
     assert asker.until(*TERMINAL)[-1]["type"] == "response.done"
     # Choosing again agrees to the prices of now.
     assert choose(web, alice, chat, payer="owner") == httpx.codes.OK
@@ -125,14 +125,14 @@ def test_the_pool_pays_no_prices_that_no_owner_agreed_to(
     client = dial(bob)
     client.create_session(chat=chat.pk)
     client.ask("@paid Hello")
-    asked = client.until("payment.required", *TERMINAL)[-1]
+    frame = client.until("payment.required", *TERMINAL)[-1]
     if how != "dearer":
-        assert asked["type"] == "response.done"
+        assert frame["type"] == "response.done"
         assert web.get(f"{path}/pool", headers=alice.headers).json()["available"] == "8"
         return
     # The asker may pay the new price.
-    assert asked["type"] == "payment.required"
-    pay(client, asked)
+    assert frame["type"] == "payment.required"
+    pay(client, frame)
     assert client.until(*TERMINAL)[-1]["type"] == "response.done"
     assert web.get(f"{path}/pool", headers=alice.headers).json()["available"] == "9"
     assert str(wallet(bob).posted) == "1"

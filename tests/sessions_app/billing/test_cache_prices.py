@@ -48,9 +48,9 @@ def test_what_a_vendor_caches_is_reserved_before_the_answer(
     client = dial(rich(alice, "50"))
     client.create_session(agent="paid")
     client.ask(WORDS)
-    asked = client.until("payment.required")[-1]
-    assert usd(asked["requirements"]["amount"]) >= usd(cost)
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    assert usd(demand["requirements"]["amount"]) >= usd(cost)
+    pay(client, demand)
     assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
     client.until("payment.balance")
     assert usd(earned(agent)) == usd(cost)
@@ -71,15 +71,15 @@ def test_what_is_held_for_a_cache_pays_no_output(
     client.create_session(agent="paid")
     client.send("input.text", text=WORDS)
     client.send("response.create", response={"max_tokens": 100})
-    asked = client.until("payment.required")[-1]
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand)
     frames = client.until("payment.required", *TERMINAL)
-    said = [f["delta"].get("text") or "" for f in frames if f["type"] == "response.delta"]
-    assert (frames[-1]["type"], len("".join(said))) == ("payment.required", 100)
+    texts = [f["delta"].get("text") or "" for f in frames if f["type"] == "response.delta"]
+    assert (frames[-1]["type"], len("".join(texts))) == ("payment.required", 100)
     client.send("response.cancel")
     client.until("payment.balance")
     # A step that was never counted is charged as plain input.
-    assert usd(earned(agent)) < usd(asked["requirements"]["amount"]) - usd("2.4")
+    assert usd(earned(agent)) < usd(demand["requirements"]["amount"]) - usd("2.4")
     assert clean()
 
 

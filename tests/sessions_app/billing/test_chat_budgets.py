@@ -50,8 +50,8 @@ def test_an_agent_stops_when_its_budget_in_the_chat_is_used(
     assert (stopped["agent"], stopped["reason"]) == ("paid", "budget")
     assert "$0.50 of $2.50" in stopped["message"]
     assert Response.objects.filter(chat=chat).count() == 2
-    shown = web.get(f"/api/v1/chats/{chat.pk}/budgets", headers=alice.headers).json()["data"]
-    assert [(row["agent"], row["spent"], row["held"], row["left"]) for row in shown] == [
+    budget_rows = web.get(f"/api/v1/chats/{chat.pk}/budgets", headers=alice.headers).json()["data"]
+    assert [(row["agent"], row["spent"], row["held"], row["left"]) for row in budget_rows] == [
         ("paid", "2", "0", "0.5")
     ]
     # An owner raises it, and the agent answers again; the budget of the chat stops it next.
@@ -99,11 +99,11 @@ def test_two_answers_that_begin_at_once_do_not_both_take_the_last_of_a_budget(
     purchase = Purchase(
         chat_id=chat.pk, agent_id=agent.pk, agent="paid", asset="USD", asker_id=alice.user.pk
     )
-    held: dict[str, bool] = {}
+    is_reserved: dict[str, bool] = {}
 
     def begin(name: str) -> None:
-        wanted = Reservation(response_id=name, purchase=purchase, amount=usd("1"))
-        held[name] = reserve_all([wanted])[name].first is not None
+        reservation = Reservation(response_id=name, purchase=purchase, amount=usd("1"))
+        is_reserved[name] = reserve_all([reservation])[name].first is not None
 
     def begin_later() -> None:
         try:
@@ -118,6 +118,6 @@ def test_two_answers_that_begin_at_once_do_not_both_take_the_last_of_a_budget(
         second.start()
         wait_until(lambda: not second.is_alive() or waits_for_a_lock())
     join_threads([second])
-    assert held == {"resp_a": True, "resp_b": False}
+    assert is_reserved == {"resp_a": True, "resp_b": False}
     with pytest.raises(chat_budgets.BudgetReached):
         chat_budgets.check(chat.pk, agent.pk, usd("1"))

@@ -81,12 +81,12 @@ def test_who_asked_is_asked_for_the_price_of_delegated_work(
     client = dial(alice)
     created = client.create_session(agent="boss")
     client.ask(TASK)
-    asked = client.until("payment.required")[-1]
-    assert asked["requirements"]["amount"] == "0.25"
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    assert demand["requirements"]["amount"] == "0.25"
+    pay(client, demand)
     frames = frames_to_the_end(client)
     assert [f["response_id"] for f in frames if f["type"].startswith("payment.")] == [
-        asked["response_id"]
+        demand["response_id"]
     ] * 2
     (ended,) = [f for f in frames if f["type"] in TERMINAL]
     assert said([ended]) == "received: done"
@@ -129,12 +129,12 @@ def test_an_approval_is_for_a_question_however_often_agents_pass_work_on(
     client = dial(alice)
     client.create_session(agent="spender")
     client.ask("Spend.")
-    asked = [client.until("payment.required")[-1] for _ in range(2)]
-    assert len({one["response_id"] for one in asked}) == 2
+    demands = [client.until("payment.required")[-1] for _ in range(2)]
+    assert len({demand["response_id"] for demand in demands}) == 2
     wait_until(lambda: earned(paid) == "0.5")
     assert str(wallet(alice).available) == "9.5"
-    for one in asked:
-        client.send("response.cancel", response_id=one["response_id"])
+    for demand in demands:
+        client.send("response.cancel", response_id=demand["response_id"])
     assert said(client.until(*TERMINAL)) == "spent"
     # The next question has as much again.
     client.ask("Spend.")
@@ -148,13 +148,13 @@ def test_unpaid_work_is_cancelled_alone(dial: Dial, alice: Person, paid: Agent) 
     client = dial(alice)
     client.create_session(agent="boss")
     client.ask(TASK)
-    asked = client.until("payment.required")[-1]
-    client.send("response.cancel", response_id=asked["response_id"])
+    demand = client.until("payment.required")[-1]
+    client.send("response.cancel", response_id=demand["response_id"])
     frames = client.until("payment.error")
-    assert (frames[-1]["response_id"], frames[-1]["can_retry"]) == (asked["response_id"], False)
+    assert (frames[-1]["response_id"], frames[-1]["can_retry"]) == (demand["response_id"], False)
     ended = [f for f in frames if f["type"] in TERMINAL] or client.until(*TERMINAL)
     assert said(ended[-1:]) == "failed: paid was stopped."
-    pay(client, asked)
+    pay(client, demand)
     assert client.until("session.error")[-1]["error"]["code"] == "payment_not_due"
     assert str(wallet(alice).available) == "10"
 
@@ -167,11 +167,11 @@ def test_no_other_person_cancels_delegated_work(
     client.create_session(agent="boss")
     stranger.create_session(agent="boss")
     client.ask(TASK)
-    asked = client.until("payment.required")[-1]
-    stranger.send("response.cancel", response_id=asked["response_id"])
+    demand = client.until("payment.required")[-1]
+    stranger.send("response.cancel", response_id=demand["response_id"])
     refused = stranger.until("session.error")[-1]
     assert refused["error"]["code"] == "nothing_to_cancel"
-    pay(client, asked)
+    pay(client, demand)
     (ended,) = [f for f in frames_to_the_end(client) if f["type"] in TERMINAL]
     assert said([ended]) == "received: done"
 
@@ -183,9 +183,9 @@ def test_work_that_is_not_paid_in_time_is_not_due_any_more(
     client = dial(rich(alice))
     client.create_session(agent="boss")
     client.ask(TASK)
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     late = client.until("payment.error", timeout=30)[-1]
-    assert (late["response_id"], late["can_retry"]) == (asked["response_id"], False)
+    assert (late["response_id"], late["can_retry"]) == (demand["response_id"], False)
 
 
 @pytest.mark.parametrize("stopped", ["at the demand", "after it expired"])
@@ -227,8 +227,8 @@ def test_a_visitor_is_asked_for_the_price_of_delegated_work(
     client = dial()
     client.create_session(agent="boss")
     client.ask(TASK)
-    asked = client.until("payment.required")[-1]
-    pay(client, asked, scheme="token", token=issued.token)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand, scheme="token", token=issued.token)
     frames = frames_to_the_end(client)
     assert "payment.accepted" in types(frames)
     assert earned(paid) == "0.25"
@@ -282,8 +282,8 @@ def test_a_receipt_says_what_an_answer_passed_on_cost(
 
     def receipts(who: Person) -> list[dict[str, Any]]:
         answer = web.get(f"/api/v1/chats/{chat.pk}/payments", headers=who.headers)
-        found: list[dict[str, Any]] = answer.json()["data"]
-        return found
+        rows: list[dict[str, Any]] = answer.json()["data"]
+        return rows
 
     (seen,) = receipts(bob)
     assert (seen["response_id"], seen["agent"]) == (ended["response_id"], "boss")
@@ -291,9 +291,9 @@ def test_a_receipt_says_what_an_answer_passed_on_cost(
     (work,) = seen["delegated"]
     assert (work["agent"], work["amount"], work["paid_by"]) == ("paid", "0.25", "other")
     assert work["transfers"] == []
-    (own,) = receipts(alice)
-    assert own["delegated"][0]["paid_by"] == "you"
-    assert len(own["delegated"][0]["transfers"]) == 1
+    (receipt,) = receipts(alice)
+    assert receipt["delegated"][0]["paid_by"] == "you"
+    assert len(receipt["delegated"][0]["transfers"]) == 1
 
 
 def test_a_batch_ends_where_delegated_work_has_to_be_paid(

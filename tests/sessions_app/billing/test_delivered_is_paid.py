@@ -55,7 +55,7 @@ def script(first: list[Step], second: list[Step]) -> Any:
     """Return a script that plays its second part after a result of a tool."""
 
     async def play(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
-        has_result = any(isinstance(one, ToolResultMessage) for one in request.messages)
+        has_result = any(isinstance(message, ToolResultMessage) for message in request.messages)
         for step in second if has_result else first:
             yield step
 
@@ -159,6 +159,6 @@ def _cut_off(
     response = left_behind("waiting", pricing)
     pay(response, asked_for(response))
     Response.objects.filter(pk=response.pk).update(status="in_progress")
-    kept = responses.Flush(response_id=response.pk, fence=1, output=output, under_way=under_way)
-    responses.flush_responses([kept])
+    flush = responses.Flush(response_id=response.pk, fence=1, output=output, under_way=under_way)
+    responses.flush_responses([flush])
     return response

@@ -110,8 +110,8 @@ def test_what_is_charged_is_the_price_of_what_was_delivered(dial: Dial, part: in
 
 
 def _all_right(pool: ThreadPoolExecutor, dial: Dial, drawn: list[Answer]) -> None:
-    for one, wrong in zip(drawn, pool.map(partial(_wrong_after, dial), drawn), strict=True):
-        assert wrong == [], one
+    for answer, wrong in zip(drawn, pool.map(partial(_wrong_after, dial), drawn), strict=True):
+        assert wrong == [], answer
 
 
 def _wrong_after(dial: Dial, drawn: Answer) -> list[str]:

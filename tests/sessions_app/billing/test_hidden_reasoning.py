@@ -55,10 +55,10 @@ def test_what_is_not_shown_is_reserved(dial: Dial, alice: Person, ponderer: Agen
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Is it so?")
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     # The price of an answer, 512 tokens of text, and what it may reason.
-    assert asked["requirements"]["amount"] == "3.762"
-    pay(client, asked)
+    assert demand["requirements"]["amount"] == "3.762"
+    pay(client, demand)
     assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
     assert earned(ponderer) == "3.25"
     assert clean()

@@ -224,7 +224,7 @@ def test_a_budget_bounds_what_is_requested_with_the_key(
     token = {"payment_token": payment["token"]} if source == "token of the session" else {}
     other = dial(bob)
     other.create_session(chat=chat.pk)
-    found = {}
+    outcomes = {}
     for name, door in DOORS.items():
         before = charged()
         client = dial(key_of(alice, budget=budget()))
@@ -238,14 +238,14 @@ def test_a_budget_bounds_what_is_requested_with_the_key(
         ).values()
         assert state.spent == charged() - before, name
         assert usd("0.9") <= state.spent <= usd(BUDGET), name
-        found[name] = refusals
+        outcomes[name] = refusals
     # No one is asked to pay what only the key's budget forbids, unless they are the asker.
     is_asked = source not in {"owner", "pool"}
     expected = {name: ["rate_limited" if is_asked else "failed"] for name in DOORS}
     if not is_asked:
         # The agent that had the work done reads that it failed.
         expected["delegated"] = []
-    assert found == expected
+    assert outcomes == expected
 
 
 def charged() -> Money:
@@ -267,9 +267,9 @@ def demand(client: UampClient, chat: Chat, text: str, **response: Any) -> Frame:
     return client.until("payment.required")[-1]
 
 
-def submit(client: UampClient, asked: Frame, payment: dict[str, Any]) -> Frame:
+def submit(client: UampClient, payment_demand: Frame, payment: dict[str, Any]) -> Frame:
     """Pay, and return what comes of it."""
-    client.send("payment.submit", response_id=asked["response_id"], payment=payment)
+    client.send("payment.submit", response_id=payment_demand["response_id"], payment=payment)
     return client.until("payment.accepted", "payment.error")[-1]
 
 
@@ -279,9 +279,9 @@ def test_a_budget_counts_what_the_key_pays_for_others_and_ends_with_the_card(
     """A token that a key with a budget submits pays the card, and no more without a question."""
     asker, payer = dial(alice), dial(key_of(alice, budget=budget()))
     payer.create_session(chat=chat.pk)
-    asked = demand(asker, chat, "@count please", max_tokens=100)
+    payment_demand = demand(asker, chat, "@count please", max_tokens=100)
     token = _token(agents, chat, alice, bob)
-    assert submit(payer, asked, token)["type"] == "payment.accepted"
+    assert submit(payer, payment_demand, token)["type"] == "payment.accepted"
     more = payer.until("payment.required", timeout=30)[-1]
     assert submit(payer, more, token)["code"] == "rate_limited"
     (state,) = keys.budgets_of(list(ApiKey.objects.filter(has_budget=True))).values()
@@ -298,12 +298,12 @@ def test_no_second_key_pays_beyond_the_budget_of_the_one_that_asked(
 ) -> None:
     del agents
     asker = dial(key_of(alice, budget=budget("0.5")))
-    whole, other = dial(alice), dial(key_of(alice, budget=budget()))
-    for client in (whole, other):
+    unlimited, other = dial(alice), dial(key_of(alice, budget=budget()))
+    for client in (unlimited, other):
         client.create_session(chat=chat.pk)
-    asked = demand(asker, chat, "@dear Hello")
-    for client, code in ((whole, "rate_limited"), (other, "payment_failed")):
-        assert submit(client, asked, WALLET)["code"] == code
-    asker.send("response.cancel", response_id=asked["response_id"])
+    payment_demand = demand(asker, chat, "@dear Hello")
+    for client, code in ((unlimited, "rate_limited"), (other, "payment_failed")):
+        assert submit(client, payment_demand, WALLET)["code"] == code
+    asker.send("response.cancel", response_id=payment_demand["response_id"])
     asker.until("response.cancelled")
     assert clean()

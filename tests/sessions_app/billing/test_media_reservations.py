@@ -124,11 +124,11 @@ def test_as_much_as_a_vendor_counts_is_held_before_the_first_word(
     client = dial(rich(alice))
     client.create_session(agent="paid")
     _send(client, name, place)
-    asked = client.until("payment.required", "session.error", *TERMINAL)[-1]
-    assert asked["type"] == "payment.required", asked
+    demand = client.until("payment.required", "session.error", *TERMINAL)[-1]
+    assert demand["type"] == "payment.required", demand
     price = usd("0.000001") * counted
-    assert price <= usd(asked["requirements"]["amount"])
-    pay(client, asked)
+    assert price <= usd(demand["requirements"]["amount"])
+    pay(client, demand)
     assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
     wait_until(clean)
     assert usd(earned(agent)) == price
@@ -182,14 +182,14 @@ def test_a_cancel_at_the_card_pays_what_was_held_of_what_was_counted_beyond_it(
     client = dial(rich(alice))
     client.create_session(agent="paid")
     _send(client, "audio", "input")
-    asked = client.until("payment.required")[-1]
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand)
     more = client.until("payment.required", *TERMINAL)[-1]
     assert more["extra"] == {"action": "topup"}
     client.send("response.cancel")
     assert client.until(*TERMINAL)[-1]["type"] == "response.cancelled"
     wait_until(clean)
-    assert usd(earned(agent)) == usd(asked["requirements"]["amount"])
+    assert usd(earned(agent)) == usd(demand["requirements"]["amount"])
 
 
 WMA = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c") + bytes(600)
@@ -233,10 +233,10 @@ def test_a_sound_that_cannot_be_measured_is_withheld_from_a_model_that_charges_f
     client.until(*TERMINAL)
     Content.objects.update(extent=UNMEASURED)
     content, chat_id = Content.objects.get(), Response.objects.get().chat_id
-    read = partial(storage.read_in_chat, str(content.pk), chat_id)
-    assert read()[1] == "audio/mpeg"
+    read_content = partial(storage.read_in_chat, str(content.pk), chat_id)
+    assert read_content()[1] == "audio/mpeg"
     with pytest.raises(LookupError):
-        read(is_paid=True)
+        read_content(is_paid=True)
     client.ask("Again")
     client.until("response.created")
     assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
@@ -263,12 +263,12 @@ def test_a_picture_that_cannot_be_checked_is_withheld_from_a_model_that_charges_
     client.until(*TERMINAL)
     content, chat_id = Content.objects.get(), Response.objects.get().chat_id
     assert (content.mime_type == "application/octet-stream") is is_broken
-    read = partial(storage.read_in_chat, str(content.pk), chat_id, is_paid=is_paid)
+    read_content = partial(storage.read_in_chat, str(content.pk), chat_id, is_paid=is_paid)
     if is_broken and is_paid:
         with pytest.raises(LookupError):
-            read()
+            read_content()
     else:
-        assert read()[0] == data
+        assert read_content()[0] == data
 
 
 @pytest.mark.parametrize(("counted", "charged"), [(84_000, 84_000), (10**9, None)])
@@ -289,10 +289,10 @@ def test_a_server_of_the_agents_own_may_count_media_that_are_smaller_than_their_
         client.send("response.create")
         assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
         wait_until(clean)
-    held = sum(hold.amount for hold in Hold.objects.all())
+    held_amount = sum(hold.amount for hold in Hold.objects.all())
     if charged is None:
         # A lie is cut to what a vendor may count, which is about what was reserved.
         assert usd("0.000001") * 40 * 4_600 <= usd(earned(agent))
-        assert usd(earned(agent)).amount <= held * 1.1
+        assert usd(earned(agent)).amount <= held_amount * 1.1
     else:
         assert usd(earned(agent)) == usd("0.000001") * charged

@@ -36,10 +36,10 @@ LOOK: dict[str, Any] = {
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("ends", ["end", "wait"])
 @pytest.mark.parametrize(
-    "written", ["x" * LONG, "漢" * (LONG // 4), ""], ids=["ascii", "chinese", "as it is counted"]
+    "argument", ["x" * LONG, "漢" * (LONG // 4), ""], ids=["ascii", "chinese", "as it is counted"]
 )
 def test_a_call_is_sent_once_its_tokens_are_paid(
-    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, written: str, ends: str
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, argument: str, ends: str
 ) -> None:
     billed = LONG // 4
 
@@ -48,7 +48,7 @@ def test_a_call_is_sent_once_its_tokens_are_paid(
             yield Text("Seen.")
             yield Usage(TokenUsage(input_tokens=1, output_tokens=1, total_tokens=2))
             return
-        yield Call(name="look", arguments={"at": written})
+        yield Call(name="look", arguments={"at": argument})
         yield Usage(TokenUsage(input_tokens=1, output_tokens=billed, total_tokens=billed + 1))
 
     monkeypatch.setitem(scripts.SCRIPTS, "caller", caller)
@@ -104,26 +104,26 @@ def test_what_a_model_reads_is_reserved(
     tools = [{**LOOK, "function": {**LOOK["function"], "description": words}}]
     client.create_session(agent="paid", session={"tools": tools} if place == "description" else {})
     create: dict[str, Any] = {}
-    said = words if place == "message" else "Read this"
+    text = words if place == "message" else "Read this"
     if place in {"items", "arguments"}:
-        client.send("input.text", text=said, messages=[_earlier(place, words)])
+        client.send("input.text", text=text, messages=[_earlier(place, words)])
     elif place == "before":
         client.send("input.text", text=words, role="system")
-        client.send("input.text", text=said)
+        client.send("input.text", text=text)
     elif place == "document":
         data = base64.b64encode(words.encode()).decode()
-        client.send("input.text", text=said)
+        client.send("input.text", text=text)
         client.send("input.file", file=data, filename="a.txt", mime_type="text/plain")
     else:
-        client.send("input.text", text=said)
+        client.send("input.text", text=text)
     if place == "schema":
         schema = {"type": "object", "description": words}
         form = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
         create = {"response_format": form}
     client.send("response.create", **create)
-    asked = client.until("payment.required", "session.error", *TERMINAL)[-1]
-    assert asked["type"] == "payment.required", asked
-    assert usd(asked["requirements"]["amount"]) >= usd("10.001")
+    demand = client.until("payment.required", "session.error", *TERMINAL)[-1]
+    assert demand["type"] == "payment.required", demand
+    assert usd(demand["requirements"]["amount"]) >= usd("10.001")
 
 
 def _earlier(place: str, words: str) -> dict[str, Any]:
@@ -209,10 +209,10 @@ def test_no_chinese_is_sent_that_is_not_held(
     client.send("response.create", response={"max_tokens": 100})
     pay(client, client.until("payment.required")[-1])
     frames = client.until("payment.required")
-    said = [f["delta"].get("text") or "" for f in frames if f["type"] == "response.delta"]
-    said += [f["content"] for f in frames if f["type"] == "thinking"]
+    texts = [f["delta"].get("text") or "" for f in frames if f["type"] == "response.delta"]
+    texts += [f["content"] for f in frames if f["type"] == "thinking"]
     # A hundred tokens are held: as many characters are sent, and the next one is asked for.
-    assert len("".join(said)) == 100
+    assert len("".join(texts)) == 100
     client.send("response.cancel")
     client.until("payment.balance")
     assert usd(earned(agent)) == usd("0.1")

@@ -22,12 +22,12 @@ LONG = "word " * 800
 
 def inferences_before_the_card(client: UampClient) -> int:
     """Stop the running answer at its card, and return how many inferences it had sent."""
-    asked = client.until("payment.required", *TERMINAL)[-1]
-    assert asked["type"] == "payment.required", asked
-    client.send("response.cancel", response_id=asked["response_id"])
+    demand = client.until("payment.required", *TERMINAL)[-1]
+    assert demand["type"] == "payment.required", demand
+    client.send("response.cancel", response_id=demand["response_id"])
     client.until("response.cancelled")
     wait_until(clean)
-    return len(Response.objects.get(pk=asked["response_id"]).inferences or ())
+    return len(Response.objects.get(pk=demand["response_id"]).inferences or ())
 
 
 @pytest.mark.parametrize("change", ["edit", "meanwhile"])

@@ -190,8 +190,8 @@ def test_a_payer_who_stops_pays_what_is_held_and_who_asked_is_asked_for_the_rest
     assert choose(web, alice, chat, rule).is_success
     had = ledger_rows.balance(account).posted
     client, call = half_done(dial, bob, chat)
-    held = ledger_rows.balance(account).held
-    assert held
+    held_amount = ledger_rows.balance(account).held
+    assert held_amount
     if how == "leaves":
         leave(web, alice, chat)
     elif rule == "sponsor":
@@ -199,15 +199,15 @@ def test_a_payer_who_stops_pays_what_is_held_and_who_asked_is_asked_for_the_rest
     else:
         assert choose(web, alice, chat, "asker").is_success
     client.send("tool.result", call_id=call["call_id"], result='"found"')
-    asked = client.until("payment.required", *TERMINAL)[-1]
-    assert asked["type"] == "payment.required"
-    assert ledger_rows.balance(account).held == held
-    pay(client, asked)
+    demand = client.until("payment.required", *TERMINAL)[-1]
+    assert demand["type"] == "payment.required"
+    assert ledger_rows.balance(account).held == held_amount
+    pay(client, demand)
     assert client.until(*TERMINAL)[-1]["type"] == "response.done"
     wait_until(clean)
-    given = had - ledger_rows.balance(account).posted
-    assert given <= held
-    assert earned(helper) == str(given + (usd("10") - wallet(bob).posted))
+    payer_share = had - ledger_rows.balance(account).posted
+    assert payer_share <= held_amount
+    assert earned(helper) == str(payer_share + (usd("10") - wallet(bob).posted))
 
 
 def test_the_payer_asked_after_another_left_does_not_receive_the_others_balance(
@@ -218,8 +218,8 @@ def test_the_payer_asked_after_another_left_does_not_receive_the_others_balance(
     client, call = half_done(dial, bob, chat)
     leave(web, alice, chat)
     client.send("tool.result", call_id=call["call_id"], result='"found"')
-    asked = client.until("payment.required")[-1]
-    client.send("response.cancel", response_id=asked["response_id"])
+    demand = client.until("payment.required")[-1]
+    client.send("response.cancel", response_id=demand["response_id"])
     client.until("response.cancelled")
     wait_until(clean)
     assert [frame for frame in client.during(0.5) if frame["type"] == "payment.balance"] == []
@@ -342,7 +342,7 @@ def test_askers_at_once_do_not_spend_more_than_the_budget(
     outcomes: list[str] = []
 
     def reserve(number: int) -> None:
-        asked = ledger.Authorization(
+        authorization = ledger.Authorization(
             key=f"race:{number}",
             account_id=account,
             amount=usd("1"),
@@ -351,7 +351,7 @@ def test_askers_at_once_do_not_spend_more_than_the_budget(
             agent_id=paid.pk,
         )
         try:
-            ledger.authorize(asked)
+            ledger.authorize(authorization)
         except ledger.LimitReached as error:
             outcomes.append(error.period)
         else:

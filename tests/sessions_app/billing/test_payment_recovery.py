@@ -20,9 +20,9 @@ from sessions_app.store import responses
 from tests.client import WAIT_SECONDS, wait_until
 from tests.sessions_app.billing.interrupted_payments import (
     DOLLAR,
+    active_holds,
     asked_for,
     asker_balance,
-    held,
     left_behind,
     pay,
     process,
@@ -54,7 +54,10 @@ async def test_what_was_paid_while_no_process_ran_it_goes_on_without_asking_agai
     await database.run(wait_until, lambda: state(response) == ("completed", ""))
     assert await database.run(Response.objects.values_list("text", flat=True).get) == "Hello"
     assert await database.run(PaymentRequest.objects.count) == 1
-    assert (await database.run(asker_balance, response), await database.run(held)) == ("4", 0)
+    assert (await database.run(asker_balance, response), await database.run(active_holds)) == (
+        "4",
+        0,
+    )
 
 
 async def test_what_was_not_paid_in_time_ends_and_is_not_asked_for_again(process: Process) -> None:
@@ -71,10 +74,13 @@ async def test_what_was_held_for_an_answer_that_is_lost_comes_back(process: Proc
     row = await database.run(asked_for, response)
     await database.run(pay, response, row)
     await database.run(Response.objects.filter(pk=response.pk).update, status="in_progress")
-    assert await database.run(held) == 1
+    assert await database.run(active_holds) == 1
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("failed", "interrupted"))
-    assert (await database.run(asker_balance, response), await database.run(held)) == ("5", 0)
+    assert (await database.run(asker_balance, response), await database.run(active_holds)) == (
+        "5",
+        0,
+    )
     assert (await database.run(ledger.audit)).clean
 
 
@@ -118,7 +124,10 @@ async def test_an_answer_that_goes_on_elsewhere_has_the_price_it_was_started_at(
     await database.run(change_price, response, pricing)
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("completed", ""))
-    assert (await database.run(asker_balance, response), await database.run(held)) == ("4", 0)
+    assert (await database.run(asker_balance, response), await database.run(active_holds)) == (
+        "4",
+        0,
+    )
     assert (await database.run(ledger.audit)).clean
 
 
@@ -133,4 +142,7 @@ async def test_an_answer_that_is_lost_releases_what_it_held_at_any_price(
     await database.run(change_price, response, pricing)
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("failed", "interrupted"))
-    assert (await database.run(asker_balance, response), await database.run(held)) == ("5", 0)
+    assert (await database.run(asker_balance, response), await database.run(active_holds)) == (
+        "5",
+        0,
+    )

@@ -211,15 +211,15 @@ async def test_what_a_vendor_receives_later_is_reserved(
     reserved: list[int] = []
 
     async def answer(exchange: Exchange) -> None:
-        said = answers[min(len(bodies), len(answers) - 1)]
+        answer = answers[min(len(bodies), len(answers) - 1)]
         bodies.append(exchange.body)
         await exchange.send(STREAM_HEAD)
-        delta = {"content": said} if isinstance(said, str) else said
+        delta = {"content": answer} if isinstance(answer, str) else answer
         await exchange.chunk(choices=[{"delta": delta}])
-        wrote = tokens_of(weight(said if isinstance(said, str) else "look{}"))
-        read = tokens_of(_received(exchange.body))
-        await exchange.chunk(usage={"prompt_tokens": read, "completion_tokens": wrote})
-        await exchange.finish("stop" if isinstance(said, str) else "tool_calls")
+        wrote = tokens_of(weight(answer if isinstance(answer, str) else "look{}"))
+        input_tokens = tokens_of(_received(exchange.body))
+        await exchange.chunk(usage={"prompt_tokens": input_tokens, "completion_tokens": wrote})
+        await exchange.finish("stop" if isinstance(answer, str) else "tool_calls")
 
     async with serve(answer) as wire:
         spec = _agent("openai_compat", wire.url, strategy=strategy)
@@ -230,8 +230,8 @@ async def test_what_a_vendor_receives_later_is_reserved(
         # Before a first usage, there is nothing but the first step.
         reserved.append(step.input_tokens or 0)
 
-        def receive(shown: ev.Event | str) -> None:
-            event = as_event(shown)
+        def receive(event_or_text: ev.Event | str) -> None:
+            event = as_event(event_or_text)
             if isinstance(event, ev.ResponseDelta) and event.delta.text:
                 meter.wrote(event.delta.text)
             meter.add(event)
@@ -294,16 +294,16 @@ def _texts(part: Any) -> Iterator[str]:
     if isinstance(part, str):
         yield part
     elif isinstance(part, list):
-        for one in part:
-            yield from _texts(one)
+        for member in part:
+            yield from _texts(member)
     elif isinstance(part, dict):
-        for name, one in part.items():
+        for name, member in part.items():
             if name in {"input", "args"}:
-                yield _json(one)
+                yield _json(member)
             elif name not in _FRAME or part.get("media_type") == "text/plain" == name:
-                yield from _texts(one)
+                yield from _texts(member)
             elif name == "data" and part.get("type") == "text":
-                yield one
+                yield member
 
 
 def _tool_texts(tool: dict[str, Any]) -> Iterator[str]:
@@ -345,9 +345,9 @@ def test_the_state_of_a_chat_is_reserved_before_it_is_read(
 ) -> None:
     client = _in_a_chat_with(dial(rich(alice, "50")), "漢" * 20_000)
     client.ask("Read it")
-    asked = client.until("payment.required", *TERMINAL)[-1]
-    assert usd(asked["requirements"]["amount"]) >= usd("20")
-    pay(client, asked)
+    demand = client.until("payment.required", *TERMINAL)[-1]
+    assert usd(demand["requirements"]["amount"]) >= usd("20")
+    pay(client, demand)
     assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
     assert "漢" * 20_000 in stateful[0]
     client.until("payment.balance")
@@ -360,10 +360,10 @@ def test_a_state_that_grows_before_the_run_is_not_read_unpaid(
 ) -> None:
     client = _in_a_chat_with(dial(rich(alice, "50")), "a state of some words")
     client.ask("Read it")
-    asked = client.until("payment.required", *TERMINAL)[-1]
+    demand = client.until("payment.required", *TERMINAL)[-1]
     client.send("state.update", state={"s": later})
     client.until("state.updated")
-    pay(client, asked)
+    pay(client, demand)
     assert client.until("payment.required", *TERMINAL)[-1]["type"] == "response.done"
     assert (later in stateful[0], "a state of some words" in stateful[0]) == (
         is_shown,

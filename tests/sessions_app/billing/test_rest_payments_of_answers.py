@@ -29,8 +29,8 @@ def waiting(web: httpx.Client, who: Person, *others: Person) -> Any:
     """Ask the agent in a chat, and return its answer, which waits for a payment."""
     chat = shared_chat(who, *others, agents=("paid",))
     body = {"agent": "paid", "content": "hello", "chat": chat.pk, "wait": 60}
-    sent = web.post("/api/v1/responses", json=body, headers=who.headers, timeout=90)
-    (answer,) = sent.json()["responses"]
+    response = web.post("/api/v1/responses", json=body, headers=who.headers, timeout=90)
+    (answer,) = response.json()["responses"]
     return answer
 
 

@@ -73,8 +73,8 @@ def ask(dial: Dial, who: Person, chat: Chat) -> tuple[UampClient, str]:
 def paid(*people: Person) -> Money:
     """Return what these people, who had ten dollars each, have paid."""
     total = usd("0")
-    for one in people:
-        total += usd("10") - wallet(one).posted
+    for person in people:
+        total += usd("10") - wallet(person).posted
     return total
 
 
@@ -205,8 +205,8 @@ def test_an_asker_who_revokes_the_key_that_passed_their_token_on_pays_the_whole_
     approvals.approve(bob.user.pk, slow.pk, usd("2"))
     owner = bob if whose == "the asker's" else mallory
     passing = keys.make_key(owner.user.pk, keys.KeyRequest(name="passes on"))
-    own = keys.make_key(bob.user.pk, keys.KeyRequest(name="own"))
-    client = {"client_id": own.key.prefix, "client_secret": own.secret}
+    person_key = keys.make_key(bob.user.pk, keys.KeyRequest(name="own"))
+    client = {"client_id": person_key.key.prefix, "client_secret": person_key.secret}
     form = {"grant_type": "client_credentials", **client}
     token = web.post("/auth/token", data=form).json()["access_token"]
     form = {

@@ -22,9 +22,9 @@ from tests.client import TERMINAL, wait_until
 from tests.live_server import quick_agent
 from tests.sessions_app.billing.interrupted_payments import (
     DOLLAR,
+    active_holds,
     asked_for,
     asker_balance,
-    held,
     left_behind,
     pay,
     process,
@@ -81,8 +81,8 @@ async def helper(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step
 
 @pytest.fixture(autouse=True)
 def _tools(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    own = [OWN.format("labour"), OWN.format("delivery")]
-    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *own]
+    tool_paths = [OWN.format("labour"), OWN.format("delivery")]
+    settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, *tool_paths]
     monkeypatch.setitem(scripts.SCRIPTS, "worker", worker)
     monkeypatch.setitem(scripts.SCRIPTS, "helper", helper)
     _begun.clear()
@@ -91,7 +91,7 @@ def _tools(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     _over.set()
 
 
-def asked(dial: Dial, who: Person, up_to: str = "5", **row: Any) -> tuple[Agent, UampClient]:
+def ask_worker(dial: Dial, who: Person, up_to: str = "5", **row: Any) -> tuple[Agent, UampClient]:
     """Ask an agent that calls a tool for 0.5; it may take so much without asking."""
     prices = dict.fromkeys(["labour", "delivery", "delegate"], "0.5")
     agent = priced("paid", "worker", per_answer="1", tools=prices)
@@ -114,13 +114,13 @@ def stopped(client: UampClient, agent: Agent) -> str:
 
 
 def test_a_tool_that_runs_on_the_server_is_paid(dial: Dial, alice: Person) -> None:
-    agent, client = asked(dial, alice, tools=["labour"])
+    agent, client = ask_worker(dial, alice, tools=["labour"])
     wait_until(_begun.is_set)
     assert stopped(client, agent) == "1.5"
 
 
 def test_a_tool_that_waits_to_be_paid_is_not(dial: Dial, alice: Person) -> None:
-    agent, client = asked(dial, alice, up_to="1.2", tools=["labour"])
+    agent, client = ask_worker(dial, alice, up_to="1.2", tools=["labour"])
     client.until("payment.required")
     # Nothing was delivered: the price of the answer is not due either.
     assert stopped(client, agent) == "0"
@@ -137,7 +137,7 @@ def test_a_tool_of_a_worker_is_paid_once_it_has_begun(
     # The worker of other tests may run in this process: it is not notified of the call.
     monkeypatch.setattr(run_tool_call, "apply_async", lambda **_: None)
     approvals = ["delivery"] if state == "asking" else []
-    agent, client = asked(dial, alice, tools=["delivery"], approvals=approvals)
+    agent, client = ask_worker(dial, alice, tools=["delivery"], approvals=approvals)
     wait_until(ToolCall.objects.exists)
     row = ToolCall.objects.get()
     if state in {"running", "failed"}:
@@ -151,7 +151,7 @@ def test_a_tool_of_a_worker_is_paid_once_it_has_begun(
 
 def test_work_that_another_agent_has_begun_is_paid(dial: Dial, alice: Person) -> None:
     quick_agent("other", "helper")
-    agent, client = asked(dial, alice, delegates=["other"])
+    agent, client = ask_worker(dial, alice, delegates=["other"])
     wait_until(lambda: Response.objects.filter(agent__name="other", text="I").exists())
     assert stopped(client, agent) == "1.5"
 
@@ -159,14 +159,14 @@ def test_work_that_another_agent_has_begun_is_paid(dial: Dial, alice: Person) ->
 def test_work_that_another_agent_was_paid_for_is_paid(dial: Dial, alice: Person) -> None:
     other = priced("other", "helper", per_answer="0.25")
     approve(alice.user.pk, other.pk, usd("1"))
-    agent, client = asked(dial, alice, delegates=["other"])
+    agent, client = ask_worker(dial, alice, delegates=["other"])
     wait_until(lambda: Hold.objects.filter(agent_id=other.pk).exists())
     assert stopped(client, agent) == "1.5"
 
 
 def test_work_that_waits_for_its_own_payment_is_not(dial: Dial, alice: Person) -> None:
     other = priced("other", "helper", per_answer="0.25")
-    agent, client = asked(dial, alice, delegates=["other"])
+    agent, client = ask_worker(dial, alice, delegates=["other"])
     client.until("payment.required")
     assert stopped(client, agent) == "0"
     assert earned(other) == "0"
@@ -181,7 +181,10 @@ async def test_a_process_that_ends_an_answer_of_another_charges_its_tool(
     await database.run(stopped_in_its_tool, response, attempts)
     await sweep(process)
     await database.run(wait_until, lambda: state(response) == ("cancelled", ""))
-    assert (await database.run(asker_balance, response), await database.run(held)) == (left, 0)
+    assert (await database.run(asker_balance, response), await database.run(active_holds)) == (
+        left,
+        0,
+    )
 
 
 def stopped_in_its_tool(response: Response, attempts: int) -> None:

@@ -137,9 +137,9 @@ def test_a_bad_token_is_named_and_moves_nothing(
     client = dial()
     client.create_session(agent="paid")
     client.ask("Hello")
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     client.during(0.05)
-    pay(client, asked, scheme="token", token=token)
+    pay(client, demand, scheme="token", token=token)
     refused = client.until("payment.error")[-1]
     assert (refused["code"], refused["can_retry"]) == (code, True)
     assert earned(agent) == "0"
@@ -235,7 +235,7 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
         chat_id="", agent_id=agent.pk, agent="paid", asset="USD",
         asker_id=alice.user.pk,
     )  # fmt: skip
-    wanted = [
+    token_reservations = [
         reservations.Reservation(
             response_id=f"resp_{number}",
             purchase=purchase,
@@ -245,7 +245,7 @@ def test_a_limit_holds_within_a_group_of_turns(alice: Person) -> None:
         for number in range(3)
     ]
     with transaction.atomic():
-        payments = reservations.reserve_all(wanted)
+        payments = reservations.reserve_all(token_reservations)
     assert [pk for pk, payment in payments.items() if payment.first] == ["resp_0"]
     assert str(wallet(alice).held) == "0.25"
 
@@ -257,9 +257,9 @@ def test_an_account_that_was_rolled_back_is_made_again() -> None:
     with suppress(RuntimeError), transaction.atomic():
         payers.account_ids([reference])
         raise RuntimeError("the write failed")
-    made = payers.account_ids([reference])[reference]
-    assert ledger_rows.balance(made).posted == usd("0")
-    assert payers.account_ids([reference]) == {reference: made}
+    account_id = payers.account_ids([reference])[reference]
+    assert ledger_rows.balance(account_id).posted == usd("0")
+    assert payers.account_ids([reference]) == {reference: account_id}
 
 
 def test_no_more_than_what_was_reserved_is_taken(alice: Person) -> None:
@@ -284,8 +284,8 @@ def test_a_token_is_spent_within_the_limits_of_its_owner(dial: Dial, alice: Pers
     client.answer("Hello")
     client.until("payment.balance")
     client.ask("Hello")
-    asked = client.until("payment.required")[-1]
-    pay(client, asked, scheme="token", token=token.token)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand, scheme="token", token=token.token)
     assert client.until("payment.error")[-1]["code"] == "rate_limited"
     assert (earned(agent), str(token_lookup.by_id(token.id).available)) == ("0.25", "0.75")
 
@@ -303,8 +303,8 @@ def test_a_token_that_paid_when_asked_keeps_its_limit_for_an_answer(
     pay(client, client.until("payment.required")[-1], scheme="token", token=token.token)
     more = client.until("payment.required", timeout=30)[-1]
     assert more["extra"] == {"action": "topup"}
-    held = Hold.objects.get(state="active")
-    assert held.amount <= usd("0.15").amount
+    hold = Hold.objects.get(state="active")
+    assert hold.amount <= usd("0.15").amount
 
 
 @pytest.mark.parametrize(("text", "cost"), [("feather", "0.5"), ("heavy", "0")])
@@ -334,8 +334,8 @@ def test_an_unpaid_tool_does_not_run(dial: Dial, alice: Person, settings: Settin
     client = dial(rich(alice))
     client.create_session(agent="paid")
     client.ask("feather")
-    asked = client.until("payment.required")[-1]
-    assert asked["requirements"]["reason"] == "tool_usage"
+    demand = client.until("payment.required")[-1]
+    assert demand["requirements"]["reason"] == "tool_usage"
     ended = client.until(*TERMINAL)[-1]
     assert ended["error"]["code"] == "payment_timeout"
     assert earned(agent) == "0"

@@ -48,7 +48,7 @@ def agent(demo: object, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
     return priced("paid", "weigher", per_answer="0.1", tools={"weigh": "0.25"})
 
 
-def asked(client: UampClient, *, ends: str = "wait") -> list[Frame]:
+def ask_and_pay(client: UampClient, *, ends: str = "wait") -> list[Frame]:
     """Declare `weigh`, ask, and pay what is asked for; return the frames up to the end."""
     client.create_session(agent="paid", session={"tools": [DECLARED]})
     client.send("input.text", text="Weigh")
@@ -74,7 +74,7 @@ def test_a_client_that_declares_a_priced_server_tool_neither_runs_it_nor_has_it_
 ) -> None:
     agent.tools = ["weigh"]
     agent.save()
-    frames = asked(dial(rich(alice)))
+    frames = ask_and_pay(dial(rich(alice)))
     assert frames[-1]["response"]["output"][-1]["text"] == "5 grams"
     assert "tool.call" not in [frame["type"] for frame in frames]
     assert demands(frames) == ["0.1", "0.25"]
@@ -86,7 +86,7 @@ def test_a_client_that_declares_a_priced_server_tool_neither_runs_it_nor_has_it_
 def test_a_tool_that_the_client_runs_has_no_price(
     dial: Dial, alice: Person, agent: Agent, ends: str
 ) -> None:
-    frames = asked(dial(rich(alice)), ends=ends)
+    frames = ask_and_pay(dial(rich(alice)), ends=ends)
     assert "tool.call" in [frame["type"] for frame in frames]
     assert demands(frames) == ["0.1"]
     assert earned(agent) == "0.1"

@@ -28,17 +28,17 @@ def paid(demo: object) -> Agent:
 
 def get(web: httpx.Client, who: Person, path: str) -> Any:
     """Return what a GET answers."""
-    got = web.get(f"/api/v1/{path}", headers=who.headers)
-    assert got.status_code == 200, got.text
-    return got.json()
+    answer = web.get(f"/api/v1/{path}", headers=who.headers)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 def ask(web: httpx.Client, who: Person, chat: Chat) -> None:
     """Ask the agent in a chat, and wait for its answer."""
     body = {"content": "@paid hello", "wait": 60}
     path = f"/api/v1/chats/{chat.pk}/messages"
-    sent = web.post(path, json=body, headers=who.headers, timeout=90).json()
-    assert [one["status"] for one in sent["responses"]] == ["completed"], sent
+    result = web.post(path, json=body, headers=who.headers, timeout=90).json()
+    assert [response["status"] for response in result["responses"]] == ["completed"], result
 
 
 def choose(web: httpx.Client, who: Person, chat: Chat, payer: str) -> None:
@@ -49,7 +49,7 @@ def choose(web: httpx.Client, who: Person, chat: Chat, payer: str) -> None:
 
 def rows(usage: Any) -> list[tuple[str, str, str, int]]:
     """Return (id, name, amount, charges) of each row."""
-    return [(one["id"], one["name"], one["amount"], one["charges"]) for one in usage["data"]]
+    return [(row["id"], row["name"], row["amount"], row["charges"]) for row in usage["data"]]
 
 
 def test_an_owner_who_pays_sees_who_asked_and_an_asker_who_does_not_pay_sees_nothing(
@@ -66,10 +66,13 @@ def test_an_owner_who_pays_sees_who_asked_and_an_asker_who_does_not_pay_sees_not
         (ada, alice.user.username, "1", 1),
     ]
     assert rows(get(web, bob, "usage?by=person")) == []
-    whole = get(web, alice, "usage?by=day,agent,protocol,person")
-    assert (whole["by"], whole["has_more"]) == ("day,agent,protocol,person", False)
+    detailed_usage = get(web, alice, "usage?by=day,agent,protocol,person")
+    assert (detailed_usage["by"], detailed_usage["has_more"]) == (
+        "day,agent,protocol,person",
+        False,
+    )
     today = datetime.now(UTC).date().isoformat()
-    assert [(one["keys"], one["names"], one["amount"]) for one in whole["data"]] == [
+    assert [(row["keys"], row["names"], row["amount"]) for row in detailed_usage["data"]] == [
         (
             {"day": today, "agent": paid.pk, "protocol": "rest", "person": pk},
             {"agent": "paid", "person": name},

@@ -46,5 +46,5 @@ class Daemon:
 
     def send(self, turn: Frame, type_: str, **fields: Any) -> None:
         """Send an event of a turn."""
-        named = {"response_id": f"daemon of {turn['event_id']}", **fields}
-        self.socket.send(type_, session_id=turn["session_id"], **named)
+        all_fields = {"response_id": f"daemon of {turn['event_id']}", **fields}
+        self.socket.send(type_, session_id=turn["session_id"], **all_fields)

@@ -45,8 +45,8 @@ def test_a_daemon_answers_with_the_whole_conversation(dial: Dial, alice: Person)
     client.ask("hello")
     turn = daemon.turn()
     assert (turn["text"], turn["role"], turn["agent"]) == ("hello", "user", "helper")
-    said = [(message["role"], message["content"]) for message in turn["messages"]]
-    assert said == [("system", "Be short."), ("user", "hello")]
+    conversation = [(message["role"], message["content"]) for message in turn["messages"]]
+    assert conversation == [("system", "Be short."), ("user", "hello")]
     assert turn["caller"] == {"user_id": str(alice.user.pk), "username": "alice", "tier": "owner"}
     daemon.say(turn, "Hel", "lo!")
     daemon.end(turn)
@@ -104,8 +104,8 @@ def test_thinking_progress_and_own_tools_are_shown(dial: Dial, alice: Person) ->
     daemon.end(turn)
     frames = client.until(*TERMINAL)
     kinds = [f["delta"]["type"] if f["type"] == "response.delta" else f["type"] for f in frames]
-    for shown in ("thinking", "tool_call", "progress", "tool_result", "tool.call_done", "text"):
-        assert shown in kinds, kinds
+    for kind in ("thinking", "tool_call", "progress", "tool_result", "tool.call_done", "text"):
+        assert kind in kinds, kinds
     output = frames[-1]["response"]["output"]
     assert [item["type"] for item in output] == ["thinking", "tool_call", "tool_result", "text"]
 
@@ -205,12 +205,12 @@ def test_the_least_busy_daemon_answers(dial: Dial, alice: Person, settings: Sett
     settings.UAMP_DAEMON_ANSWERS = 2
     daemons = [connected(dial, alice), connected(dial, alice)]
     clients = [asker(dial, alice) for _ in range(5)]
-    given = {id(daemon): 0 for daemon in daemons}
+    turn_counts = {id(daemon): 0 for daemon in daemons}
     for client in clients[:4]:
         client.ask("hello")
         busy, _ = _asked(*daemons)
-        given[id(busy)] += 1
-    assert list(given.values()) == [2, 2]
+        turn_counts[id(busy)] += 1
+    assert list(turn_counts.values()) == [2, 2]
     clients[4].ask("one more")
     end = end_of(clients[4])
     assert end["error"]["code"] == "rate_limit_exceeded"
@@ -263,7 +263,7 @@ def test_a_defect_of_a_daemon_ends_its_answer_alone(dial: Dial, alice: Person, d
     daemon = connected(dial, alice)
     client, other = asker(dial, alice), asker(dial, alice)
     other.ask("unharmed?")
-    kept = daemon.turn()
+    open_turn = daemon.turn()
     client.ask("hello")
     turn = daemon.turn()
     for type_, fields in DEFECTS[defect]:
@@ -275,19 +275,19 @@ def test_a_defect_of_a_daemon_ends_its_answer_alone(dial: Dial, alice: Person, d
     assert response.status == "failed"
     assert response.error_cause
     # The other answer on the same socket goes on.
-    daemon.say(kept, "unharmed")
-    daemon.end(kept)
+    daemon.say(open_turn, "unharmed")
+    daemon.end(open_turn)
     assert output_text(end_of(other)) == "unharmed"
 
 
 def test_the_cause_of_a_failed_answer_does_not_repeat_the_answer(dial: Dial, alice: Person) -> None:
     daemon = connected(dial, alice)
     causes = []
-    for said in ("", "Meet Eve at noon."):
+    for answer_text in ("", "Meet Eve at noon."):
         client = asker(dial, alice)
         client.ask("hello")
-        daemon.say(turn := daemon.turn(), said)
-        text = said or "uak_12345678 is not valid"
+        daemon.say(turn := daemon.turn(), answer_text)
+        text = answer_text or "uak_12345678 is not valid"
         daemon.send(turn, "response.done", text=text, error=True)
         causes.append(Response.objects.get(pk=end_of(client)["response_id"]).error_cause)
     assert causes == ["its daemon: failed: [redacted] is not valid", "its daemon: failed: "]
@@ -366,9 +366,9 @@ def test_a_daemon_of_one_turn_may_name_its_registration(dial: Dial, alice: Perso
     client = asker(dial, alice)
     client.ask("hello")
     turn = daemon.turn()
-    named = {**turn, "session_id": created["session_id"]}
-    daemon.say(named, "plain")
-    daemon.end(named)
+    named_turn = {**turn, "session_id": created["session_id"]}
+    daemon.say(named_turn, "plain")
+    daemon.end(named_turn)
     assert output_text(end_of(client)) == "plain"
 
 
@@ -384,8 +384,8 @@ def test_a_session_of_a_chat_takes_no_event_of_an_agent(dial: Dial, alice: Perso
     """It may come on the socket of a daemon, which has sessions of chats besides."""
     daemon = connected(dial, alice)
     created = daemon.socket.create_session(agent="echo")
-    named = {"session_id": created["session_id"], "capabilities": {"id": "x"}}
-    daemon.socket.send("capabilities", **named)
+    fields = {"session_id": created["session_id"], "capabilities": {"id": "x"}}
+    daemon.socket.send("capabilities", **fields)
     assert daemon.socket.expect("session.error")["error"]["code"] == "invalid_event"
 
 

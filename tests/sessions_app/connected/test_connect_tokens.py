@@ -26,10 +26,10 @@ FORBIDDEN, NOT_FOUND, CONFLICT, INVALID = 403, 404, 409, 400
 def test_a_free_name_becomes_a_private_connected_agent_of_the_person(
     web: httpx.Client, alice: Person
 ) -> None:
-    made = web.post(PATH, json={"agent": "helper"}, headers=alice.headers)
-    assert made.status_code == 201, made.text
-    assert "no-store" in made.headers["cache-control"]
-    token = made.json()
+    response = web.post(PATH, json={"agent": "helper"}, headers=alice.headers)
+    assert response.status_code == 201, response.text
+    assert "no-store" in response.headers["cache-control"]
+    token = response.json()
     agent = Agent.objects.get(name="helper")
     assert (agent.kind, agent.owner_id, agent.is_public) == ("connected", alice.user.pk, False)
     assert (token["agent"], token["agent_id"], token["online"]) == ("helper", agent.pk, False)
@@ -37,16 +37,16 @@ def test_a_free_name_becomes_a_private_connected_agent_of_the_person(
     again = web.post(PATH, json={"agent": "Helper"}, headers=alice.headers).json()
     assert again["agent_id"] == agent.pk
     listed = web.get(PATH, headers=alice.headers).json()["data"]
-    assert [one["id"] for one in listed] == [again["id"], token["id"]]
-    assert not any("secret" in one for one in listed)
+    assert [row["id"] for row in listed] == [again["id"], token["id"]]
+    assert not any("secret" in row for row in listed)
 
 
 def test_a_connect_token_does_nothing_but_connect(web: httpx.Client, alice: Person) -> None:
     token = web.post(PATH, json={"agent": "helper"}, headers=alice.headers).json()
-    shown = {"Authorization": f"Bearer {token['secret']}"}
+    headers = {"Authorization": f"Bearer {token['secret']}"}
     for path in ("/api/v1/chats", "/api/v1/me", "/api/v1/keys", PATH):
-        assert web.get(path, headers=shown).status_code == FORBIDDEN, path
-    refused = web.post(PATH, json={"agent": "other"}, headers=shown)
+        assert web.get(path, headers=headers).status_code == FORBIDDEN, path
+    refused = web.post(PATH, json={"agent": "other"}, headers=headers)
     assert refused.status_code == FORBIDDEN
 
 
@@ -92,9 +92,9 @@ def test_a_person_has_so_many_connected_agents(
 def test_the_token_that_the_command_prints_registers_the_agent(dial: Dial, alice: Person) -> None:
     printed = io.StringIO()
     call_command("connect_token", alice.user.username, "helper", "--json", stdout=printed)
-    made = json.loads(printed.getvalue())
+    output = json.loads(printed.getvalue())
     daemon = Daemon(dial())
-    daemon.register(made["agent"], made["connect_token"])
+    daemon.register(output["agent"], output["connect_token"])
     agent = Agent.objects.get(name="helper")
     assert (agent.owner, agent.kind, agent.is_public) == (alice.user, "connected", False)
 

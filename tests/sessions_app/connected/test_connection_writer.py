@@ -38,15 +38,18 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def make_agents(count: int) -> list[str]:
-    made = [factories.agent(f"far-{number}", kind=AgentKind.CONNECTED) for number in range(count)]
-    return [agent.pk for agent in made]
+    agents = [factories.agent(f"far-{number}", kind=AgentKind.CONNECTED) for number in range(count)]
+    return [agent.pk for agent in agents]
 
 
 async def test_connections_that_wait_are_written_together(batches: list[int]) -> None:
     agents = await database.run(make_agents, 100)
     writer = ConnectionWriter("process")
     new = [connections.NewConnection(agent, "socket") for agent in agents]
-    writes = [writer.write(one) for one in (*new, connections.NewConnection("gone", "socket"))]
+    writes = [
+        writer.write(connection)
+        for connection in (*new, connections.NewConnection("gone", "socket"))
+    ]
     *keys, refused = await asyncio.gather(*writes, return_exceptions=True)
     await writer.stop()
     assert isinstance(refused, connections.NameNotYours)

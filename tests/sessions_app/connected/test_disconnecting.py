@@ -31,7 +31,7 @@ def connected(dial: Dial, owner: Person, *names: str) -> tuple[Daemon, dict[str,
     return daemon, {name: daemon.register(name, token_for(owner, name)) for name in names}
 
 
-def asked(dial: Dial, who: Person) -> UampClient:
+def asking_client(dial: Dial, who: Person) -> UampClient:
     """Return a client that asked the agent."""
     client = dial(who)
     client.create_session(agent="helper")
@@ -88,17 +88,17 @@ def test_a_process_that_missed_the_signal_reads_the_row(
     dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon, created = connected(dial, alice, "helper")
-    sent: list[Any] = []
-    monkeypatch.setattr(fanout, "send_from_thread", lambda *message: sent.append(message))
+    messages: list[Any] = []
+    monkeypatch.setattr(fanout, "send_from_thread", lambda *message: messages.append(message))
     disconnect(operator(), Agent.objects.get(name="helper"))
-    assert [message["type"] for _, message in sent] == [disconnecting.SIGNAL]
+    assert [message["type"] for _, message in messages] == [disconnecting.SIGNAL]
     ended(daemon, created["helper"])
     assert daemon.socket.close_code() == TRY_AGAIN_LATER
 
 
 def test_an_answer_that_has_begun_ends_once_with_its_text(dial: Dial, alice: Person) -> None:
     daemon, _ = connected(dial, alice, "helper")
-    client = asked(dial, alice)
+    client = asking_client(dial, alice)
     daemon.say(daemon.turn(), "half")
     client.until("response.delta")
     disconnect(operator(), Agent.objects.get(name="helper"))
@@ -114,7 +114,7 @@ def test_an_answer_that_has_not_begun_moves_to_a_daemon_that_stays(
     dial: Dial, alice: Person, *, of_agent: bool
 ) -> None:
     first, _ = connected(dial, alice, "helper")
-    client = asked(dial, alice)
+    client = asking_client(dial, alice)
     turn = first.turn()
     spare, _ = connected(dial, alice, "helper")
     row = AgentConnection.objects.order_by("pk").first()
@@ -156,7 +156,7 @@ def test_a_daemon_whose_socket_stays_stops_the_answers_of_its_agent(
     dial: Dial, alice: Person
 ) -> None:
     daemon, created = connected(dial, alice, "helper", "other")
-    client = asked(dial, alice)
+    client = asking_client(dial, alice)
     turn = daemon.turn()
     daemon.say(turn, "half")
     client.until("response.delta")

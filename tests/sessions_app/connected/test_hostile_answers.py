@@ -44,13 +44,13 @@ def end_of(client: UampClient) -> Frame:
 
 def on_the_wire(turn: Frame) -> bytes:
     """Return the bytes of a whole answer, as a client's frames."""
-    named = {"session_id": turn["session_id"]}
+    session_field = {"session_id": turn["session_id"]}
     events = [
         *(
-            new_event("response.delta", **named, delta={"type": "text", "text": f"{word} "})
+            new_event("response.delta", **session_field, delta={"type": "text", "text": f"{word} "})
             for word in ANSWER.split()
         ),
-        new_event("response.done", **named),
+        new_event("response.done", **session_field),
     ]
     frames = (WireFrame(Opcode.TEXT, json.dumps(event).encode()) for event in events)
     return b"".join(frame.serialize(mask=True) for frame in frames)

@@ -45,10 +45,10 @@ def unharmed(dial: Dial, who: Person) -> None:
 
 def answers_to(socket: UampClient, count: int) -> list[Frame]:
     """Return the next created sessions and errors, so many."""
-    found: list[Frame] = []
-    while len(found) < count:
-        found.append(socket.until("session.created", "session.error")[-1])
-    return found
+    frames: list[Frame] = []
+    while len(frames) < count:
+        frames.append(socket.until("session.created", "session.error")[-1])
+    return frames
 
 
 def test_registrations_that_are_cut_leave_nothing(dial: Dial, alice: Person, bob: Person) -> None:
@@ -57,9 +57,9 @@ def test_registrations_that_are_cut_leave_nothing(dial: Dial, alice: Person, bob
         socket = dial(path="/ws")
         socket.send_raw(registration("helper", token))
         socket.cut()
-    for begun in ('{"type": "session.cr', registration("helper", token)[:-2]):
+    for fragment in ('{"type": "session.cr', registration("helper", token)[:-2]):
         socket = dial(path="/ws")
-        socket.send_raw(begun)
+        socket.send_raw(fragment)
         socket.cut()
     unharmed(dial, bob)
     wait_until(lambda: not AgentConnection.objects.exists())
@@ -77,19 +77,19 @@ def test_one_name_many_times_at_once_is_one_registration(dial: Dial, alice: Pers
         socket.send_raw(registration("helper", token))
     first, *others = answers_to(socket, 10)
     assert first["type"] == "session.created"
-    assert {one["error"]["code"] for one in others} == {"session_exists"}
+    assert {frame["error"]["code"] for frame in others} == {"session_exists"}
     assert AgentConnection.objects.count() == 1
     # On two other sockets at once: one agent, two more daemons.
     sockets = [dial(path="/ws"), dial(path="/ws")]
-    for one in sockets:
-        one.send_raw(registration("helper", token))
-    for one in sockets:
-        (answer,) = answers_to(one, 1)
+    for daemon_socket in sockets:
+        daemon_socket.send_raw(registration("helper", token))
+    for daemon_socket in sockets:
+        (answer,) = answers_to(daemon_socket, 1)
         assert answer["type"] == "session.created", answer
     wait_for_daemons("helper", 3)
 
 
-def made_at_once(web: httpx.Client, wanted: list[tuple[Person, str]]) -> list[int]:
+def made_at_once(web: httpx.Client, requests: list[tuple[Person, str]]) -> list[int]:
     """Ask for connect tokens at the same time; return the statuses."""
 
     def ask(of: tuple[Person, str]) -> int:
@@ -97,8 +97,8 @@ def made_at_once(web: httpx.Client, wanted: list[tuple[Person, str]]) -> list[in
         answer = web.post("/api/v1/connect-tokens", json={"agent": name}, headers=who.headers)
         return answer.status_code
 
-    with thread_pool(len(wanted)) as pool:
-        return list(pool.map(ask, wanted))
+    with thread_pool(len(requests)) as pool:
+        return list(pool.map(ask, requests))
 
 
 def test_two_people_who_take_a_free_name_at_once(
@@ -117,19 +117,19 @@ def test_a_socket_registers_so_many_agents_and_again_after_they_ended(
     settings.UAMP_SESSIONS_PER_MINUTE = 100_000
     settings.UAMP_CONNECTED_AGENTS = 100_000
     socket = dial(path="/ws")
-    found = []
+    frames = []
     for number in range(REGISTRATIONS + 1):
         name = f"many-{number}"
         socket.send_raw(registration(name, token_for(alice, name)))
-        found += answers_to(socket, 1)
-    *created, refused = found
-    assert {one["type"] for one in created} == {"session.created"}
+        frames += answers_to(socket, 1)
+    *created, refused = frames
+    assert {frame["type"] for frame in created} == {"session.created"}
     assert refused["error"]["code"] == "too_many_sessions"
     # Each that ends makes room for another one.
-    for one in created[:3]:
-        socket.send("session.end", session_id=one["session_id"])
+    for frame in created[:3]:
+        socket.send("session.end", session_id=frame["session_id"])
         socket.until("session.end")
-        socket.send_raw(registration(one["agent"], token_for(alice, one["agent"])))
+        socket.send_raw(registration(frame["agent"], token_for(alice, frame["agent"])))
         assert answers_to(socket, 1)[0]["type"] == "session.created"
 
 
@@ -143,7 +143,7 @@ def test_a_flood_of_registrations_is_limited(
         socket.send_raw(registration("flood", token))
     first, *others = answers_to(socket, FLOOD)
     assert first["type"] == "session.created"
-    refused = [one["error"] for one in others if one["error"]["code"] != "session_exists"]
+    refused = [frame["error"] for frame in others if frame["error"]["code"] != "session_exists"]
     assert refused
     for error in refused:
         assert error["code"] == "rate_limited"
@@ -177,8 +177,8 @@ def test_a_flood_of_events_of_no_turn_is_refused(
     for _ in range(300):
         daemon.socket.send(event, **fields)
     unharmed(dial, bob)
-    said = daemon.socket.settle()
-    codes = {frame["error"]["code"] for frame in said if frame["type"] == "session.error"}
+    frames = daemon.socket.settle()
+    codes = {frame["error"]["code"] for frame in frames if frame["type"] == "session.error"}
     assert codes <= {"unknown_session", "rate_limited", "rate_limit_exceeded"}
     # The socket of the flood answers still.
     client = dial(alice)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.live_server import Dial, Person
 
 
-def asked(dial: Dial, who: Person) -> tuple[Daemon, UampClient, Frame]:
+def half_answered_turn(dial: Dial, who: Person) -> tuple[Daemon, UampClient, Frame]:
     """Return a daemon, a client that asked it, and the turn, of which half was said."""
     daemon = Daemon(dial(path="/ws"))
     daemon.register("helper", token_for(who, "helper"))
@@ -36,7 +36,7 @@ def asked(dial: Dial, who: Person) -> tuple[Daemon, UampClient, Frame]:
 
 def test_the_answer_of_a_silent_daemon_ends(dial: Dial, alice: Person, settings: Settings) -> None:
     settings.UAMP_DAEMON_SILENCE_SECONDS = 2
-    _, client, _ = asked(dial, alice)
+    _, client, _ = half_answered_turn(dial, alice)
     end = client.until(*TERMINAL)[-1]
     assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
     wait_for_daemons("helper", 0)
@@ -73,14 +73,14 @@ def test_a_daemon_that_is_lost_before_a_word_is_replaced_if_the_agent_starts_ove
 
 
 def test_the_answer_under_a_revoked_token_ends(dial: Dial, alice: Person) -> None:
-    _, client, _ = asked(dial, alice)
+    _, client, _ = half_answered_turn(dial, alice)
     keys.revoke_key(ApiKey.objects.get(scopes=["agents:connect"]), by=None)
     end = client.until(*TERMINAL)[-1]
     assert (end["type"], end["error"]["code"]) == ("response.error", "interrupted")
 
 
 def test_a_run_that_another_process_claimed_stops(dial: Dial, alice: Person) -> None:
-    daemon, client, turn = asked(dial, alice)
+    daemon, client, turn = half_answered_turn(dial, alice)
     # What was said is written: with the next fence it would not be.
     wait_until(lambda: Response.objects.get().text == "half")
     row = Response.objects.get()

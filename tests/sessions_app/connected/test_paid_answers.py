@@ -57,10 +57,10 @@ def test_an_answer_is_paid_before_the_daemon_is_asked(
     daemon, agent = priced_daemon(dial, alice, per_answer="0.01")
     client = payer(dial, bob)
     client.ask("hello")
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     # The daemon receives nothing that is not paid.
     assert daemon.socket.settle() == []
-    pay(client, asked)
+    pay(client, demand)
     turn = daemon.turn()
     daemon.say(turn, "paid")
     # It cannot ask for more than its owner's price.
@@ -101,11 +101,11 @@ def test_no_more_input_is_paid_than_the_conversation_has(
     client = payer(dial, bob)
     asked_and_paid(client, text)
     turn = daemon.turn()
-    said = len(json.dumps(turn["messages"]).encode())
+    conversation_bytes = len(json.dumps(turn["messages"]).encode())
     daemon.say(turn, "yes")
     daemon.send(turn, "usage.delta", delta={"input_tokens": 10**9, "output_tokens": 1})
     daemon.end(turn)
-    assert 0 < end_of(client)["response"]["usage"]["input_tokens"] <= said + 20
+    assert 0 < end_of(client)["response"]["usage"]["input_tokens"] <= conversation_bytes + 20
 
 
 @pytest.mark.parametrize("late", [{}, {"input_tokens": 10**9}])
@@ -171,17 +171,17 @@ def test_a_second_price_of_a_daemon_ends_its_answer(dial: Dial, alice: Person, b
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "due"), [("half", "interrupted", "0.01"), ("", "agent_offline", "0")]
+    ("text", "code", "due"), [("half", "interrupted", "0.01"), ("", "agent_offline", "0")]
 )
 def test_a_lost_daemon_is_paid_what_it_delivered(
-    dial: Dial, alice: Person, bob: Person, said: str, code: str, due: str
+    dial: Dial, alice: Person, bob: Person, text: str, code: str, due: str
 ) -> None:
     daemon, agent = priced_daemon(dial, alice, per_answer="0.01")
     client = payer(dial, bob)
     asked_and_paid(client)
     turn = daemon.turn()
-    if said:
-        daemon.say(turn, said)
+    if text:
+        daemon.say(turn, text)
         client.until("response.delta")
     daemon.socket.cut()
     assert end_of(client)["error"]["code"] == code
@@ -198,9 +198,9 @@ def test_a_priced_tool_of_a_daemon_is_paid(dial: Dial, alice: Person, bob: Perso
     call = {"type": "tool_call", "call_id": "c1", "name": "search", "arguments": "{}"}
     daemon.send(turn, "response.delta", delta=call)
     # The tool has a price of its own, which is asked for before its call is shown.
-    asked = client.until("payment.required")[-1]
-    assert asked["requirements"]["amount"] == "0.05"
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    assert demand["requirements"]["amount"] == "0.05"
+    pay(client, demand)
     result = {"type": "tool_result", "id": "c1", "result": "ok"}
     daemon.send(turn, "response.delta", delta=result)
     daemon.say(turn, "found")

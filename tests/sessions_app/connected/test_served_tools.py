@@ -32,10 +32,10 @@ TOOLS = [
 def daemon(dial: Dial, alice: Person, settings: Settings) -> Daemon:
     """Return a daemon of a public agent whose row has a short and a long tool."""
     settings.UAMP_SERVER_TOOLS = TOOLS
-    made = Daemon(dial(path="/ws"))
-    made.register("helper", token_for(alice, "helper"))
+    daemon = Daemon(dial(path="/ws"))
+    daemon.register("helper", token_for(alice, "helper"))
     change(tools=["note", "steps"], is_public=True)
-    return made
+    return daemon
 
 
 def change(**fields: Any) -> None:
@@ -46,7 +46,7 @@ def change(**fields: Any) -> None:
     agent.save()
 
 
-def asked(dial: Dial, who: Person) -> UampClient:
+def asking_client(dial: Dial, who: Person) -> UampClient:
     """Return a client that asked the agent."""
     client = dial(who)
     client.create_session(agent="helper")
@@ -62,9 +62,9 @@ def call(daemon: Daemon, turn: Frame, name: str, **arguments: Any) -> None:
 def test_a_short_tool_runs_at_the_server_and_is_shown(
     dial: Dial, alice: Person, daemon: Daemon, tmp_path: Path
 ) -> None:
-    client = asked(dial, alice)
+    client = asking_client(dial, alice)
     turn = daemon.turn()
-    names = [one["function"]["name"] for one in turn["context"]["tools"]]
+    names = [tool["function"]["name"] for tool in turn["context"]["tools"]]
     assert names == ["note", "steps"]
     call(daemon, turn, "note", journal=str(tmp_path / "journal"))
     result = daemon.socket.expect("tool.result")
@@ -86,7 +86,7 @@ def test_a_short_tool_runs_at_the_server_and_is_shown(
 def test_a_long_tool_is_a_row_that_a_worker_runs(
     dial: Dial, alice: Person, daemon: Daemon, tmp_path: Path
 ) -> None:
-    client = asked(dial, alice)
+    client = asking_client(dial, alice)
     turn = daemon.turn()
     call(daemon, turn, "steps", journal=str(tmp_path / "journal"), steps=2, pause=0.01)
     # Its process imports the product at first, which takes long on a busy machine.
@@ -103,7 +103,7 @@ def test_a_tool_is_paid_before_it_runs(
     dial: Dial, bob: Person, daemon: Daemon, tmp_path: Path
 ) -> None:
     change(pricing={"per_answer": "0.01", "tools": {"note": "0.05"}})
-    client = asked(dial, rich(bob))
+    client = asking_client(dial, rich(bob))
     pay(client, client.until("payment.required")[-1])
     turn = daemon.turn()
     call(daemon, turn, "note", journal=str(tmp_path / "journal"))
@@ -124,7 +124,7 @@ def test_a_tool_is_paid_before_it_runs(
 def test_arguments_that_are_no_object_are_an_error_for_the_daemon(
     dial: Dial, alice: Person, daemon: Daemon
 ) -> None:
-    client = asked(dial, alice)
+    client = asking_client(dial, alice)
     turn = daemon.turn()
     for number, arguments in enumerate(["[1]", "{", '"x"', "{}"]):
         daemon.send(turn, "tool.call", call_id=f"c{number}", name="note", arguments=arguments)
@@ -138,7 +138,7 @@ def test_arguments_that_are_no_object_are_an_error_for_the_daemon(
 def test_a_daemon_that_is_lost_while_a_tool_runs_ends_the_answer(
     dial: Dial, alice: Person, daemon: Daemon, tmp_path: Path
 ) -> None:
-    client = asked(dial, alice)
+    client = asking_client(dial, alice)
     turn = daemon.turn()
     call(daemon, turn, "steps", journal=str(tmp_path / "journal"), steps=40, pause=0.2)
     wait_until(ToolCall.objects.exists)

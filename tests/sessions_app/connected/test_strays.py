@@ -35,7 +35,7 @@ def daemon(agent_id: str) -> Any:
     )
 
 
-async def write_without_answer(directory: ConnectedAgents, written: Any) -> None:
+async def write_without_answer(directory: ConnectedAgents, writes: Any) -> None:
     """Have a connection committed and the write fail for its caller."""
     write = connections.open_connections
 
@@ -46,7 +46,7 @@ async def write_without_answer(directory: ConnectedAgents, written: Any) -> None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "open_connections", lost)
         with pytest.raises(OperationalError):
-            await directory.write(written)
+            await directory.write(writes)
 
 
 async def rows() -> list[int]:

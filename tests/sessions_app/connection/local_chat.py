@@ -175,24 +175,24 @@ class Reader:
         while True:
             try:
                 self.outgoing.batch().send(None)
-            except StopIteration as taken:
-                if taken.value is None:
+            except StopIteration as stopped:
+                if stopped.value is None:
                     return
-                for outgoing in taken.value:
+                for outgoing in stopped.value:
                     self.take(outgoing.text, outgoing.seq)
             else:
                 raise AssertionError("the subscription waited")
 
     def take(self, text: str, seq: int | None) -> None:
         """Take a frame."""
-        said = json.loads(text)
-        self.frames.append(said)
-        assert said.get("seq") == seq
-        if said["type"] in TERMINAL:
+        frame = json.loads(text)
+        self.frames.append(frame)
+        assert frame.get("seq") == seq
+        if frame["type"] in TERMINAL:
             # Deltas add up to the output; only a replay may have none at all.
-            known = self.story.texts.get(said["response_id"], "")
-            assert known == output_text(said) or (self.replays and not known)
-        self.story.take(said)
+            text_before = self.story.texts.get(frame["response_id"], "")
+            assert text_before == output_text(frame) or (self.replays and not text_before)
+        self.story.take(frame)
 
     def hear(self, reported: Notice, *, from_the_group: bool = True) -> None:
         """Take what was published; straight from a runner, text comes encoded too."""

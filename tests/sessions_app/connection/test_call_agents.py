@@ -52,8 +52,8 @@ def chat(alice: Person, bob: Person, speaker: Agent) -> Chat:
 def agents(call: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Return the agents of a `call.updated`: state or reason, and host, by name."""
     return {
-        one["agent"]: (one.get("reason", one["state"]), one["host"])
-        for one in call.get("agents", ())
+        row["agent"]: (row.get("reason", row["state"]), row["host"])
+        for row in call.get("agents", ())
     }
 
 
@@ -126,11 +126,15 @@ def test_what_is_said_to_an_agent_is_answered_aloud_and_stands_in_the_chat(
     add_participant(chat_id=chat.pk, added_by=alice.user, user=mallory.user)
     host, other = joined(dial, chat, alice, bob)
     reader = inside(dial, mallory, chat)
-    read = web.get(f"/api/v1/chats/{chat.pk}", headers=bob.headers).json()
-    takes = {one["name"]: one["takes_calls"] for one in read["participants"] if "pricing" in one}
+    chat_description = web.get(f"/api/v1/chats/{chat.pk}", headers=bob.headers).json()
+    takes = {
+        participant["name"]: participant["takes_calls"]
+        for participant in chat_description["participants"]
+        if "pricing" in participant
+    }
     assert takes == {"speaker": True, "echo": False}
-    shown = web.get(f"/api/v1/chats/{chat.pk}/call", headers=bob.headers).json()["call"]
-    assert agents(shown) == {"speaker": ("joined", str(alice.user.pk))}
+    call = web.get(f"/api/v1/chats/{chat.pk}/call", headers=bob.headers).json()["call"]
+    assert agents(call) == {"speaker": ("joined", str(alice.user.pk))}
 
     host.send("call.agent_state", **SPEAKER, state="thinks")
     for client in (other, reader):
@@ -141,16 +145,16 @@ def test_what_is_said_to_an_agent_is_answered_aloud_and_stands_in_the_chat(
     others = reader.until(*END)
 
     sound = b"".join(
-        base64.b64decode(one["delta"]["audio"])
-        for one in frames
-        if one["type"] == "response.delta"
-        and "audio" in one["delta"]
-        and isinstance(one["delta"]["audio"], str)
+        base64.b64decode(frame["delta"]["audio"])
+        for frame in frames
+        if frame["type"] == "response.delta"
+        and "audio" in frame["delta"]
+        and isinstance(frame["delta"]["audio"], str)
     )
     assert sound == tone(40) * 7
-    written = next(one for one in frames if one["type"] == "transcript.done")
-    assert (written["role"], written["transcript"]) == ("user", "a sound of 200 ms")
-    assert "transcript.done" in {one["type"] for one in others}
+    transcript = next(frame for frame in frames if frame["type"] == "transcript.done")
+    assert (transcript["role"], transcript["transcript"]) == ("user", "a sound of 200 ms")
+    assert "transcript.done" in {frame["type"] for frame in others}
     question, answer = Message.objects.filter(chat=chat).order_by("seq")
     assert (question.sender_user_id, question.content) == (alice.user.pk, "alice, bob")
     assert question.content_items[1]["type"] == "audio"
@@ -158,8 +162,8 @@ def test_what_is_said_to_an_agent_is_answered_aloud_and_stands_in_the_chat(
     assert answer.content_items[-1]["duration_ms"] == 280
     assert vendor.session["output_modalities"] == ["audio"]
     place = f"/api/v1/contents/{question.content_items[1]['content_id']}/transcript"
-    said = web.post(place, headers=mallory.headers).json()
-    assert said == {"state": "done", "text": "a sound of 200 ms"}
+    result = web.post(place, headers=mallory.headers).json()
+    assert result == {"state": "done", "text": "a sound of 200 ms"}
     # What is written in the chat meanwhile is asked as ever: no one mentioned the agent.
     other.send("input.text", text="Hello")
     other.send("response.create")
@@ -212,8 +216,8 @@ def test_bounds_of_what_is_said(
 
     def code(samples: bytes, **fields: Any) -> str:
         say(host, samples, **fields)
-        found: str = host.until("session.error")[-1]["error"]["code"]
-        return found
+        error_code: str = host.until("session.error")[-1]["error"]["code"]
+        return error_code
 
     assert code(tone(1100)) == "event_too_large"
     assert code(tone(200), text="a" * 1001) == "event_too_large"
@@ -285,10 +289,10 @@ def test_an_answer_in_a_call_is_paid_by_its_host_who_agrees_first(
     rich(alice)
     host, other = joined(dial, chat, alice, bob)
     say(host, tone(200))
-    asked = host.until("payment.required")[-1]
+    demand = host.until("payment.required")[-1]
     assert vendor.responses == 0
-    assert not [one for one in other.settle() if one["type"] == "payment.required"]
-    host.send("payment.submit", payment=WALLET, response_id=asked["response_id"])
+    assert not [frame for frame in other.settle() if frame["type"] == "payment.required"]
+    host.send("payment.submit", payment=WALLET, response_id=demand["response_id"])
     assert host.until(*END)[-1]["type"] == "response.done"
     assert earned(speaker) != "0"
     assert clean()

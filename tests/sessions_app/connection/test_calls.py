@@ -173,12 +173,12 @@ def test_a_call_whose_participants_are_lost_is_ended_by_the_sweep(
     now = timezone.now()
     assert sweep_calls(now) == 0
     # A process that died renews nothing.
-    held = list(Session.objects.filter(user=bob.user).values_list("id", flat=True))
+    bobs_sessions = list(Session.objects.filter(user=bob.user).values_list("id", flat=True))
     caller.close()
     called.close()
     wait_until(lambda: not Session.objects.filter(status="active").exists())
     VoiceCallMember.objects.update(seen_at=now - timedelta(seconds=60))
-    renew_participants(held, now=now)
+    renew_participants(bobs_sessions, now=now)
     sweep_calls(now)
     call = VoiceCall.objects.get()
     assert call.state == CallState.RUNNING
@@ -212,11 +212,11 @@ def test_who_comes_later_learns_of_the_call_and_joins(
     add_participant(chat_id=chat.pk, added_by=alice.user, user=mallory.user)
     late = dial(mallory)
     late.send("session.create", session={}, chat=chat.pk)
-    shown = late.until("call.updated")[-1]
-    assert states(shown) == {"alice": "joined", "bob": "joined"}
-    read = web.get(place, headers=mallory.headers).json()
-    assert read["ice_servers"] == []
-    assert {name: shown[name] for name in read["call"]} == read["call"]
+    update = late.until("call.updated")[-1]
+    assert states(update) == {"alice": "joined", "bob": "joined"}
+    description = web.get(place, headers=mallory.headers).json()
+    assert description["ice_servers"] == []
+    assert {name: update[name] for name in description["call"]} == description["call"]
     assert refused(late, "voice.invite") == "call_running"
     assert refused(late, "voice.decline") == "not_in_call"
     late.send("voice.accept")
@@ -275,8 +275,8 @@ def test_signals_go_to_one_participant_only(
     called.settle()
     candidate = {"candidate": "candidate:1 1 udp 1 192.0.2.1 5 typ host", "sdpMLineIndex": 0}
     caller.send("call.signal", call_id="c1", to=str(bob.user.pk), candidate=candidate)
-    got = called.until("call.signal")[-1]
-    assert (got["candidate"], got["from"]) == (candidate, str(alice.user.pk))
+    signal = called.until("call.signal")[-1]
+    assert (signal["candidate"], signal["from"]) == (candidate, str(alice.user.pk))
     # Mallory is in the chat, but not in the call.
     for to in (alice, bob):
         foreign = {"call_id": "c1", "to": str(to.user.pk), "sdp": SDP}

@@ -72,7 +72,7 @@ def test_a_reading_does_not_overtake_what_is_queued_between_events() -> None:
 
 
 def test_a_repair_does_not_overtake_what_is_queued_before_the_text() -> None:
-    local, reader = begun()
+    local, reader = local_and_reader()
     subscription = reader.subscription
     reader.hear(local.reported[0])
     # A message seems lost; the answer goes on before the pump has looked.
@@ -154,7 +154,7 @@ def test_a_session_without_a_chat_receives_the_turns_only(steps: list[tuple[Any,
         assert reader.story.texts[response_id] == text
 
 
-def begun(*texts: str) -> tuple[LocalChat, Reader]:
+def local_and_reader(*texts: str) -> tuple[LocalChat, Reader]:
     """Return a local with one running response that said these texts, and a reader of it."""
     local = LocalChat()
     local.begin()
@@ -164,7 +164,7 @@ def begun(*texts: str) -> tuple[LocalChat, Reader]:
 
 
 def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
-    local, reader = begun("one ", "two ", "three")
+    local, reader = local_and_reader("one ", "two ", "three")
     local.flush()
     created, first, _lost, third = local.reported
     for reported in (created, first, third):
@@ -174,14 +174,14 @@ def test_a_lost_delta_is_repaired_when_the_next_one_comes() -> None:
 
 @pytest.mark.parametrize("from_the_group", [True, False])
 def test_a_delta_that_comes_twice_is_said_once(from_the_group: bool) -> None:  # noqa: FBT001 a case
-    local, reader = begun("one ", "two")
+    local, reader = local_and_reader("one ", "two")
     for reported in [*local.reported, *local.reported[1:]]:
         reader.hear(reported, from_the_group=from_the_group)
     assert reader.story.texts == {"resp_1": "one two"}
 
 
 def test_a_lost_durable_event_is_read_before_the_next_is_said() -> None:
-    local, reader = begun()
+    local, reader = local_and_reader()
     local.message()
     local.message()
     reader.hear(local.reported[-1])
@@ -190,7 +190,7 @@ def test_a_lost_durable_event_is_read_before_the_next_is_said() -> None:
 
 @pytest.mark.parametrize("how", range(3))
 def test_the_end_brings_the_text_that_was_lost(how: int) -> None:
-    local, reader = begun("one ", "two")
+    local, reader = local_and_reader("one ", "two")
     local.end(0, how)
     created, first, _lost, done = local.reported
     frames: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ def test_the_end_brings_the_text_that_was_lost(how: int) -> None:
 @pytest.mark.parametrize("how", range(3))
 @pytest.mark.parametrize("stored", ["", "one "])
 def test_the_end_takes_text_back_that_was_not_stored(how: int, stored: str) -> None:
-    local, reader = begun("one ", "two")
+    local, reader = local_and_reader("one ", "two")
     # The process that had sent it died; another one ends the answer.
     local.texts["resp_1"] = stored
     local.end(0, how)
@@ -215,7 +215,7 @@ def test_the_end_takes_text_back_that_was_not_stored(how: int, stored: str) -> N
 
 
 def test_the_end_of_an_old_log_without_an_output_takes_nothing_back() -> None:
-    local, _ = begun("one ")
+    local, _ = local_and_reader("one ")
     error = ev.ErrorDetail(code="interrupted", message="It ended.")
     local.append(ev.ResponseError(response_id="resp_1", error=error), "resp_1")
     reader = Recorder(local, cursor=0)
@@ -226,18 +226,18 @@ def test_the_end_of_an_old_log_without_an_output_takes_nothing_back() -> None:
 
 
 def test_text_that_comes_after_the_end_is_not_said() -> None:
-    local, reader = begun("one ")
+    local, reader = local_and_reader("one ")
     late = local.reported[-1]
     local.end(0, 0)
     reader.hear(local.reported[0])
     reader.hear(local.reported[-1])
-    said = dict(reader.story.texts)
+    texts_before = dict(reader.story.texts)
     reader.hear(late)
-    assert reader.story.texts == said
+    assert reader.story.texts == texts_before
 
 
 def test_a_reader_that_joins_in_mid_answer_gets_the_text_so_far_at_offset_0() -> None:
-    local, _ = begun("one ", "two ")
+    local, _ = local_and_reader("one ", "two ")
     local.flush()
     late = Reader(local, cursor=len(local.log))
     late.attach()
@@ -256,7 +256,7 @@ def test_a_long_log_is_read_page_by_page() -> None:
 
 
 def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
-    local, reader = begun("kept ", "lost")
+    local, reader = local_and_reader("kept ", "lost")
     for reported in local.reported:
         reader.hear(reported)
     assert reader.story.texts == {"resp_1": "kept lost"}
@@ -269,6 +269,6 @@ def test_a_response_that_goes_on_from_a_checkpoint_replaces_its_text() -> None:
 
 
 def test_the_text_of_a_response_without_followers_is_not_replaced() -> None:
-    _, reader = begun()
+    _, reader = local_and_reader()
     reader.hear_group(**fanout.text_message(chat_id=CHAT, response_id="resp_9", text="text"))
     assert reader.story.texts == {}

@@ -58,15 +58,15 @@ def test_all_see_the_text_that_is_stored(
     chat = shared_chat(alice, bob, agents=("teller",), trigger="always")
     asker, member = (joined(dial, who, chat.pk) for who in (alice, bob))
     for turn in range(1, 4):
-        shown = end_of(asker, how)
+        asker_frames = end_of(asker, how)
         # A member is sent the answer by the chat's group, as one on another process is.
         seen = member.until(*TERMINAL)
 
-        stored = Response.objects.get(pk=shown[-1]["response_id"]).text
+        stored = Response.objects.get(pk=asker_frames[-1]["response_id"]).text
         assert stored
-        assert shown[-1]["type"] == seen[-1]["type"] == f"response.{how}"
-        assert [text_of(frames) for frames in (shown, seen)] == [stored, stored]
-        assert [output_text(frames[-1]) for frames in (shown, seen)] == [stored, stored]
+        assert asker_frames[-1]["type"] == seen[-1]["type"] == f"response.{how}"
+        assert [text_of(frames) for frames in (asker_frames, seen)] == [stored, stored]
+        assert [output_text(frames[-1]) for frames in (asker_frames, seen)] == [stored, stored]
         assert Message.objects.filter(role="assistant").count() == turn
         assert Message.objects.filter(role="assistant").latest("seq").content == stored
         for client in (asker, member):
@@ -82,8 +82,8 @@ def test_a_stream_shows_the_text_that_is_stored(
     chat = shared_chat(alice, bob, agents=("teller",), trigger="always")
     asker = joined(dial, alice, chat.pk)
     create = {"type": "session.create", "event_id": "evt_1", "session": {}, "chat": chat.pk}
-    begun = web.post("/events", json=create, headers=bob.headers)
-    headers = {**bob.headers, "X-Session-ID": begun.headers["X-Session-ID"]}
+    response = web.post("/events", json=create, headers=bob.headers)
+    headers = {**bob.headers, "X-Session-ID": response.headers["X-Session-ID"]}
     with open_stream(web, "GET", "/events/stream", headers=headers) as stream:
         end_of(asker, how)
         frames = [event.data for event in stream.until(*TERMINAL)]
@@ -101,8 +101,8 @@ def test_who_comes_back_after_the_end_receives_the_rest_of_the_text(
     first = dial(alice)
     created = first.create_session(agent="teller")
     first.ask(WORDS)
-    shown = first.until("response.delta")
-    response_id = shown[-1]["response_id"]
+    first_frames = first.until("response.delta")
+    response_id = first_frames[-1]["response_id"]
     first.cut()
     second = dial(alice)
     if how == "cancelled":
@@ -112,7 +112,7 @@ def test_who_comes_back_after_the_end_receives_the_rest_of_the_text(
     resume = {
         "session_id": created["session_id"],
         "epoch": created["epoch"],
-        "after": max([created["seq"], *(frame.get("seq", 0) for frame in shown)]),
+        "after": max([created["seq"], *(frame.get("seq", 0) for frame in first_frames)]),
     }
     second.send("session.create", session={}, resume=resume)
     frames = second.until(*TERMINAL)
@@ -120,7 +120,7 @@ def test_who_comes_back_after_the_end_receives_the_rest_of_the_text(
     stored = Response.objects.get(pk=response_id).text
     assert frames[-1]["type"] == f"response.{how}"
     assert output_text(frames[-1]) == stored
-    assert text_of([*shown, *frames]) == stored
+    assert text_of([*first_frames, *frames]) == stored
 
 
 def test_the_text_of_a_failed_answer_that_was_deleted_has_no_reader(
@@ -130,7 +130,7 @@ def test_the_text_of_a_failed_answer_that_was_deleted_has_no_reader(
     chat = shared_chat(alice, agents=("teller",), trigger="always")
     asker = dial(alice)
     created = asker.create_session(chat=chat.pk)
-    said = output_text(end_of(asker, "error")[-1])
+    partial_text = output_text(end_of(asker, "error")[-1])
     answer = asker.until("message.created")[-1]["message"]["id"]
     path = f"/api/v1/messages/{answer}"
     assert web.delete(path, headers=alice.headers).status_code == 204
@@ -140,5 +140,5 @@ def test_the_text_of_a_failed_answer_that_was_deleted_has_no_reader(
     frames = late.until("message.deleted")
     end = next(frame for frame in frames if frame["type"] == "response.error")
     assert end["partial_output"] == []
-    assert said
-    assert said not in str(frames)
+    assert partial_text
+    assert partial_text not in str(frames)

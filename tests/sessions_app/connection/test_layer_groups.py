@@ -62,9 +62,9 @@ class Member:
 @pytest.fixture
 def layer() -> Iterator[HeldLayer]:
     """Put a layer of the test's own in the place of the process's."""
-    held = HeldLayer()
-    before = channel_layers.set("default", held)
-    yield held
+    held_layer = HeldLayer()
+    before = channel_layers.set("default", held_layer)
+    yield held_layer
     channel_layers.set("default", before)
 
 

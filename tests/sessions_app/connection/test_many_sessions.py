@@ -43,7 +43,7 @@ def test_a_socket_leaves_the_group_of_a_chat_with_its_last_session(
     dial: Dial, alice: Person
 ) -> None:
     client = dial(alice)
-    kept = client.create_session(agent="echo")["session_id"]
+    lasting_session_id = client.create_session(agent="echo")["session_id"]
     layer = get_channel_layer()
     before = layer.group_count
     first = client.create_session(agent="echo")
@@ -54,6 +54,6 @@ def test_a_socket_leaves_the_group_of_a_chat_with_its_last_session(
         client.until("session.end")
     wait_until(lambda: layer.group_count == before)
     # The session that stays receives its chat.
-    client.send("input.text", text="Hello", session_id=kept)
-    client.send("response.create", session_id=kept)
+    client.send("input.text", text="Hello", session_id=lasting_session_id)
+    client.send("response.create", session_id=lasting_session_id)
     client.until("response.done")

@@ -25,10 +25,10 @@ def answered(dial: Dial, who: Person, chat: Chat, text: str = "@paid Hello") -> 
     client = dial(who)
     client.create_session(chat=chat.pk)
     client.ask(text)
-    asked = client.until("payment.required")[-1]
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand)
     client.until("payment.balance")
-    return str(asked["response_id"])
+    return str(demand["response_id"])
 
 
 def get(web: httpx.Client, who: Person, path: str, **query: str) -> httpx.Response:
@@ -94,8 +94,8 @@ def test_only_members_see_receipts_and_only_of_their_chat(
     response_id = answered(dial, alice, chat)
     path = f"/api/v1/chats/{chat.pk}/payments"
     assert get(web, mallory, path).status_code == 404
-    own = shared_chat(mallory, agents=("paid",))
-    there = f"/api/v1/chats/{own.pk}/payments"
+    own_chat = shared_chat(mallory, agents=("paid",))
+    there = f"/api/v1/chats/{own_chat.pk}/payments"
     assert get(web, mallory, there, responses=response_id).json()["data"] == []
     assert len(get(web, alice, path, responses=f"{response_id},resp_none").json()["data"]) == 1
     assert get(web, alice, path, responses="resp_none").json()["data"] == []
@@ -167,9 +167,9 @@ def test_the_same_filling_again_moves_nothing_again(
 def test_a_pool_is_its_owners(web: httpx.Client, alice: Person, bob: Person) -> None:
     chat = shared_chat(alice, rich(bob))
     stranger = shared_chat(bob)
-    for asked, who, status in ((chat, bob, 403), (stranger, alice, 404)):
-        assert get(web, who, f"/api/v1/chats/{asked.pk}/pool").status_code == status
-        assert fill(web, who, asked, "1").status_code == status
+    for pool_chat, who, status in ((chat, bob, 403), (stranger, alice, 404)):
+        assert get(web, who, f"/api/v1/chats/{pool_chat.pk}/pool").status_code == status
+        assert fill(web, who, pool_chat, "1").status_code == status
     assert str(wallet(bob).available) == "10"
 
 

@@ -46,7 +46,7 @@ def has_ended(story: Story, count: int) -> bool:
     return sum(entry["type"] in TERMINAL for entry in story.log.values()) == count
 
 
-def read(client: UampClient, story: Story, frames: int, ends: int) -> None:
+def take_frames(client: UampClient, story: Story, frames: int, ends: int) -> None:
     """Take some frames, or fewer when that many responses have ended."""
     for _ in range(frames):
         if has_ended(story, ends):
@@ -66,8 +66,8 @@ class Turn:
 
     def send(self, client: UampClient, story: Story) -> None:
         """Send it, unless the story knows of as many responses as it makes."""
-        begun = sum(entry["type"] == "response.created" for entry in story.log.values())
-        if begun < self._responses:
+        response_count = sum(entry["type"] == "response.created" for entry in story.log.values())
+        if response_count < self._responses:
             for frame in self._frames:
                 client.send_raw(json.dumps(frame))
 
@@ -97,10 +97,10 @@ def test_a_story_with_many_cuts_is_the_stored_one(
     while turn < 3 or cuts < ENOUGH_CUTS:
         turn += 1
         ends += 2
-        asked = Turn(f"{WORDS} {turn}", responses=ends)
-        asked.send(client, story)
+        question = Turn(f"{WORDS} {turn}", responses=ends)
+        question.send(client, story)
         while not has_ended(story, ends):
-            read(client, story, choice.randrange(16), ends)
+            take_frames(client, story, choice.randrange(16), ends)
             client.cut()
             cuts += 1
             client = dial(alice)
@@ -114,17 +114,19 @@ def test_a_story_with_many_cuts_is_the_stored_one(
             assert again["resumed"] is True
             assert again["session_id"] == created["session_id"]
             story.take_all(client.settle())
-            asked.send(client, story)
-    read(client, story, 0, ends)
+            question.send(client, story)
+    take_frames(client, story, 0, ends)
     story.take_all(client.during(0.1))
     client.settle()
     assert story.log == stored_log(chat.pk)
     assert story.texts == stored_texts()
-    shown = web.get(
+    messages = web.get(
         f"/api/v1/chats/{chat.pk}/messages", params={"order": "asc"}, headers=alice.headers
     ).json()["data"]
     reported = [e["message"] for e in story.log.values() if e["type"] == "message.created"]
-    assert [(m["id"], m["content"]) for m in shown] == [(m["id"], m["content"]) for m in reported]
+    assert [(m["id"], m["content"]) for m in messages] == [
+        (m["id"], m["content"]) for m in reported
+    ]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -137,23 +139,23 @@ def test_a_private_session_goes_on_after_cuts(dial: Dial, seed: int) -> None:
     client.send("session.create", session={}, agent="teller")
     created = client.receive()
     story.take(created)
-    asked = Turn(WORDS, responses=1)
-    asked.send(client, story)
+    question = Turn(WORDS, responses=1)
+    question.send(client, story)
     while not has_ended(story, 1):
-        read(client, story, choice.randrange(12), 1)
+        take_frames(client, story, choice.randrange(12), 1)
         client.cut()
         client = dial()
         resume = {"session_id": created["session_id"], "epoch": story.epoch, "after": story.after}
         client.send("session.create", session={}, resume=resume)
         assert client.receive()["resumed"] is True
         story.take_all(client.settle())
-        asked.send(client, story)
-    own = {
+        question.send(client, story)
+    log = {
         seq: entry
         for seq, entry in stored_log(created["chat"]).items()
         if entry["type"] != "message.created"
     }
-    assert story.log == own
+    assert story.log == log
     assert story.texts == stored_texts()
     assert text_of(client.answer("and on")[-1:]) == ""
     assert Session.objects.count() == 1
@@ -202,9 +204,9 @@ def test_a_log_that_cannot_be_continued_is_said(
     dial: Dial, alice: Person, lie: dict[str, Any]
 ) -> None:
     created, _ = cut_session(dial, alice)
-    asked = {"epoch": created["epoch"], "after": 0, **lie}
+    position = {"epoch": created["epoch"], "after": 0, **lie}
     client = dial(alice)
-    frames = resumed(client, created, **asked)
+    frames = resumed(client, created, **position)
     assert [f["type"] for f in frames] == ["session.created", "capabilities", "session.error"]
     assert frames[0]["resumed"] is False
     assert frames[2]["error"]["code"] == "resync"
@@ -271,8 +273,8 @@ def test_a_tool_that_waits_is_asked_again_after_a_cut(dial: Dial, alice: Person)
     client.cut()
     again = dial(alice)
     frames = resumed(again, created, epoch=created["epoch"], after=0)
-    asked = frames[-1]
-    assert (asked["type"], asked["call_id"], asked["arguments"]) == (
+    tool_call = frames[-1]
+    assert (tool_call["type"], tool_call["call_id"], tool_call["arguments"]) == (
         "tool.call",
         call["call_id"],
         call["arguments"],
@@ -332,8 +334,8 @@ def test_a_stream_with_many_cuts_is_the_stored_story(web: httpx.Client, settings
                     break
         cuts += 1
     assert cuts >= 3
-    own = {s: e for s, e in stored_log(created["chat"]).items() if e["type"] != "message.created"}
-    assert json.dumps(story.log, sort_keys=True) == json.dumps(own, sort_keys=True)
+    log = {s: e for s, e in stored_log(created["chat"]).items() if e["type"] != "message.created"}
+    assert json.dumps(story.log, sort_keys=True) == json.dumps(log, sort_keys=True)
     assert story.texts == stored_texts()
 
 

@@ -58,10 +58,10 @@ def test_options_of_the_vendor_reach_it_and_no_others_do(dial: Dial, alice: Pers
         }
         client.create_session(agent="model", session={"extensions": extensions})
         client.answer("Hi")
-        sent = model.last
-        assert (sent["model"], sent["temperature"], sent["stop"]) == ("gpt-4o", 0, ["END"])
-        assert (sent["top_p"], sent["seed"]) == (0.5, 7)
-        assert not {"n", "thinking", "top_k", "topK"} & set(sent)
+        request = model.last
+        assert (request["model"], request["temperature"], request["stop"]) == ("gpt-4o", 0, ["END"])
+        assert (request["top_p"], request["seed"]) == (0.5, 7)
+        assert not {"n", "thinking", "top_k", "topK"} & set(request)
         # What a response says counts more than its session.
         client.send("input.text", text="Hi")
         client.send("response.create", response={"temperature": 0.3})
@@ -296,11 +296,11 @@ def test_a_call_needs_no_id_and_its_description_may_be_text(
     received = called.until("voice.invite")[-1]
     assert received["sdp"] == {"type": "offer", "sdp": "v=0 offer"}
     assert received["from"] == str(alice.user.pk)
-    own = caller.until("voice.invite")[-1]
-    assert own["call_id"] == received["call_id"]
+    invite = caller.until("voice.invite")[-1]
+    assert invite["call_id"] == received["call_id"]
     called.send("voice.accept", sdp="v=0 answer")
-    taken = caller.until("voice.accept")[-1]
-    assert (taken["call_id"], taken["sdp"]["type"]) == (received["call_id"], "answer")
+    accept = caller.until("voice.accept")[-1]
+    assert (accept["call_id"], accept["sdp"]["type"]) == (received["call_id"], "answer")
     caller.send("voice.end", duration_ms=5)
     assert called.until("voice.end")[-1]["call_id"] == received["call_id"]
 

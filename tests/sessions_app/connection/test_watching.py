@@ -90,8 +90,8 @@ def test_a_reply_says_to_each_person_whether_they_follow_its_thread(
     reader = dial(mallory)
     reader.create_session(chat=chat.pk)
     reader.send("message.read", message_id=last.payload["message"]["id"])
-    read = activities(other.until("chat.activity"), "message.read")[0]
-    assert (read["thread"], read["replies"]) == (root, 3)
+    activity = activities(other.until("chat.activity"), "message.read")[0]
+    assert (activity["thread"], activity["replies"]) == (root, 3)
 
 
 def test_an_answer_is_watched_by_its_message_and_not_by_its_text(
@@ -146,8 +146,8 @@ def test_what_was_read_elsewhere_reaches_the_persons_own_sockets_only(
     reader = dial(alice)
     reader.create_session(chat=chat.pk)
     reader.send("message.read", chat_id=chat.pk, message_id=message_id)
-    read = mine.until("chat.activity")[-1]
-    assert (read["kind"], read["message_id"]) == ("message.read", message_id)
+    activity = mine.until("chat.activity")[-1]
+    assert (activity["kind"], activity["message_id"]) == ("message.read", message_id)
     writer.until("message.read")
     assert not activities(others.settle(), "message.read")
 
@@ -164,10 +164,10 @@ def test_mentions_are_sent_and_counted_alike_and_end_where_they_were_read(
     chat = shared_chat(alice, bob)
     tabs = [watching(dial, alice), watching(dial, alice)]
     writer = spoken(dial, bob, chat, "@Alice and @bob, not `@alice`")
-    own = str(alice.user.pk)
+    own_id = str(alice.user.pk)
     for tab in tabs:
         # Who writes does not mention themselves.
-        assert tab.until("chat.activity")[-1]["message"]["mentions"] == [own]
+        assert tab.until("chat.activity")[-1]["message"]["mentions"] == [own_id]
     assert counts(web, alice, chat) == (1, 1)
     for text in ("`@alice` in code", "no one"):
         writer.ask(text)
@@ -196,8 +196,8 @@ def test_an_answer_mentions_people(dial: Dial, alice: Person, bob: Person, text:
     watcher = watching(dial, bob)
     spoken(dial, alice, chat, text).until("response.done")
     frames = watcher.until("chat.activity") + watcher.until("chat.activity")
-    asked, answered = [f["message"]["mentions"] for f in activities(frames)]
-    assert asked == [str(bob.user.pk)]
+    of_question, answered = [f["message"]["mentions"] for f in activities(frames)]
+    assert of_question == [str(bob.user.pk)]
     assert answered == sorted([str(alice.user.pk), str(bob.user.pk)], key=int)
 
 

@@ -51,7 +51,7 @@ def test_a_deleted_chat_is_gone_for_everyone_and_its_money_goes_back(
     tag = call("GET", alice).headers["ETag"]
 
     refused = [call("DELETE", bob), web.delete(path, headers={**alice.headers, "If-Match": '"x"'})]
-    assert [one.status_code for one in refused] == [403, 412]
+    assert [answer.status_code for answer in refused] == [403, 412]
     assert not Chat.objects.get(pk=chat.pk).deleted_at
     deleted = web.delete(path, headers={**alice.headers, "If-Match": tag})
     assert (deleted.status_code, deleted.content) == (204, b"")
@@ -99,10 +99,10 @@ def test_the_rows_of_a_deleted_chat_wait_for_its_answers() -> None:
 def test_copies_of_a_deleted_message_go_at_the_latest_with_its_chat() -> None:
     ada, bob = factories.user("ada"), factories.user("bob")
     chat = factories.chat(ada, bob)
-    said = factories.message(chat, ada, "between us")
-    copy = Message.objects.get(copied_from=said.pk, chat=fork(said, bob))
+    original = factories.message(chat, ada, "between us")
+    copy = Message.objects.get(copied_from=original.pk, chat=fork(original, bob))
     # The process that deleted it died before it looked for copies.
-    Message.objects.filter(pk=said.pk).update(content="", deleted_at=timezone.now())
+    Message.objects.filter(pk=original.pk).update(content="", deleted_at=timezone.now())
     Chat.objects.filter(pk=chat.pk).update(deleted_at=timezone.now())
 
     assert delete_rows(10) == 1

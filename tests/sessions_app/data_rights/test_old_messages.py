@@ -64,14 +64,16 @@ def test_after_the_erasure_no_row_has_the_words_and_the_log_is_whole(
     factories.tool_call(answered, status="done", arguments=f'{{"a": "{WORD}"}}', result=WORD)
     FollowUp.objects.create(response=answered, message_id="1", parts=[{"text": WORD}], digest="1")
     messages = f"/api/v1/chats/{chat.pk}/messages"
-    sent = web.post(messages, json={"content": f"{WORD} first"}, headers=bob.headers).json()
-    one = f"/api/v1/messages/{sent['message']['id']}"
-    assert web.patch(one, json={"content": f"{WORD} edited"}, headers=bob.headers).is_success
+    turn = web.post(messages, json={"content": f"{WORD} first"}, headers=bob.headers).json()
+    message_path = f"/api/v1/messages/{turn['message']['id']}"
+    assert web.patch(
+        message_path, json={"content": f"{WORD} edited"}, headers=bob.headers
+    ).is_success
     before = dict(ChatEvent.objects.filter(chat=chat).values_list("seq", "type"))
     latest_at = Chat.objects.get(pk=chat.pk).latest_at
     stored = [row.partition(":")[0] for row in rows_with(WORD)]
-    kept = {"chat_app.Message", "chat_app.ChatEvent"}
-    assert kept | {"sessions_app.ToolCall", "sessions_app.FollowUp"} <= set(stored)
+    models = {"chat_app.Message", "chat_app.ChatEvent"}
+    assert models | {"sessions_app.ToolCall", "sessions_app.FollowUp"} <= set(stored)
 
     assert erase_all() == 0
     settings.UAMP_MESSAGE_DAYS = 1
@@ -93,9 +95,9 @@ def test_after_the_erasure_no_row_has_the_words_and_the_log_is_whole(
     # The question, the answer and its end, what was said, and the edit of it.
     assert summary.erased == 5
     assert Chat.objects.get(pk=chat.pk).latest_at == latest_at
-    shown = web.get(messages, headers=alice.headers).json()["data"]
-    assert [(row["content"], row["deleted_at"] is not None) for row in shown] == [("", True)] * 3
-    assert {row["name"] for row in shown} == {"alice", "bob", "echo"}
+    rows = web.get(messages, headers=alice.headers).json()["data"]
+    assert [(row["content"], row["deleted_at"] is not None) for row in rows] == [("", True)] * 3
+    assert {row["name"] for row in rows} == {"alice", "bob", "echo"}
     assert web.get(f"/api/v1/search?q={WORD}", headers=alice.headers).json()["data"] == []
     records = AuditRecord.objects.filter(action="messages.erased", object_id=chat.pk)
     assert sum(int(row.detail.split()[0]) for row in records) == 3
@@ -129,7 +131,7 @@ def test_a_pass_is_bounded_goes_on_and_changes_nothing_twice(
     settings.UAMP_MESSAGE_DAYS = NOW
     monkeypatch.setattr(old_messages, "ENTRIES", 3)
     ada = factories.user("ada")
-    chat, said = spoken_chat(ada, [f"text {number}" for number in range(4)])
+    chat, messages = spoken_chat(ada, [f"text {number}" for number in range(4)])
     other, _ = spoken_chat(ada, ["elsewhere"])
     assert erase_old(1000) == 3
     assert Message.objects.filter(deleted_at__isnull=False).count() == 3
@@ -140,7 +142,7 @@ def test_a_pass_is_bounded_goes_on_and_changes_nothing_twice(
     assert list(ChatEvent.objects.filter(seq__lte=4, chat=chat).order_by("seq").values()) == log
     assert Message.objects.filter(deleted_at__isnull=True).count() == 0
     deleted = ChatEvent.objects.filter(type="message.deleted")
-    assert deleted.count() == len(said) + 1
+    assert deleted.count() == len(messages) + 1
     assert set(deleted.values_list("chat_id", flat=True)) == {chat.pk, other.pk}
 
 

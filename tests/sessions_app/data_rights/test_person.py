@@ -67,12 +67,12 @@ def lead_a_life(zephyrine: Person, bob: Person, dial: Dial, web: httpx.Client) -
     with dial(zephyrine) as socket:
         open_session(socket, chat.pk)
         ask(socket, "@echo hello")
-    sent = web.post(
+    response = web.post(
         f"/api/v1/chats/{chat.pk}/messages",
         json={"content": f"{WORD} first"},
         headers=zephyrine.headers,
     )
-    assert sent.status_code == 201, sent.text
+    assert response.status_code == 201, response.text
     with dial(bob) as socket:
         open_session(socket, chat.pk, word=OTHERS)
         ask(socket, f"@echo {OTHERS}")
@@ -80,8 +80,8 @@ def lead_a_life(zephyrine: Person, bob: Person, dial: Dial, web: httpx.Client) -
         open_session(socket)
         socket.send("input.file", file=CSV, mime_type="text/csv", filename=f"{WORD}.csv")
         ask(socket, f"a report of {WORD}")
-    written = Message.objects.get(chat=chat, content=f"{WORD} first")
-    path = f"/api/v1/messages/{written.pk}"
+    message = Message.objects.get(chat=chat, content=f"{WORD} first")
+    path = f"/api/v1/messages/{message.pk}"
     assert web.patch(path, json={"content": f"{WORD} edited"}, headers=zephyrine.headers).is_success
     change = {"display_name": f"The {WORD}", "status_text": WORD}
     web.patch("/api/v1/me", json=change, headers=zephyrine.headers)
@@ -92,9 +92,9 @@ def test_an_export_has_all_of_a_person(
     zephyrine: Person, bob: Person, dial: Dial, web: httpx.Client
 ) -> None:
     chat = lead_a_life(zephyrine, bob, dial, web)
-    written = io.BytesIO()
-    export_person(zephyrine.user, written)
-    with zipfile.ZipFile(written) as archive:
+    archive_file = io.BytesIO()
+    export_person(zephyrine.user, archive_file)
+    with zipfile.ZipFile(archive_file) as archive:
         names = archive.namelist()
         about = json.loads(archive.read("person.json"))
         lines = [json.loads(line) for line in archive.read("written.ndjson").splitlines()]
@@ -103,9 +103,9 @@ def test_an_export_has_all_of_a_person(
         stored = next(archive.read(name) for name in names if name.startswith("files/"))
 
     assert about["account"]["username"] == NAME
-    assert chat.pk in {one["id"] for one in about["chats"]}
+    assert chat.pk in {row["id"] for row in about["chats"]}
     assert [key["prefix"] for key in about["api_keys"]]
-    assert zephyrine.key not in written.getvalue().decode("latin-1")
+    assert zephyrine.key not in archive_file.getvalue().decode("latin-1")
     assert f"{WORD} edited" in {line["content"] for line in lines}
     assert json.loads(shared[-1])["count"] == Message.objects.filter(chat=chat).count()
     assert statement[0][0] == "entry"
@@ -123,12 +123,12 @@ def test_an_export_has_nothing_that_others_did_after_the_person_left() -> None:
         chat_id=left.pk, message_id=message.pk, forked_by=eve, admit=lambda _size: None
     )
     assert Message.objects.filter(sender_user=ada).count() == 2
-    written = io.BytesIO()
-    export_person(ada, written)
-    with zipfile.ZipFile(written) as archive:
+    archive_file = io.BytesIO()
+    export_person(ada, archive_file)
+    with zipfile.ZipFile(archive_file) as archive:
         about = json.loads(archive.read("person.json"))
         lines = [json.loads(line) for line in archive.read("written.ndjson").splitlines()]
-    assert {one["id"]: one["title"] for one in about["chats"]} == {left.pk: None, stayed.pk: "ours"}
+    assert {row["id"]: row["title"] for row in about["chats"]} == {left.pk: None, stayed.pk: "ours"}
     assert [(line["id"], line["chat_id"]) for line in lines] == [(message.pk, left.pk)]
 
 
@@ -163,9 +163,9 @@ def test_after_an_erasure_no_row_and_no_file_has_the_person(
     assert ledger.audit().mismatches == []
     record = AuditRecord.objects.get(action="person.erased")
     assert (record.object_id, record.reason) == (str(zephyrine.user.pk), "asked for it")
-    shown = web.get(f"/api/v1/chats/{chat.pk}/messages", headers=bob.headers).text
-    assert NAME not in shown
-    assert OTHERS in shown
+    history = web.get(f"/api/v1/chats/{chat.pk}/messages", headers=bob.headers).text
+    assert NAME not in history
+    assert OTHERS in history
     assert web.get("/api/v1/me", headers=zephyrine.headers).status_code == 401
 
 

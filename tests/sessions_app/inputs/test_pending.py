@@ -34,8 +34,8 @@ def file_of(size: int) -> dict[str, Any]:
 
 def refused(client: UampClient, session_id: str | None = None) -> bool:
     """Send a file of 400 KiB and return whether it was refused."""
-    named = {"session_id": session_id} if session_id else {}
-    client.send("input.file", **file_of(400 * KIB), **named)
+    session_field = {"session_id": session_id} if session_id else {}
+    client.send("input.file", **file_of(400 * KIB), **session_field)
     errors = [frame["error"] for frame in client.settle() if frame["type"] == "session.error"]
     assert all(error["code"] == "too_many_inputs" for error in errors)
     return bool(errors)
@@ -98,11 +98,11 @@ def test_inputs_over_http_have_the_same_limits(
         answer = web.post("/events", json=event, headers=headers[session])
         return answer.status_code, answer.json().get("code", "")
 
-    kept, too_many = (202, ""), (400, "too_many_inputs")
-    assert [send(0), send(0), send(0)] == [kept, kept, too_many]
-    assert send(1) == (too_many if limit == "USER" else kept)
+    accepted, too_many = (202, ""), (400, "too_many_inputs")
+    assert [send(0), send(0), send(0)] == [accepted, accepted, too_many]
+    assert send(1) == (too_many if limit == "USER" else accepted)
     web.post("/events", json=new_event("response.create"), headers=headers[0])
-    assert send(1) == kept
+    assert send(1) == accepted
 
 
 TEXT_LIMIT = 4 * KIB

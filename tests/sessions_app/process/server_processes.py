@@ -42,9 +42,11 @@ Agent.objects.create(name="asks-twice", is_public=True)
 
 def environment(data_dir: Path) -> dict[str, str]:
     """Return the environment of a server on a data directory."""
-    taken = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG"}}
+    inherited = {
+        name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG"}
+    }
     return {
-        **taken,
+        **inherited,
         "DATA_DIR": str(data_dir),
         "DJANGO_SETTINGS_MODULE": "uamp_project.settings",
         "UAMP_LEASE_SECONDS": "1",

@@ -101,7 +101,7 @@ def test_answers_that_wait_for_money_are_their_persons_and_take_no_room_of_other
     settings.UAMP_RESPONSES_PER_PERSON = 4
     client = member(dial, alice)
     client.ask(ALL)
-    asked = [client.until("payment.required")[-1] for _ in AGENTS]
+    demands = [client.until("payment.required")[-1] for _ in AGENTS]
     # Other people have the whole process.
     other = dial(bob)
     other.create_session(agent="echo")
@@ -115,7 +115,7 @@ def test_answers_that_wait_for_money_are_their_persons_and_take_no_room_of_other
     assert refusal(second, "@one Hello") == "queue_full"
     # What is paid goes on, and leaves its place.
     rich(alice)
-    pay(client, asked[0])
+    pay(client, demands[0])
     client.until(*TERMINAL)
     second.ask("@one Hello")
     second.until("payment.required")

@@ -170,9 +170,9 @@ def test_a_job_has_work_once_its_row_is_due(job: str, make: Callable[[timedelta]
     make(PAST)
     work = due_work()
     assert work.jobs() == [job]
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         assert work.jobs() == [job]
-    assert len(asked) <= 1
+    assert len(queries) <= 1
 
 
 @pytest.mark.parametrize(("job", "make"), WORK)

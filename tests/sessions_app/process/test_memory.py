@@ -136,9 +136,9 @@ async def test_no_kind_of_object_grows_with_the_turns(process: Process, settings
                 gc.collect()
         gc.collect()
         return Counter(
-            f"{type(one).__module__}.{type(one).__name__}"
-            for one in gc.get_objects()
-            if str(type(one).__module__).startswith(OURS)
+            f"{type(instance).__module__}.{type(instance).__name__}"
+            for instance in gc.get_objects()
+            if str(type(instance).__module__).startswith(OURS)
         )
 
     before = await counts(range(5))
@@ -152,8 +152,8 @@ async def test_the_history_that_is_remembered_is_bounded_by_its_characters() -> 
     for number in range(20):
         chat_id = f"chat_{number}"
         assert await remembered.before(chat_id, 1) == []
-        said = NewMessage(id=str(number), role="user", at=timezone.now(), content="x" * 1_500)
-        remembered.append(chat_id, 1, 1, said)
+        message = NewMessage(id=str(number), role="user", at=timezone.now(), content="x" * 1_500)
+        remembered.append(chat_id, 1, 1, message)
         assert remembered.chars <= 10_000
     # The chats of the last turns are still known, without a look into the database.
     assert [m.content for m in await remembered.before("chat_19", 2)] == ["x" * 1_500]
@@ -168,17 +168,17 @@ async def test_messages_that_are_shown_no_more_are_counted_no_more(
     remembered = History()
     await remembered.before("chat_1", 1)
     for seq in range(1, 8):
-        said = NewMessage(id=str(seq), role="user", at=timezone.now(), content="x" * seq)
-        remembered.append("chat_1", seq, 1, said)
-    shown = [m.content for m in await remembered.before("chat_1", 8)]
-    assert shown == ["x" * 5, "x" * 6, "x" * 7][:limit]
-    assert remembered.chars == sum(len(content) + history.MESSAGE_CHARS for content in shown)
+        message = NewMessage(id=str(seq), role="user", at=timezone.now(), content="x" * seq)
+        remembered.append("chat_1", seq, 1, message)
+    contents = [m.content for m in await remembered.before("chat_1", 8)]
+    assert contents == ["x" * 5, "x" * 6, "x" * 7][:limit]
+    assert remembered.chars == sum(len(content) + history.MESSAGE_CHARS for content in contents)
 
 
 async def test_a_history_that_is_too_long_is_not_remembered_and_takes_no_place() -> None:
     remembered = History(chars=1_000)
     await remembered.before("chat_1", 1)
-    said = NewMessage(id="1", role="user", at=timezone.now(), content="x" * 2_000)
-    remembered.append("chat_1", 1, 1, said)
+    message = NewMessage(id="1", role="user", at=timezone.now(), content="x" * 2_000)
+    remembered.append("chat_1", 1, 1, message)
     assert (remembered.chars, remembered._entries) == (0, {})
     assert history.CHARS_REMEMBERED < 100_000_000

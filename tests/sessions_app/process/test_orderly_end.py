@@ -44,13 +44,13 @@ BOTH = pytest.mark.parametrize("uvicorn", [False, True], ids=["daphne", "uvicorn
 def server(prepared: Path, tmp_path: Path) -> Iterator[Server]:
     """Give a server that was not started, and that waits long for its answers."""
     shutil.copytree(prepared, tmp_path / "data")
-    made = Server(tmp_path / "data", environment={"UAMP_GRACE_SECONDS": "600"})
-    yield made
-    if made.process is not None:
-        made.end(signal.SIGKILL)
+    server = Server(tmp_path / "data", environment={"UAMP_GRACE_SECONDS": "600"})
+    yield server
+    if server.process is not None:
+        server.end(signal.SIGKILL)
 
 
-def asked(server: Server, agent: str, text: str) -> UampClient:
+def asking_client(server: Server, agent: str, text: str) -> UampClient:
     """Return a socket on which a turn was asked for."""
     client = server.dial()
     client.create_session(agent=agent)
@@ -92,7 +92,7 @@ def test_an_answer_ends_at_its_socket_and_nothing_new_begins(
     server.start(uvicorn=uvicorn)
     idle = server.dial()
     idle.create_session(agent="teller")
-    client = asked(server, "teller", WORDS)
+    client = asking_client(server, "teller", WORDS)
     client.until("response.delta")
     tell(server, signal.SIGTERM)
     if uvicorn:
@@ -125,7 +125,7 @@ def test_an_answer_that_waits_to_be_paid_is_not_waited_for(
 ) -> None:
     server.run(DEAR)
     server.start(uvicorn=uvicorn)
-    client = asked(server, "dear", "hello")
+    client = asking_client(server, "dear", "hello")
     client.until("payment.required")
     assert server.end(signal.SIGINT) == 0
     assert read_to_the_end(client)[1] == 1012
@@ -139,7 +139,7 @@ def test_an_answer_that_waits_for_a_person_is_not_waited_for(
     server.run(ASKER)
     server.start()
     steps = {"steps": 1, "pause": 0, "journal": str(tmp_path / "journal")}
-    client = asked(server, "asker", order(call="steps", arguments=steps))
+    client = asking_client(server, "asker", order(call="steps", arguments=steps))
     client.until("tool.approval_required")
     assert server.end(signal.SIGINT) == 0
     assert read_to_the_end(client)[1] == 1012
@@ -150,7 +150,7 @@ def test_an_answer_that_waits_for_a_person_is_not_waited_for(
 @BOTH
 def test_a_second_ctrl_c_gives_the_answers_back_at_once(server: Server, *, uvicorn: bool) -> None:
     server.start(uvicorn=uvicorn)
-    client = asked(server, "slow", "Count")
+    client = asking_client(server, "slow", "Count")
     client.until("response.delta")
     tell(server, signal.SIGINT)
     time.sleep(1.2)  # what comes sooner is taken for the same wish

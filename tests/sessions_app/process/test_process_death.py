@@ -29,13 +29,14 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     client = killable.dial()
     created = client.create_session(agent="slow")
     client.ask("Count")
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     received = [client.receive() for _ in range(12)]
     # At most one flush behind what arrived, however late a busy machine flushes.
-    said = len(text_of(received).split())
+    word_count = len(text_of(received).split())
     wait_until(
         lambda: (
-            len(killable.query("SELECT text FROM sessions_app_response")[0][0].split()) >= said - 3
+            len(killable.query("SELECT text FROM sessions_app_response")[0][0].split())
+            >= word_count - 3
         )
     )
     killable.end(signal.SIGKILL)
@@ -43,16 +44,16 @@ def test_a_response_whose_process_was_killed_ends_once_with_its_text(killable: S
     assert killable.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
     killable.start()
     again = killable.dial()
-    resumed(again, created, begun["seq"])
+    resumed(again, created, response_created["seq"])
     failed = again.until("response.error")[-1]
-    assert failed["response_id"] == begun["response_id"]
+    assert failed["response_id"] == response_created["response_id"]
     assert failed["error"]["code"] == "interrupted"
     assert again.during(0.5) == []
     ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
     assert status == "failed"
     # What was flushed; a prefix of what would have been said.
     assert COUNTED.startswith(text)
-    assert len(text.split()) >= said - 3
+    assert len(text.split()) >= word_count - 3
     assert killable.query(
         "SELECT content, status FROM chat_app_message WHERE role = 'assistant'"
     ) == [(text, "failed")]
@@ -97,21 +98,24 @@ def test_a_response_that_waited_for_its_client_goes_on_in_another_process(
     client = killable.dial()
     created = client.create_session(agent="tool-user", session={"tools": [tool]})
     client.ask("Paris")
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     call = client.expect("tool.call")
     killable.end(signal.SIGKILL)
     client.close()
     killable.start()
     again = killable.dial()
-    resumed(again, created, begun["seq"])
-    asked = next(f for f in again.until("tool.call") if f["type"] == "tool.call")
-    assert (asked["call_id"], asked["response_id"]) == (call["call_id"], begun["response_id"])
+    resumed(again, created, response_created["seq"])
+    tool_call = next(f for f in again.until("tool.call") if f["type"] == "tool.call")
+    assert (tool_call["call_id"], tool_call["response_id"]) == (
+        call["call_id"],
+        response_created["response_id"],
+    )
     again.send("tool.result", call_id=call["call_id"], result="22")
     done = again.until("response.done")[-1]
-    assert done["response_id"] == begun["response_id"]
+    assert done["response_id"] == response_created["response_id"]
     assert output_text(done) == "The tool answered: 22"
     assert killable.query("SELECT id, status FROM sessions_app_response") == [
-        (begun["response_id"], "completed")
+        (response_created["response_id"], "completed")
     ]
     assert killable.query("SELECT status, result FROM sessions_app_toolcall") == [("done", "22")]
 
@@ -124,13 +128,13 @@ def test_a_response_that_went_on_elsewhere_asks_its_client_again(killable: Serve
     tool = {"type": "function", "function": {"name": "search"}}
     created = client.create_session(agent="asks-twice", session={"tools": [tool]})
     client.ask("Paris")
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     client.expect("tool.call")
     killable.end(signal.SIGKILL)
     client.close()
     killable.start()
     with killable.dial() as again:
-        resumed(again, created, begun["seq"])
+        resumed(again, created, response_created["seq"])
         first = again.until("tool.call")[-1]
         again.send("tool.result", call_id=first["call_id"], result="1")
         second = again.until("tool.call")[-1]
@@ -146,14 +150,14 @@ def test_a_call_that_was_not_flushed_is_reported_with_its_result(killable: Serve
     client = killable.dial()
     created = client.create_session(agent="tool-user", session={"tools": [tool]})
     client.ask("Paris")
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     call = client.expect("tool.call")
     killable.end(signal.SIGKILL)
     client.close()
     killable.execute("UPDATE sessions_app_response SET output = '[]'")
     killable.start()
     with killable.dial() as again:
-        resumed(again, created, begun["seq"])
+        resumed(again, created, response_created["seq"])
         again.until("tool.call")
         again.send("tool.result", call_id=call["call_id"], result="22")
         done = again.until("response.done")[-1]
@@ -169,7 +173,7 @@ def killed_in_the_second_step(server: Server, journal: Path) -> tuple[Frame, Fra
     client = server.dial()
     created = client.create_session(agent="noter")
     client.ask(str(journal))
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     received: list[Frame] = []
     while len(text_of(received)) < 50:
         received.append(client.receive())
@@ -177,18 +181,18 @@ def killed_in_the_second_step(server: Server, journal: Path) -> tuple[Frame, Fra
     client.close()
     assert server.query("SELECT status FROM sessions_app_response") == [("in_progress",)]
     assert server.query("SELECT step, fence FROM agents_app_checkpoint") == [(1, 1)]
-    return created, begun
+    return created, response_created
 
 
 def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    created, begun = killed_in_the_second_step(killable, journal)
+    created, response_created = killed_in_the_second_step(killable, journal)
     killable.start()
     again = killable.dial()
-    resumed(again, created, begun["seq"])
+    resumed(again, created, response_created["seq"])
     frames = again.until("response.done")
     done = frames[-1]
-    assert done["response_id"] == begun["response_id"]
+    assert done["response_id"] == response_created["response_id"]
     assert output_text(done) == FIRST + "".join(STEP_WORDS)
     assert [item["type"] for item in done["response"]["output"]] == [
         "text",
@@ -197,11 +201,11 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
         "text",
     ]
     # What arrived adds up to the output, and the tool ran once.
-    story = Story(after=begun["seq"]).take_all(frames)
-    assert story.texts == {begun["response_id"]: output_text(done)}
+    story = Story(after=response_created["seq"]).take_all(frames)
+    assert story.texts == {response_created["response_id"]: output_text(done)}
     assert journal.read_text() == "noted\n"
     assert killable.query("SELECT id, status, fence FROM sessions_app_response") == [
-        (begun["response_id"], "completed", 2)
+        (response_created["response_id"], "completed", 2)
     ]
     wait_until(lambda: not killable.query("SELECT * FROM agents_app_checkpoint"), 5)
 
@@ -223,13 +227,13 @@ def test_a_response_goes_on_from_its_checkpoint(killable: Server, tmp_path: Path
 def test_a_response_that_cannot_go_on_ends_with_its_text(
     killable: Server, tmp_path: Path, change: str
 ) -> None:
-    created, begun = killed_in_the_second_step(killable, tmp_path / "journal")
+    created, response_created = killed_in_the_second_step(killable, tmp_path / "journal")
     killable.execute(change)
     killable.start()
     again = killable.dial()
-    resumed(again, created, begun["seq"])
+    resumed(again, created, response_created["seq"])
     failed = again.until("response.error")[-1]
-    assert failed["response_id"] == begun["response_id"]
+    assert failed["response_id"] == response_created["response_id"]
     assert failed["error"]["code"] == "interrupted"
     ((status, text),) = killable.query("SELECT status, text FROM sessions_app_response")
     assert status == "failed"
@@ -243,7 +247,7 @@ def test_what_does_not_finish_in_time_is_ended_by_the_next_process(killable: Ser
     client = killable.dial()
     created = client.create_session(agent="slow")
     client.ask("Count")
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     client.until("response.delta")
     assert killable.end(signal.SIGTERM) == 0
     client.close()
@@ -253,6 +257,6 @@ def test_what_does_not_finish_in_time_is_ended_by_the_next_process(killable: Ser
     assert len(text.split()) > 25
     killable.start()
     again = killable.dial()
-    resumed(again, created, begun["seq"])
+    resumed(again, created, response_created["seq"])
     assert again.until("response.error")[-1]["error"]["code"] == "interrupted"
     assert killable.query("SELECT status, text FROM sessions_app_response") == [("failed", text)]

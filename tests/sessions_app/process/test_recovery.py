@@ -57,8 +57,8 @@ def of_kind(kind: str, status: str) -> Response:
     if kind == ToolCallKind.AGENT:
         person = User.objects.get(username="ada")
         room = factories.chat(person)
-        given = factories.session(person, room, parent_call=call)
-        factories.response(response.agent, room, session=given)
+        session = factories.session(person, room, parent_call=call)
+        factories.response(response.agent, room, session=session)
     return response
 
 
@@ -260,10 +260,12 @@ def between_a_result_and_the_next_checkpoint() -> Response:
     response = left_behind()
     call = response.tool_calls.get()
     response.tool_calls.update(status="done", result='"sunny"')
-    said = [{"type": "text", "text": "First. "}]
+    items = [{"type": "text", "text": "First. "}]
     data = {"id": call.call_id, "name": call.name, "arguments": "{}"}
-    asked = {"type": "tool_call", "tool_call": data}
-    Response.objects.update(status="in_progress", fence=2, text="First. ", output=[*said, asked])
+    tool_call = {"type": "tool_call", "tool_call": data}
+    Response.objects.update(
+        status="in_progress", fence=2, text="First. ", output=[*items, tool_call]
+    )
     spoken = AssistantMessage(content=(TextBlock(text="First. "),))
     checkpoints.save(
         response.pk,
@@ -295,7 +297,7 @@ async def says_results(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator
     """Say the results that came last."""
     last = request.messages[-1]
     assert isinstance(last, ToolResultMessage)
-    yield Text(" and ".join(str(one.result) for one in last.results))
+    yield Text(" and ".join(str(message.result) for message in last.results))
 
 
 @transaction.atomic
@@ -304,19 +306,22 @@ def between_the_rows_of_two_calls(journal: Path) -> Response:
     response = left_behind()
     response.agent.tools, response.agent.options = ["note"], {"script": "says-results"}
     response.agent.save()
-    kept = response.tool_calls.get()
+    call = response.tool_calls.get()
     response.tool_calls.update(status="done", result='"sunny"')
     called = [
         ("call_note", "note", json.dumps({"journal": str(journal)})),
-        (kept.call_id, kept.name, "{}"),
+        (call.call_id, call.name, "{}"),
     ]
     Response.objects.update(
         text="I do both. ",
         output=[
             {"type": "text", "text": "I do both. "},
             *(
-                {"type": "tool_call", "tool_call": {"id": key, "name": name, "arguments": given}}
-                for key, name, given in called
+                {
+                    "type": "tool_call",
+                    "tool_call": {"id": key, "name": name, "arguments": arguments},
+                }
+                for key, name, arguments in called
             ),
         ],
     )

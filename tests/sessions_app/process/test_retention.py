@@ -68,8 +68,8 @@ def test_client_events_are_forgotten_after_their_time_and_not_before() -> None:
     for number, days in enumerate((8, 7.5, 6, 0)):
         row = InboundEvent.objects.create(session=session, event_id=str(number), sha256="0")
         InboundEvent.objects.filter(pk=row.pk).update(created_at=days_ago(days))
-        kept = PendingInput.objects.create(session=session, event_id=str(number), payload={})
-        PendingInput.objects.filter(pk=kept.pk).update(created_at=days_ago(days))
+        pending = PendingInput.objects.create(session=session, event_id=str(number), payload={})
+        PendingInput.objects.filter(pk=pending.pk).update(created_at=days_ago(days))
     assert retention.sweep() == 4
     assert set(InboundEvent.objects.values_list("event_id", flat=True)) == {"2", "3"}
     assert set(PendingInput.objects.values_list("event_id", flat=True)) == {"2", "3"}
@@ -129,8 +129,8 @@ def test_a_visitors_chat_goes_with_all_that_is_in_it_and_others_stay(settings: S
     assert retention.sweep() == 0
     settings.UAMP_VISITOR_DAYS = 30
     assert retention.sweep() == 1
-    kept = {fresh.chat_id, open_still.chat_id, of_a_person.pk, left.pk}
-    assert set(Chat.objects.values_list("pk", flat=True)) == kept
+    remaining_chats = {fresh.chat_id, open_still.chat_id, of_a_person.pk, left.pk}
+    assert set(Chat.objects.values_list("pk", flat=True)) == remaining_chats
     assert not Session.objects.filter(pk=gone.id).exists()
     assert not Response.objects.filter(pk=answer.pk).exists()
     assert not Message.objects.exists()
@@ -167,17 +167,17 @@ def test_the_sessions_of_stateless_requests_go_with_their_chats_after_their_time
 ) -> None:
     of_a_peer = ephemeral(Principal(key=PrincipalKind.PEER.key("other.example")))
     gone, fresh = ephemeral(), ephemeral(hours=23)
-    lasting, running, held = ephemeral(ephemeral=False), ephemeral(), ephemeral()
+    lasting, running, active = ephemeral(ephemeral=False), ephemeral(), ephemeral()
     agent = Agent.objects.get(name="assistant")
     factories.response(agent, Chat.objects.get(pk=running.chat_id), session_id=running.id)
-    Session.objects.filter(pk=held.id).update(status="active")
+    Session.objects.filter(pk=active.id).update(status="active")
     settings.UAMP_EPHEMERAL_HOURS = 0
     assert retention.sweep() == 0
     settings.UAMP_EPHEMERAL_HOURS = 24
     assert retention.sweep() == 2
-    kept = {session.chat_id for session in (fresh, lasting, running, held)}
-    assert set(Chat.objects.values_list("pk", flat=True)) == kept
-    assert set(Message.objects.values_list("chat_id", flat=True)) == kept
+    remaining_chats = {session.chat_id for session in (fresh, lasting, running, active)}
+    assert set(Chat.objects.values_list("pk", flat=True)) == remaining_chats
+    assert set(Message.objects.values_list("chat_id", flat=True)) == remaining_chats
     assert not Session.objects.filter(pk__in=[gone.id, of_a_peer.id]).exists()
 
 
@@ -250,10 +250,12 @@ def test_what_was_paid_keeps_its_answer_without_its_words(principal: str) -> Non
     payer = ledger.account_of_user(factories.user("payer").pk).id
     quarter = Money.parse("0.25", "USD")
     ledger.top_up(key="1", account=payer, amount=quarter, provider="tests", external_id="1")
-    asked = ledger.Authorization(key="2", account_id=payer, amount=quarter, response_id=paid.pk)
-    held = ledger.authorize(asked)
+    authorization = ledger.Authorization(
+        key="2", account_id=payer, amount=quarter, response_id=paid.pk
+    )
+    quarter_hold = ledger.authorize(authorization)
     ledger.capture(
-        key="3", hold_id=held.hold_id, amount=quarter, splits=[ledger.Split(None, quarter)]
+        key="3", hold_id=quarter_hold.hold_id, amount=quarter, splits=[ledger.Split(None, quarter)]
     )
     Chat.objects.filter(pk=chat.pk).update(latest_at=days_ago(31))
     assert retention.sweep() == 1

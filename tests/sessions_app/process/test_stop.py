@@ -76,17 +76,17 @@ async def test_a_writer_that_hangs_is_left_behind(
 ) -> None:
     monkeypatch.setattr(turn_writer, "CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(turn_writer, "QUEUE", 2)
-    begun = threading.Event()
+    has_begun = threading.Event()
 
     def write(turns: Sequence[Any]) -> list[Any]:
-        begun.set()
+        has_begun.set()
         stuck.wait(WAIT_SECONDS)
         return [None for _ in turns]
 
     writer = TurnWriter("turns")
     jobs: list[TurnJob[Any, Any]] = [TurnJob(Turn(), write)]
     assert writer.put(jobs[0])
-    assert await asyncio.to_thread(begun.wait, WAIT_SECONDS)
+    assert await asyncio.to_thread(has_begun.wait, WAIT_SECONDS)
     while is_full and writer.put(job := TurnJob(Turn(), write)):
         jobs.append(job)
     async with asyncio.timeout(STUCK_SECONDS):
@@ -107,15 +107,15 @@ async def test_a_database_thread_that_hangs_is_named_and_the_process_stops(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(database, "CLOSE_SECONDS", 0.2)
-    begun = threading.Event()
+    has_begun = threading.Event()
 
     def hang() -> str:
-        begun.set()
+        has_begun.set()
         stuck.wait(WAIT_SECONDS)
         return threading.current_thread().name
 
     hanging = asyncio.create_task(database.run(hang))
-    assert await asyncio.to_thread(begun.wait, WAIT_SECONDS)
+    assert await asyncio.to_thread(has_begun.wait, WAIT_SECONDS)
     async with asyncio.timeout(STUCK_SECONDS):
         await lifespan.shutdown()
     assert registry.current_or_none() is None

@@ -45,9 +45,9 @@ def _webhooks() -> None:
 
 
 def test_a_round_has_a_few_webhooks_of_each_person() -> None:
-    found = [change.counted_as for change in changes.find_changes()]
+    people = [change.counted_as for change in changes.find_changes()]
 
-    assert found == ["user:ada"] * changes.MAX_PER_PERSON + ["user:bob"]
+    assert people == ["user:ada"] * changes.MAX_PER_PERSON + ["user:bob"]
 
 
 def test_what_is_beyond_the_rate_of_a_person_is_postponed_at_once(settings: Settings) -> None:
@@ -68,14 +68,14 @@ def test_receivers_that_do_not_answer_leave_workers_to_other_people() -> None:
         webhook.save()
         # The receiver of each but the last gave no answer to one, and has another one due.
         attempts = (1, 0) if person in people else (0,)
-        for number, made in enumerate(attempts):
+        for number, attempt_count in enumerate(attempts):
             WebhookDelivery.objects.create(
                 webhook=webhook,
                 number=number,
                 state="working",
                 body="{}",
-                attempts=made,
-                due_at=hour if made else timezone.now(),
+                attempts=attempt_count,
+                due_at=hour if attempt_count else timezone.now(),
             )
     WebhookDelivery.objects.filter(attempts=1).update(number=2)
 
@@ -83,9 +83,9 @@ def test_receivers_that_do_not_answer_leave_workers_to_other_people() -> None:
     assert len(due) == len(people) + 1
     first = WebhookDelivery.objects.get(pk=due[0])
     assert first.webhook.counted_as == "user:quick"
-    begun = [deliveries.claim(pk) for pk in [*due[1:], due[0]]]
+    claims = [deliveries.claim(pk) for pk in [*due[1:], due[0]]]
 
-    assert [claim.counted_as for claim in begun if claim is not None] == [
+    assert [claim.counted_as for claim in claims if claim is not None] == [
         *people[: deliveries.UNANSWERED_UNDER_WAY],
         "user:quick",
     ]

@@ -34,7 +34,7 @@ def chat_id(dial: Dial, alice: Person) -> str:
 
 
 def marks(messages: list[dict[str, Any]]) -> list[tuple[str, str | None]]:
-    return [(one["sender_kind"], one.get("digital_source_type")) for one in messages]
+    return [(message["sender_kind"], message.get("digital_source_type")) for message in messages]
 
 
 MARKED = [("user", None), ("agent", AI_MADE)]
@@ -58,19 +58,19 @@ def test_rest_and_exports_mark_messages(web: httpx.Client, alice: Person, chat_i
     path = f"/api/v1/chats/{chat_id}"
     listed = web.get(f"{path}/messages", params={"order": "asc"}, headers=alice.headers).json()
     assert marks(listed["data"]) == MARKED
-    whole = web.get(f"{path}/export", params={"format": "json"}, headers=alice.headers).json()
-    assert marks(whole["messages"]) == MARKED
+    export = web.get(f"{path}/export", params={"format": "json"}, headers=alice.headers).json()
+    assert marks(export["messages"]) == MARKED
     lines = web.get(f"{path}/export", params={"format": "ndjson"}, headers=alice.headers).text
-    read = [json.loads(line) for line in lines.splitlines()]
-    assert marks([line for line in read if line["type"] == "message"]) == MARKED
+    records = [json.loads(line) for line in lines.splitlines()]
+    assert marks([line for line in records if line["type"] == "message"]) == MARKED
     text = web.get(f"{path}/export", params={"format": "markdown"}, headers=alice.headers).text
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert ["(made by AI, " in head for head in heads] == [False, True]
 
 
 def test_a_shared_page_marks_answers(web: httpx.Client, alice: Person, chat_id: str) -> None:
-    made = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
-    page = web.get(made.json()["url"]).text
+    response = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
+    page = web.get(response.json()["url"]).text
     question, answer = page.split("<article")[1:]
     assert SCHEMA not in question
     assert f'<link itemprop="digitalSourceType" href="{SCHEMA}">' in answer
@@ -82,9 +82,9 @@ def test_a_file_that_an_agent_made_is_marked(
 ) -> None:
     mine = quota.ContentOwner(user_id=alice.user.pk)
     for owner, expected in ((chat_owner(chat_id), "mode=machine-generated"), (mine, None)):
-        made = storage.store(b"a,b\n", filename="a.csv", mime_type="text/csv", owner=owner)
-        reading_rights.use(chat_id, [str(made.pk)])
-        answer = web.get(f"/api/content/{made.pk}", headers=alice.headers)
+        content = storage.store(b"a,b\n", filename="a.csv", mime_type="text/csv", owner=owner)
+        reading_rights.use(chat_id, [str(content.pk)])
+        answer = web.get(f"/api/content/{content.pk}", headers=alice.headers)
         assert (answer.status_code, answer.headers.get(DISCLOSURE)) == (200, expected)
 
 
@@ -97,9 +97,9 @@ def test_other_protocols_mark_answers(web: httpx.Client, alice: Person) -> None:
         assert answer.status_code == 200, answer.text
         return answer
 
-    asked = {"model": "signer", "messages": question}
-    whole = posted("/chat/completions", {**asked, "stream": False})
-    stream = posted("/chat/completions", {**asked, "stream": True})
+    completion_request = {"model": "signer", "messages": question}
+    completion = posted("/chat/completions", {**completion_request, "stream": False})
+    stream = posted("/chat/completions", {**completion_request, "stream": True})
     response = posted("/responses", {"model": "signer", "input": "Hi"})
     run = {"threadId": "t1", "runId": "r1", "messages": [{"id": "m1", **question[0]}]}
     ag_ui = posted("/agui", run)
@@ -113,8 +113,8 @@ def test_other_protocols_mark_answers(web: httpx.Client, alice: Person) -> None:
         "params": {"messages": question},
     }
     acp = posted("/acp", prompt)
-    assert whole.json()["digital_source_type"] == AI_MADE
-    assert whole.json()["signature"]
+    assert completion.json()["digital_source_type"] == AI_MADE
+    assert completion.json()["signature"]
     last = stream.text.partition("event: response_signature\ndata: ")[2]
     assert json.loads(last)["digital_source_type"] == AI_MADE
     assert response.json()["digital_source_type"] == AI_MADE
@@ -122,7 +122,7 @@ def test_other_protocols_mark_answers(web: httpx.Client, alice: Person) -> None:
     assert finished["metadata"]["digitalSourceType"] == AI_MADE
     assert a2a.json()["result"]["task"]["metadata"]["digitalSourceType"] == AI_MADE
     assert acp.json()["result"]["_meta"]["digitalSourceType"] == AI_MADE
-    for answer in (whole, stream, response, ag_ui, a2a):
+    for answer in (completion, stream, response, ag_ui, a2a):
         assert answer.headers[DISCLOSURE] == "mode=machine-generated", answer.url
 
 

@@ -44,9 +44,9 @@ def test_only_who_runs_a_response_saves_its_checkpoint() -> None:
     save(response, fence=1)
     assert checkpoints.load(response.pk) is None
     save(response, fence=2)
-    kept = checkpoints.load(response.pk)
-    assert kept is not None
-    assert (kept.output, kept.fence) == (tuple(SAID), 2)
+    checkpoint = checkpoints.load(response.pk)
+    assert checkpoint is not None
+    assert (checkpoint.output, checkpoint.fence) == (tuple(SAID), 2)
     response.refresh_from_db()
     assert response.text == "one"
 

@@ -34,9 +34,9 @@ def turn(client: UampClient, messages: list[dict[str, Any]], **fields: Any) -> l
 def answered(call: Frame, result: str) -> list[dict[str, Any]]:
     """Return how such a client repeats a call and its result."""
     function = {"name": call["name"], "arguments": call["arguments"]}
-    made = {"id": call["call_id"], "type": "function", "function": function}
+    tool_call = {"id": call["call_id"], "type": "function", "function": function}
     return [
-        {"role": "assistant", "content": "", "tool_calls": [made]},
+        {"role": "assistant", "content": "", "tool_calls": [tool_call]},
         {"role": "tool", "tool_call_id": call["call_id"], "content": result},
     ]
 
@@ -64,10 +64,10 @@ def test_a_stateless_turn_ends_at_the_clients_tools(
         again.create_session(agent="model")
         frames = turn(again, [*ASKED, *answered(call, "22 degrees")])
         assert frames[-1]["response"]["finish_reason"] == "stop"
-        sent = model.last["messages"]
-        assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
-        assert sent[2]["tool_calls"][0]["id"] == sent[3]["tool_call_id"] == call["call_id"]
-        assert sent[3]["content"] == "22 degrees"
+        messages = model.last["messages"]
+        assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool"]
+        assert messages[2]["tool_calls"][0]["id"] == messages[3]["tool_call_id"] == call["call_id"]
+        assert messages[3]["content"] == "22 degrees"
 
 
 def test_what_the_server_did_besides_comes_back_with_the_history(
@@ -86,9 +86,13 @@ def test_what_the_server_did_besides_comes_back_with_the_history(
         turn(client, history)
         reported, *results = model.last["messages"][2:]
         assert reported["content"] == "Let me look."
-        names = {made["id"]: made["function"]["name"] for made in reported["tool_calls"]}
-        found = {names.pop(result["tool_call_id"]): result["content"] for result in results}
-        assert (found, names) == ({"weigh": "5 grams", "search": "rain"}, {})
+        names = {
+            tool_call["id"]: tool_call["function"]["name"] for tool_call in reported["tool_calls"]
+        }
+        result_by_name = {
+            names.pop(result["tool_call_id"]): result["content"] for result in results
+        }
+        assert (result_by_name, names) == ({"weigh": "5 grams", "search": "rain"}, {})
         # No other caller receives what an answer said, even with the ids of its calls.
         stranger = dial(bob)
         stranger.create_session(agent="model")

@@ -67,7 +67,9 @@ async def called_once(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[
 
 async def refusing(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Call the client's tool and refuse its result; where that is fine, refuse the next request."""
-    results = [str(one) for one in request.messages if isinstance(one, ToolResultMessage)]
+    results = [
+        str(message) for message in request.messages if isinstance(message, ToolResultMessage)
+    ]
     if len(results) == 1 and "fine" in results[0]:
         yield Call(name="nothing", arguments={})
     elif results:
@@ -79,17 +81,17 @@ async def refusing(_agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Ste
 
 async def planned(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Plan to write nearly all of it and then to use a tool; make no second plan."""
-    said = [one for one in request.messages if isinstance(one, AssistantMessage)]
+    answers = [message for message in request.messages if isinstance(message, AssistantMessage)]
     if "steps" in (request.structure or {}).get("properties", {}):
         tool = agent.tools[0] if agent.tools else "search"
         steps = [
             {"id": "a", "description": "write"},
             {"id": "b", "description": "do", "tool": tool},
         ]
-        yield Text("No." if said else msgspec.json.encode({"steps": steps}).decode())
-    elif len(said) == 1:
+        yield Text("No." if answers else msgspec.json.encode({"steps": steps}).decode())
+    elif len(answers) == 1:
         yield Text("Nearly all of it. ")
-    elif len(said) == 2:
+    elif len(answers) == 2:
         yield Call(name=request.tools[0].name, arguments={})
     else:
         yield Text("It did not work.")
@@ -97,10 +99,10 @@ async def planned(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step,
 
 async def picky(agent: AgentSpec, request: LLMRequest) -> AsyncGenerator[Step, None]:
     """Write a plan or a thought and the work; refuse tools, schemas and whatever comes last."""
-    said = [one for one in request.messages if isinstance(one, AssistantMessage)]
+    answers = [message for message in request.messages if isinstance(message, AssistantMessage)]
     if "steps" in (request.structure or {}).get("properties", {}):
         yield Text('{"steps": [{"id": "a", "description": "write"}]}')
-    elif request.structure or request.tools or len(said) > (agent.strategy == "plan"):
+    elif request.structure or request.tools or len(answers) > (agent.strategy == "plan"):
         yield Fail(UPPError("no such thing", code=ProviderErrorCode.INVALID_REQUEST))
     else:
         yield Text("Nearly all of it. ")
@@ -152,11 +154,11 @@ def test_every_code_that_ends_a_response_has_a_cause() -> None:
     assert CAUSES[ErrorCode.PROVIDER_ERROR] is Cause.SERVER
 
 
-@pytest.mark.parametrize(("wanted", "charged"), [(MISFIT, "1"), (NO_SCHEMA, "0")])
+@pytest.mark.parametrize(("response_format", "charged"), [(MISFIT, "1"), (NO_SCHEMA, "0")])
 def test_an_answer_that_fits_no_schema_is_charged_once_it_was_given(
-    ask: Any, wanted: dict[str, Any], charged: str
+    ask: Any, response_format: dict[str, Any], charged: str
 ) -> None:
-    agent, client = ask("echo", response_format=wanted)
+    agent, client = ask("echo", response_format=response_format)
     ended(agent, client.until(*TERMINAL), "invalid_output", charged)
 
 
@@ -230,8 +232,8 @@ def test_a_plan_that_fails_at_what_a_person_did_not_allow_is_charged(
 ) -> None:
     settings.UAMP_SERVER_TOOLS = [*settings.UAMP_SERVER_TOOLS, STEPS]
     agent, client = ask("planned", row=planner(tools=["steps"], approvals=["steps"]))
-    asked = client.until("tool.approval_required")[-1]
-    reported = {"call_id": asked["call_id"], "response_id": asked["response_id"]}
+    question = client.until("tool.approval_required")[-1]
+    reported = {"call_id": question["call_id"], "response_id": question["response_id"]}
     client.send("tool.approve", **reported, approved=False)
     ended(agent, client.until(*TERMINAL), "step_refused", "1")
 

@@ -51,26 +51,28 @@ def test_answers_are_kept_together(chat: Chat) -> None:
 def test_nothing_is_kept_of_what_ended_or_goes_on_elsewhere(chat: Chat) -> None:
     agent = factories.agent()
     ended = factories.response(agent, chat, status="completed", text="whole")
-    taken = factories.response(agent, chat, text="theirs", fence=2)
-    responses.flush_responses([flush_of(ended), flush_of(taken)])
+    elsewhere = factories.response(agent, chat, text="theirs", fence=2)
+    responses.flush_responses([flush_of(ended), flush_of(elsewhere)])
     ended.refresh_from_db()
-    taken.refresh_from_db()
-    assert (ended.text, taken.text) == ("whole", "theirs")
+    elsewhere.refresh_from_db()
+    assert (ended.text, elsewhere.text) == ("whole", "theirs")
 
 
 @pytest.mark.postgres
 def test_a_response_that_is_being_written_is_left_for_the_next_time(chat: Chat) -> None:
     agent = factories.agent()
-    held, free = factories.response(agent, chat), factories.response(agent, chat)
-    kept: set[str] = set()
+    locked, free = factories.response(agent, chat), factories.response(agent, chat)
+    flushed_ids: set[str] = set()
 
     def flush() -> None:
-        kept.update(database.scoped(responses.flush_responses, [flush_of(held), flush_of(free)]))
+        flushed_ids.update(
+            database.scoped(responses.flush_responses, [flush_of(locked), flush_of(free)])
+        )
         connections.close_all()
 
     with transaction.atomic():
-        Response.objects.select_for_update().get(pk=held.pk)
+        Response.objects.select_for_update().get(pk=locked.pk)
         thread = threading.Thread(target=flush)
         thread.start()
         thread.join(10)
-        assert kept == {free.pk}
+        assert flushed_ids == {free.pk}

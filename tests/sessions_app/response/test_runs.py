@@ -58,19 +58,19 @@ __all__ = ["process"]
 @asynccontextmanager
 async def locked(chat_id: str) -> AsyncIterator[None]:
     """Keep every process from writing to a chat (on SQLite to anything)."""
-    held, released = threading.Event(), threading.Event()
+    is_locked, released = threading.Event(), threading.Event()
 
     def hold() -> None:
         with transaction.atomic():
             Chat.objects.select_for_update().get(pk=chat_id)
-            held.set()
+            is_locked.set()
             released.wait(WAIT_SECONDS)
         connections.close_all()
 
     thread = threading.Thread(target=hold)
     thread.start()
     try:
-        assert await asyncio.to_thread(held.wait, WAIT_SECONDS)
+        assert await asyncio.to_thread(is_locked.wait, WAIT_SECONDS)
         yield
     finally:
         released.set()
@@ -292,8 +292,10 @@ async def test_an_answer_that_cannot_be_kept_keeps_no_other_from_it(
     bad.answer.add_text("half a character: \ud800")
     failure = f"the answer so far of {bad.response_id} was not kept"
     await database.run(wait_until, lambda: failure in caplog.text)
-    kept = (await database.run(get_response, good.response_id)).text
-    await database.run(wait_until, lambda: len(get_response(good.response_id).text) > len(kept))
+    text_before = (await database.run(get_response, good.response_id)).text
+    await database.run(
+        wait_until, lambda: len(get_response(good.response_id).text) > len(text_before)
+    )
 
 
 async def test_an_answer_whose_tool_has_run_goes_on_without_a_checkpoint(process: Process) -> None:

@@ -60,8 +60,8 @@ def spoken(frame: Frame) -> Frame:
     """Return the sound in the output of a terminal event."""
     output = frame["response"]["output"] if "response" in frame else frame["partial_output"]
     (item,) = (item for item in output if item["type"] == "audio")
-    found: Frame = item
-    return found
+    sound: Frame = item
+    return sound
 
 
 def test_a_sound_is_answered_with_words_and_sound(
@@ -84,9 +84,9 @@ def test_a_sound_is_answered_with_words_and_sound(
     assert output_text(done) == words
     item = spoken(done)
     assert (item["format"], item["duration_ms"]) == ("wav", 280)
-    got = httpx.get(f"{demo.http}{item['audio']['url']}", headers=alice.headers)
-    assert (got.status_code, got.headers["content-type"]) == (200, "audio/wav")
-    assert read_wave(got.content) == Sound(PCM16, tone(40) * 7)
+    download = httpx.get(f"{demo.http}{item['audio']['url']}", headers=alice.headers)
+    assert (download.status_code, download.headers["content-type"]) == (200, "audio/wav")
+    assert read_wave(download.content) == Sound(PCM16, tone(40) * 7)
     # The question is kept once too, in a form that plays.
     assert sorted(Content.objects.values_list("mime_type", flat=True)) == ["audio/wav"] * 2
     usage = done["response"]["usage"]
@@ -268,6 +268,6 @@ def test_sound_that_is_not_paid_waits_for_its_payment(
         if frames[-1]["type"] == "payment.required":
             pay(client, frames[-1])
 
-    asked = next(n for n, frame in enumerate(frames) if frame["type"] == "payment.required")
-    assert 0 < len(sound_of(frames[:asked])) < len(sound_of(frames)) == 6 * len(tone(40))
+    position = next(n for n, frame in enumerate(frames) if frame["type"] == "payment.required")
+    assert 0 < len(sound_of(frames[:position])) < len(sound_of(frames)) == 6 * len(tone(40))
     assert clean()

@@ -53,19 +53,19 @@ def exported(web: httpx.Client, who: Person, chat_id: str, folder: Path) -> tupl
 
 def verified_rows(chat_id: str) -> str:
     """Return what `manage.py audit_log` prints of a chat."""
-    said = StringIO()
+    output = StringIO()
     try:
-        call_command("audit_log", chat_id, stdout=said)
+        call_command("audit_log", chat_id, stdout=output)
     except CommandError as error:
-        said.write(str(error))
-    return said.getvalue()
+        output.write(str(error))
+    return output.getvalue()
 
 
 def test_nothing_was_changed(
     web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
 ) -> None:
-    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
-    assert (code, "as signed" in said) == (0, True), said
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, "as signed" in output) == (0, True), output
     assert verified_rows(paid_answer.chat_id).endswith("No log was changed.\n")
 
 
@@ -75,8 +75,8 @@ def test_a_changed_message_shows(
     text = paid_answer.content.replace("w", "v", 1)
     Message.objects.filter(pk=paid_answer.pk).update(content=text)
     sentence = "The message differs from the one in the log."
-    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
-    assert (code, sentence in said) == (8, True), said
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in output) == (8, True), output
     assert f"message_changed. {sentence}" in verified_rows(paid_answer.chat_id)
     _, answer = history(web, alice, paid_answer.chat_id)
     verdict = check_answer(answer, keys_of(web))
@@ -93,8 +93,8 @@ def test_a_changed_event_shows(
     assert json.dumps(entry.payload) != text
     entry.save()
     sentence = "The entry was changed, or inserted later."
-    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
-    assert (code, sentence in said) == (8, True), said
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in output) == (8, True), output
     assert f"entry_changed. {sentence}" in verified_rows(paid_answer.chat_id)
 
 
@@ -111,26 +111,26 @@ def test_a_changed_response_shows(
         usage = row.usage or {}
         row.usage = {**usage, "cost": {**usage["cost"], "total_cost": 0.24}}
     row.save()
-    found = verified_rows(paid_answer.chat_id)
+    report = verified_rows(paid_answer.chat_id)
     sentence = "The stored answer or its cost differs from the log."
-    assert f"answer_changed. {sentence}" in found
-    assert "1 chats were changed" in found
+    assert f"answer_changed. {sentence}" in report
+    assert "1 chats were changed" in report
     part = "response" if column == "output" else "usage or cost"
     sentence = f"The stored {part} differs from what the agent signed."
     _, answer = history(web, alice, paid_answer.chat_id)
     verdict = check_answer(answer, keys_of(web))
     assert (verdict.state, verdict.detail) == ("changed", sentence)
-    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
-    assert (code, sentence in said) == (8, True), said
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in output) == (8, True), output
 
 
 def test_a_changed_price_shows(
     web: httpx.Client, alice: Person, paid_answer: Message, tmp_path: Path
 ) -> None:
     """The server signs its receipt when it is read: the price that the agent signed shows it."""
-    taken = Entry.objects.filter(transfer__response_id=paid_answer.response_id)
+    entries = Entry.objects.filter(transfer__response_id=paid_answer.response_id)
     table = connection.ops.quote_name(Entry._meta.db_table)
-    for entry in taken:
+    for entry in entries:
         cut = entry.amount * 24 // 25
         with transaction.atomic():
             tamper(f"UPDATE {table} SET amount = {cut} WHERE id = {entry.pk}")  # noqa: S608 numbers
@@ -141,8 +141,8 @@ def test_a_changed_price_shows(
     verdict = check_receipt(receipt, keys_of(web), message=answer)
     sentence = "The agent signed a different price: 0.25 USD."
     assert (verdict.state, verdict.detail) == ("changed", sentence)
-    code, said = exported(web, alice, paid_answer.chat_id, tmp_path)
-    assert (code, sentence in said) == (8, True), said
+    code, output = exported(web, alice, paid_answer.chat_id, tmp_path)
+    assert (code, sentence in output) == (8, True), output
     with pytest.raises(CommandError, match="The ledger does not add up"):
         call_command("audit_ledger")
 
@@ -160,8 +160,8 @@ def test_the_erasure_of_a_person_leaves_the_log_intact(
     # The agent's words stay, and are still as it signed them.
     question, answer = history(web, alice, chat.pk)
     assert "secret" not in json.dumps(question)
-    asked = ChatEvent.objects.get(chat=chat, seq=question["seq"])
-    assert ("secret" in json.dumps(asked.payload), asked.erased_digest is None) == (False, False)
+    event = ChatEvent.objects.get(chat=chat, seq=question["seq"])
+    assert ("secret" in json.dumps(event.payload), event.erased_digest is None) == (False, False)
     verdict = check_answer(answer, keys_of(web), chat_id=chat.pk, question=question)
     assert (verdict.state, verdict.request) == ("valid", "erased")
     assert verified_rows(chat.pk).endswith("No log was changed.\n")

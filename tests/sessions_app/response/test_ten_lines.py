@@ -29,12 +29,12 @@ LINES_MAX = 12
 
 def program(language: str) -> str:
     """Return the only program of a language on the page."""
-    (found,) = re.findall(
+    (block,) = re.findall(
         rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE
     )
-    code = [line for line in found.splitlines() if line and not line.startswith(("#", "//"))]
+    code = [line for line in block.splitlines() if line and not line.startswith(("#", "//"))]
     assert len(code) <= LINES_MAX
-    return str(found)
+    return str(block)
 
 
 @pytest.fixture(params=["python", "js"])
@@ -61,7 +61,7 @@ def is_verified(command: list[str], message: dict[str, Any], keys: dict[str, Any
         [*command, *files], capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
     )
     refusals = ("changed", "Signature verification failed")
-    assert done.returncode == 0 or any(one in done.stderr for one in refusals), done.stderr
+    assert done.returncode == 0 or any(refusal in done.stderr for refusal in refusals), done.stderr
     return done.returncode == 0
 
 

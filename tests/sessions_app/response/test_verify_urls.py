@@ -45,20 +45,20 @@ def test_a_url_is_verified_with_the_published_keys(
         return done.exit_code, done.output
 
     answer, proof = f"/api/v1/messages/{message.pk}", f"/api/v1/messages/{message.pk}/proof"
-    code, said = verified(answer)
-    assert (code, "It is by echo of" in said) == (0, True)
-    code, said = verified(proof)
-    assert (code, f"> {message.content}" in said, "log-tree." in said) == (0, True, True)
-    code, said = verified(f"/chats/{message.chat_id}")
-    assert (code, "Its head is signed by" in said, "1 as signed" in said) == (0, True, True)
+    code, output = verified(answer)
+    assert (code, "It is by echo of" in output) == (0, True)
+    code, output = verified(proof)
+    assert (code, f"> {message.content}" in output, "log-tree." in output) == (0, True, True)
+    code, output = verified(f"/chats/{message.chat_id}")
+    assert (code, "Its head is signed by" in output, "1 as signed" in output) == (0, True, True)
     assert verified(f"/api/v1/chats/{message.chat_id}/payments") == (0, "The receipts: none.\n")
     assert verified("/api/v1/messages/msg_none")[0] == 4
     assert verified("/info")[0] == 8
     link, secret = create_share_link(chat_id=message.chat_id, made_by=alice.user)
     del link
     shared = f"/shared/{secret}"
-    code, said = verified(shared)
-    assert (code, "as signed by" in said, "1 as signed" in said) == (0, True, True)
+    code, output = verified(shared)
+    assert (code, "as signed by" in output, "1 as signed" in output) == (0, True, True)
     page = web.get(shared, params={"format": "json"}).content
     keys = web.get("/.well-known/jwks.json").json()["keys"]
     assert message.pk.encode() not in page
@@ -126,5 +126,5 @@ def test_a_key_is_sent_to_its_own_server_only(
     configuration.save(configuration.SavedServers(current="b", servers={"b": saved}))
     monkeypatch.setenv("UAMP_URL", "https://a.example/")
     monkeypatch.setenv("UAMP_KEY", "uak_a")
-    found = {name: configuration.key_for(f"https://{name}.example") for name in "abc"}
-    assert found == {"a": "uak_a", "b": "uak_b", "c": ""}
+    keys = {name: configuration.key_for(f"https://{name}.example") for name in "abc"}
+    assert keys == {"a": "uak_a", "b": "uak_b", "c": ""}

@@ -53,15 +53,15 @@ def browser(demo: ServerAddress, ada: User) -> Iterator[WebSignIn]:
         yield signing_in
 
 
-def made(browser: WebSignIn, name: str = "laptop") -> str:
+def create_key(browser: WebSignIn, name: str = "laptop") -> str:
     """Create a key and return its secret, as the page shows it."""
     answer = browser.post("/account/keys", name=name)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/account")
     assert "no-store" in answer.headers["Cache-Control"]
-    return shown(browser)[0]
+    return keys_on_page(browser)[0]
 
 
-def shown(browser: WebSignIn) -> list[str]:
+def keys_on_page(browser: WebSignIn) -> list[str]:
     """Load the page and return the new key that it shows, if any."""
     answer = browser.web.get("/account")
     assert answer.status_code == 200
@@ -88,7 +88,7 @@ def test_without_a_session_every_page_leads_to_the_login(web: httpx.Client, ada:
 
 
 def test_a_form_without_its_token_changes_nothing(browser: WebSignIn) -> None:
-    secret = made(browser)
+    secret = create_key(browser)
     key = ApiKey.objects.get()
     paths = ("/account/keys", f"/account/keys/{key.pk}/revoke", "/account/password")
     for path in (*paths, "/account/sign-out-others"):
@@ -111,7 +111,7 @@ def test_the_pages_have_the_strict_policy(browser: WebSignIn) -> None:
 
 
 def test_a_key_is_shown_once_and_opens_what_its_owner_may(browser: WebSignIn, ada: User) -> None:
-    secret = made(browser)
+    secret = create_key(browser)
     key = ApiKey.objects.get()
     assert (key.user, key.name, key.prefix, key.scopes) == (ada, "laptop", secret[:12], ["*"])
     assert me(browser.web, secret) == 200
@@ -129,13 +129,13 @@ def test_a_page_that_is_loaded_again_makes_and_shows_no_key(
     assert answer.headers["Location"] == "/account"
     with WebSignIn(demo) as other:
         assert other.try_to_sign_in(ada.username).status_code == 302
-        assert shown(other) == []
+        assert keys_on_page(other) == []
     assert browser.web.head("/account").status_code == 200
     secret = ApiKey.objects.get().prefix
-    assert [key[:12] for key in shown(browser)] == [secret]
-    assert shown(browser) == []
-    kept = [row.get_decoded() for row in Session.objects.all()]
-    assert not any(NEW_KEY in said for said in kept)
+    assert [key[:12] for key in keys_on_page(browser)] == [secret]
+    assert keys_on_page(browser) == []
+    sessions = [row.get_decoded() for row in Session.objects.all()]
+    assert not any(NEW_KEY in session for session in sessions)
     assert ApiKey.objects.count() == 1
 
 
@@ -148,12 +148,12 @@ def test_a_key_without_a_good_name_is_not_made(browser: WebSignIn) -> None:
 
 
 def test_a_name_is_text(browser: WebSignIn) -> None:
-    made(browser, "<b onclick=x>")
+    create_key(browser, "<b onclick=x>")
     assert "<b onclick" not in browser.web.get("/account").text
 
 
 def test_a_revoked_key_ends_with_its_connections(browser: WebSignIn, dial: Dial) -> None:
-    secret = made(browser)
+    secret = create_key(browser)
     client = dial(headers={"Authorization": f"Bearer {secret}"})
     client.create_session(agent="echo")
     key = ApiKey.objects.get()
@@ -179,18 +179,18 @@ def test_a_foreign_key_is_neither_shown_nor_revoked(browser: WebSignIn) -> None:
 
 def test_keys_in_force_are_bounded(browser: WebSignIn, settings: Settings) -> None:
     settings.UAMP_KEYS_PER_USER = 2
-    made(browser, "one")
-    made(browser, "two")
+    create_key(browser, "one")
+    create_key(browser, "two")
     refused = browser.post("/account/keys", name="three")
     assert refused.status_code == 409
     assert "Revoke one first." in refused.text
     browser.post(f"/account/keys/{ApiKey.objects.earliest('pk').pk}/revoke")
-    made(browser, "three")
+    create_key(browser, "three")
 
 
 def test_forms_count_as_writes(browser: WebSignIn, settings: Settings) -> None:
     settings.UAMP_WRITES_PER_MINUTE = 2
-    made(browser)
+    create_key(browser)
     key = ApiKey.objects.earliest("pk")
     for path, fields in (
         ("/account/keys", {"name": "x"}),
@@ -223,9 +223,9 @@ def change(browser: WebSignIn, old: str = "password", new: str = NEW, again: str
 def test_a_new_password_ends_other_browsers_and_keys(
     browser: WebSignIn, demo: ServerAddress, ada: User
 ) -> None:
-    secret = made(browser)
-    said = browser.web.get("/account/password").text
-    assert "signs you out everywhere else and revokes all of your API keys" in said
+    secret = create_key(browser)
+    page_text = browser.web.get("/account/password").text
+    assert "signs you out everywhere else and revokes all of your API keys" in page_text
     with WebSignIn(demo) as other:
         other.try_to_sign_in(ada.username)
         assert other.web.get("/account").status_code == 200
@@ -267,7 +267,7 @@ def test_wrong_old_passwords_pause_as_on_the_login_page(
 def test_a_person_signs_out_their_other_browsers_and_keeps_password_and_keys(
     browser: WebSignIn, demo: ServerAddress, ada: User
 ) -> None:
-    secret = made(browser)
+    secret = create_key(browser)
     with WebSignIn(demo) as other:
         other.try_to_sign_in(ada.username)
         refused = browser.post("/account/sign-out-others", old_password="wrong")
@@ -349,11 +349,11 @@ def _may_begin(user_id: int) -> bool:
 
 
 def test_files_of_people_are_made_beside_the_threads_of_the_loop() -> None:
-    begun, going, threads = threading.Event(), threading.Event(), set()
+    has_begun, going, threads = threading.Event(), threading.Event(), set()
 
     def pieces() -> Iterator[bytes]:
         threads.add(threading.current_thread().name.rpartition("_")[0])
-        begun.set()
+        has_begun.set()
         assert going.wait(60)
         yield b"a file"
 
@@ -364,13 +364,15 @@ def test_files_of_people_are_made_beside_the_threads_of_the_loop() -> None:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         exports = [self_service.PersonalExport(-number) for number in (1, 2)]
         assert all(export.begin() for export in exports)
-        first, second = (self_service.PersonalExportResponse(pieces(), one) for one in exports)
-        read = asyncio.create_task(all_of(first))
+        first, second = (
+            self_service.PersonalExportResponse(pieces(), export) for export in exports
+        )
+        reading_task = asyncio.create_task(all_of(first))
         gone = asyncio.create_task(all_of(second))
         async with asyncio.timeout(60):
             # The only thread of the loop is free while files are made.
             await asyncio.sleep(0)
-            assert await asyncio.to_thread(begun.wait, 30)
+            assert await asyncio.to_thread(has_begun.wait, 30)
             # One whose client has gone before its turn is not made; one under way goes on.
             gone.cancel()
             await asyncio.wait([gone])
@@ -379,7 +381,7 @@ def test_files_of_people_are_made_beside_the_threads_of_the_loop() -> None:
             first.close()
             assert not _may_begin(-1)
             going.set()
-            assert await read == b"a file"
+            assert await reading_task == b"a file"
 
     asyncio.run(reading())
     wait_until(lambda: _may_begin(-1))

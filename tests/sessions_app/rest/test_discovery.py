@@ -46,8 +46,8 @@ def test_info_names_the_agents_and_where_to_connect() -> None:
     (agent,) = body["agents"]
     assert (agent["name"], agent["description"]) == ("a.b", "Repeats.")
     assert agent["endpoints"]["event_stream"] == "/agents/a.b/events/stream"
-    own = Client().get(agent["endpoints"]["info"]).json()
-    assert {k: own[k] for k in agent} == agent
+    info = Client().get(agent["endpoints"]["info"]).json()
+    assert {k: info[k] for k in agent} == agent
 
 
 @pytest.mark.parametrize("what", ["capabilities", "models", "info"])
@@ -58,8 +58,11 @@ def test_an_agent_is_found_by_a_caller_who_may_use_it(what: str) -> None:
     stranger = Client().get(f"/agents/mine/{what}")
     anonymous = Client().get(f"/agents/nothere/{what}")
     assert (stranger.status_code, anonymous.status_code) == (404, 404)
-    own = {"instance", "request_id"}
-    bodies = [{k: v for k, v in r.json().items() if k not in own} for r in (stranger, anonymous)]
+    varying_members = {"instance", "request_id"}
+    bodies = [
+        {k: v for k, v in r.json().items() if k not in varying_members}
+        for r in (stranger, anonymous)
+    ]
     assert bodies[0] == bodies[1]
     assert Client().get(f"/agents/off/{what}").status_code == 404
     key = create_api_key(ada, name="tests")

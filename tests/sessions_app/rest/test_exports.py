@@ -41,8 +41,8 @@ def test_an_answer_has_its_receipt_and_its_transfers_are_the_payers(
         receipt = answer["receipt"]
         assert (receipt["amount"], receipt["currency"]) == ("0.25", "USD")
         assert (receipt["paid_by"], bool(receipt["transfers"])) == (paid_by, person is alice)
-    read = web.get(path, params={"format": "markdown"}, headers=bob.headers).text
-    assert ", 0.25 USD)" in read
+    markdown = web.get(path, params={"format": "markdown"}, headers=bob.headers).text
+    assert ", 0.25 USD)" in markdown
     Participant.objects.filter(chat=chat, user=bob.user).delete()
     assert web.get(path, params={"format": "json"}, headers=bob.headers).status_code == 404
 
@@ -59,16 +59,16 @@ def test_reactions_are_in_an_export_and_its_sum_covers_them(client: Client, suff
     path = f"/api/v1/chats/{chat.pk}/export?format={suffix}"
     file = client.get(path).getvalue()
     if suffix == "json":
-        whole = json.loads(file)
-        messages = whole["messages"]
+        export = json.loads(file)
+        messages = export["messages"]
     else:
         lines = file.splitlines(keepends=True)
-        messages, whole = [json.loads(line) for line in lines[1:-1]], json.loads(lines[-1])
-        assert whole["sha256"] == hashlib.sha256(b"".join(lines[1:-1])).hexdigest()
+        messages, export = [json.loads(line) for line in lines[1:-1]], json.loads(lines[-1])
+        assert export["sha256"] == hashlib.sha256(b"".join(lines[1:-1])).hexdigest()
     people = [{"id": str(who.pk), "name": who.username} for who in (ada, bob)]
     assert messages[0]["reactions"] == [{"emoji": "👍", "count": 2, "users": people}]
     assert (messages[1]["id"], "reactions" in messages[1]) == (plain.pk, False)
-    assert whole["count"] == 2
+    assert export["count"] == 2
 
 
 @pytest.mark.django_db
@@ -86,18 +86,20 @@ def test_an_answer_that_failed_before_a_word_is_in_history_and_exports(client: C
     client.force_login(ada)
     path = f"/api/v1/chats/{chat.pk}"
     page = client.get(f"{path}/messages?expand=failed_answers&order=asc").json()["data"]
-    (shown,) = page[0]["failed_answers"]
-    assert shown == {
+    (failed_answer,) = page[0]["failed_answers"]
+    assert failed_answer == {
         "response_id": failed.pk,
         "agent": "echo",
         "status": "failed",
         "error": error,
-        "ended_at": shown["ended_at"],
+        "ended_at": failed_answer["ended_at"],
     }
-    assert [one["failed_answers"] for one in page[1:]] == [[], []]
+    assert [line["failed_answers"] for line in page[1:]] == [[], []]
     file = client.get(f"{path}/export?format=ndjson").getvalue().decode()
     lines = [json.loads(line) for line in file.splitlines()]
-    assert [[one["response_id"] for one in line.get("failed_answers", ())] for line in lines] == [
+    assert [
+        [answer["response_id"] for answer in line.get("failed_answers", ())] for line in lines
+    ] == [
         [],
         [failed.pk],
         *[[]] * 3,

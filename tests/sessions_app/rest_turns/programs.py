@@ -26,8 +26,8 @@ class Program:
         self, method: str, path: str, body: Any = None, *, status: int = 200, **headers: str
     ) -> Any:
         """Send a request and return the body of its answer, which has this status."""
-        shown = {**self.who.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
-        answer = self.web.request(method, f"/api/v1/{path}", json=body, headers=shown)
+        all_headers = {**self.who.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        answer = self.web.request(method, f"/api/v1/{path}", json=body, headers=all_headers)
         assert answer.status_code == status, answer.text
         assert "RateLimit-Remaining" in answer.headers
         return answer.json() if answer.content else None
@@ -35,5 +35,5 @@ class Program:
     def ended(self, response_id: str) -> dict[str, Any]:
         """Wait for the end of an answer and return it."""
         wait_until(lambda: Response.objects.get(pk=response_id).finished_at is not None)
-        found: dict[str, Any] = self.call("GET", f"responses/{response_id}")
-        return found
+        response: dict[str, Any] = self.call("GET", f"responses/{response_id}")
+        return response

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def test_an_answer_is_asked_for_cancelled_and_made_again(web: httpx.Client, alice: Person) -> None:
     program = Program(web, alice)
     question = {"agent": "slow", "content": "count"}
-    sent = program.call("POST", "responses", question, status=201, Idempotency_Key="b")
-    (response,) = sent["responses"]
+    turn = program.call("POST", "responses", question, status=201, Idempotency_Key="b")
+    (response,) = turn["responses"]
     again = program.call("POST", "responses", question, status=201, Idempotency_Key="b")
-    assert [one["id"] for one in again["responses"]] == [response["id"]]
+    assert [row["id"] for row in again["responses"]] == [response["id"]]
     chat_id = response["chat_id"]
     running = program.call("GET", f"chats/{chat_id}/responses?status=in_progress")
-    assert [one["id"] for one in running["data"]] == [response["id"]]
+    assert [row["id"] for row in running["data"]] == [response["id"]]
     problem = program.call("POST", f"responses/{response['id']}/retry", {}, status=409)
     assert problem["code"] == "response_running"
     program.call("POST", f"responses/{response['id']}/cancel", status=202)
@@ -38,9 +38,9 @@ def test_an_answer_is_asked_for_cancelled_and_made_again(web: httpx.Client, alic
     assert (ended["status"], ended["message_id"]) == ("cancelled", ended["message_id"])
     problem = program.call("POST", f"responses/{response['id']}/cancel", status=409)
     assert problem["code"] == "nothing_to_cancel"
-    made = program.call("POST", f"responses/{response['id']}/retry", {}, status=201)
-    (newer,) = made["responses"]
-    assert newer["question_id"] == sent["message"]["id"]
+    retry = program.call("POST", f"responses/{response['id']}/retry", {}, status=201)
+    (newer,) = retry["responses"]
+    assert newer["question_id"] == turn["message"]["id"]
     program.call("POST", f"responses/{newer['id']}/cancel", status=202)
     program.ended(newer["id"])
     mallory = Program(web, person("mallory"))
@@ -85,8 +85,8 @@ def test_a_person_decides_on_a_call(
     chat = shared_chat(alice, bob, agents=("asker",), trigger="always")
     program = Program(web, bob)
     body = {"content": task(tmp_path / "journal")}
-    sent = program.call("POST", f"chats/{chat.pk}/messages", body, status=201)
-    (response,) = sent["responses"]
+    turn = program.call("POST", f"chats/{chat.pk}/messages", body, status=201)
+    (response,) = turn["responses"]
     wait_until(ToolCall.objects.filter(response=response["id"], status="asking").exists)
     (call,) = program.call("GET", f"chats/{chat.pk}/approvals")["data"]
     assert (call["name"], call["asked_user_id"]) == ("steps", str(bob.user.pk))

@@ -75,8 +75,10 @@ def delegated_call(chat: Chat, bob: Person, status: str) -> ToolCall:
     """Make a call of an agent that works for another one, which bob asked in a chat."""
     agent = factories.agent(f"worker-{status}")
     boss = factories.agent(f"boss-{status}")
-    asked = factories.response(boss, chat, session=factories.session(bob.user, chat))
-    above = factories.tool_call(asked, "delegate", kind=ToolCallKind.AGENT, status="waiting")
+    boss_response = factories.response(boss, chat, session=factories.session(bob.user, chat))
+    above = factories.tool_call(
+        boss_response, "delegate", kind=ToolCallKind.AGENT, status="waiting"
+    )
     private = create_chat(
         title="",
         created_by_id=bob.user.pk,

@@ -77,9 +77,9 @@ def test_a_request_that_waits_ends_with_its_secret(web: httpx.Client, alice: Per
         keys.rotate_key(ApiKey.objects.get(name="narrow"), by=alice.user)
         answer = waits.result(60)
     assert answer.status_code == 201
-    (shown,) = answer.json()["responses"]
-    assert (shown["status"], WORDS in shown["text"]) == ("in_progress", False)
-    assert Response.objects.get(pk=shown["id"]).finished_at is None
+    (response,) = answer.json()["responses"]
+    assert (response["status"], WORDS in response["text"]) == ("in_progress", False)
+    assert Response.objects.get(pk=response["id"]).finished_at is None
 
 
 def test_a_request_that_waits_ends_when_its_person_leaves_the_chat(
@@ -94,5 +94,5 @@ def test_a_request_that_waits_ends_when_its_person_leaves_the_chat(
         left = f"/api/v1/chats/{chat.pk}/participants/{member.pk}"
         assert web.delete(left, headers=alice.headers).status_code == 204
         answer = waits.result(60)
-    (shown,) = answer.json()["responses"]
-    assert (answer.status_code, WORDS in shown["text"]) == (201, False)
+    (response,) = answer.json()["responses"]
+    assert (answer.status_code, WORDS in response["text"]) == (201, False)

@@ -31,8 +31,8 @@ def test_the_same_request_at_once_has_one_effect(web: httpx.Client, alice: Perso
     def send() -> None:
         body = {"content": "@echo hi"}
         path = f"chats/{chat.pk}/messages"
-        sent = program.call("POST", path, body, status=201, Idempotency_Key="once")
-        ids.append(sent["message"]["id"])
+        turn = program.call("POST", path, body, status=201, Idempotency_Key="once")
+        ids.append(turn["message"]["id"])
 
     threads = [threading.Thread(target=send) for _ in range(4)]
     for thread in threads:
@@ -67,8 +67,8 @@ def test_a_repeated_write_shows_what_may_still_be_read(
     chat = shared_chat(alice, bob, agents=("slow", "tool-user"), trigger="mention")
     owner, program = Program(web, alice), Program(web, bob)
     say = f"chats/{chat.pk}/messages"
-    sent = program.call("POST", say, {"content": "@slow count"}, status=201)
-    (response,) = sent["responses"]
+    turn = program.call("POST", say, {"content": "@slow count"}, status=201)
+    (response,) = turn["responses"]
     wait_until(lambda: bool(program.call("GET", f"responses/{response['id']}")["text"]))
     cancel = f"responses/{response['id']}/cancel"
     program.call("POST", cancel, status=202, Idempotency_Key="a")
@@ -76,22 +76,25 @@ def test_a_repeated_write_shows_what_may_still_be_read(
     again = program.call("POST", cancel, status=202, Idempotency_Key="a")
     assert again["text"] == ended["text"] != ""
     body = {"agent": "tool-user", "content": "find it", "chat": chat.pk}
-    asked = {**body, "response": {"tools": [SEARCH], "client_tools": "wait"}}
-    (other,) = program.call("POST", "responses", asked, status=201)["responses"]
+    request = {**body, "response": {"tools": [SEARCH], "client_tools": "wait"}}
+    (other,) = program.call("POST", "responses", request, status=201)["responses"]
     wait_until(ToolCall.objects.filter(response=other["id"]).exists)
     (call,) = program.call("GET", f"responses/{other['id']}/tool-calls")["data"]
     result = f"tool-calls/{call['id']}/result"
-    found = {"result": json.dumps({"found": 3})}
-    program.call("POST", result, found, Idempotency_Key="b")
+    tool_result = {"result": json.dumps({"found": 3})}
+    program.call("POST", result, tool_result, Idempotency_Key="b")
     program.ended(other["id"])
-    assert program.call("POST", result, found, Idempotency_Key="b")["result"] == found["result"]
+    assert (
+        program.call("POST", result, tool_result, Idempotency_Key="b")["result"]
+        == tool_result["result"]
+    )
 
     owner.call("DELETE", f"messages/{ended['message_id']}", status=204)
     again = program.call("POST", cancel, status=202, Idempotency_Key="a")
     assert (again["text"], again["output"]) == ("", [])
     Participant.objects.filter(chat=chat, user=bob.user).update(left_at=timezone.now())
     program.call("POST", cancel, status=404, Idempotency_Key="a")
-    program.call("POST", result, found, status=404, Idempotency_Key="b")
+    program.call("POST", result, tool_result, status=404, Idempotency_Key="b")
 
 
 def test_repeats_that_wait_are_open_connections(
@@ -102,7 +105,7 @@ def test_repeats_that_wait_are_open_connections(
     chat = shared_chat(alice, agents=("endless",), trigger="always")
     program, path = Program(web, alice), f"chats/{chat.pk}/messages"
     body, key = {"content": "talk"}, {"Idempotency_Key": "once"}
-    sent = program.call("POST", path, body, status=201, **key)
+    turn = program.call("POST", path, body, status=201, **key)
     headers = {**alice.headers, **SSE, "Idempotency-Key": "once"}
 
     def wait(opened: ExitStack) -> int:
@@ -119,8 +122,8 @@ def test_repeats_that_wait_are_open_connections(
         assert web.post("/uamp", json=batch, headers=alice.headers).status_code == 429
         # A repeat that does not wait holds nothing.
         again = program.call("POST", path, body, status=201, **key)
-        assert again["message"]["id"] == sent["message"]["id"]
+        assert again["message"]["id"] == turn["message"]["id"]
     with ExitStack() as opened:
         # Those were closed, and have left room.
         wait_until(lambda: wait(opened) == httpx.codes.CREATED)
-    program.call("POST", f"responses/{sent['responses'][0]['id']}/cancel", status=202)
+    program.call("POST", f"responses/{turn['responses'][0]['id']}/cancel", status=202)

@@ -34,17 +34,17 @@ def test_a_message_is_sent_once_and_seen_live(
         web, "GET", f"/api/v1/chats/{chat.pk}/events", headers={**alice.headers, **SSE}
     ) as tail:
         assert "RateLimit-Remaining" in tail.response.headers
-        sent = program.call(
+        turn = program.call(
             "POST", path, {"content": "@echo one two"}, status=201, Idempotency_Key="a"
         )
         streamed = tail.until("response.done")
-    message, (response,) = sent["message"], sent["responses"]
+    message, (response,) = turn["message"], turn["responses"]
     assert (message["content"], message["name"], message["transport"]) == (
         "@echo one two",
         "alice",
         "rest",
     )
-    assert (response["agent"], response["question_id"], sent["queued"]) == (
+    assert (response["agent"], response["question_id"], turn["queued"]) == (
         "echo",
         message["id"],
         False,
@@ -123,11 +123,11 @@ def test_a_request_waits_for_the_end_of_its_answers(web: httpx.Client, alice: Pe
     program = Program(web, alice)
     path = f"chats/{chat.pk}/messages"
     body = {"content": "@echo one @thinker two", "wait": 60}
-    sent = program.call("POST", path, body, status=201, Idempotency_Key="w")
-    assert [one["status"] for one in sent["responses"]] == ["completed"] * 2
-    assert all(one["text"] and one["message_id"] for one in sent["responses"])
+    turn = program.call("POST", path, body, status=201, Idempotency_Key="w")
+    assert [response["status"] for response in turn["responses"]] == ["completed"] * 2
+    assert all(response["text"] and response["message_id"] for response in turn["responses"])
     again = program.call("POST", path, body, status=201, Idempotency_Key="w")
-    assert again["responses"] == sent["responses"]
+    assert again["responses"] == turn["responses"]
     # No agent answers: there is nothing to wait for.
     assert program.call("POST", path, {**body, "content": "hi"}, status=201)["responses"] == []
     for wrong in (-1, 301, "x"):
@@ -137,10 +137,10 @@ def test_a_request_waits_for_the_end_of_its_answers(web: httpx.Client, alice: Pe
     assert slow["status"] == "in_progress"
     program.call("POST", f"responses/{slow['id']}/cancel", status=202)
     program.ended(slow["id"])
-    asked = program.call(
+    second_turn = program.call(
         "POST", "responses", {"agent": "echo", "content": "hi", "wait": 60}, status=201
     )
-    (answer,) = asked["responses"]
+    (answer,) = second_turn["responses"]
     assert answer["text"] == "hi"
     retried = program.call("POST", f"responses/{answer['id']}/retry", {"wait": 60}, status=201)
     assert retried["responses"][0]["status"] == "completed"
@@ -234,20 +234,20 @@ def test_a_message_names_the_agents_that_answer(web: httpx.Client, alice: Person
     program, path = Program(web, alice), f"chats/{chat.pk}/messages"
     slow = str(Participant.objects.get(chat=chat, agent__name="slow").agent_id)
     limited = Program(web, key_of(alice, agents=[slow]))
-    for who, named, code, status in (
+    for who, agents, code, status in (
         (program, ["echo", "absent"], "agent_not_found", 404),
         (program, ["thinker"], "agent_disabled", 404),
         (program, ["careful"], "forbidden", 403),
         (limited, ["Echo"], "forbidden", 403),
     ):
-        body = {"content": "hello", "agents": named, "queue": named == ["thinker"]}
+        body = {"content": "hello", "agents": agents, "queue": agents == ["thinker"]}
         assert who.call("POST", path, body, status=status)["code"] == code
     assert not Message.objects.exists()
 
-    def answered_by(text: str, **named: Any) -> list[str]:
-        sent = program.call("POST", path, {"content": text, **named}, status=201)
-        assert sent["unanswered"] is None
-        return [one["agent"] for one in sent["responses"]]
+    def answered_by(text: str, **fields: Any) -> list[str]:
+        turn = program.call("POST", path, {"content": text, **fields}, status=201)
+        assert turn["unanswered"] is None
+        return [response["agent"] for response in turn["responses"]]
 
     assert answered_by("hello") == []
     assert answered_by("@echo hello", agents=[]) == []

@@ -29,7 +29,7 @@ def daemons_session() -> Session:
     return factories.session(ada, factories.chat(ada, agent), agent=agent)
 
 
-def given(*, to: str = "here", in_session: Session | None = None) -> Response:
+def handed_over_response(*, to: str = "here", in_session: Session | None = None) -> Response:
     """Return a response that another process has just handed over."""
     session = in_session or daemons_session()
     assert session.agent is not None
@@ -43,9 +43,12 @@ def given(*, to: str = "here", in_session: Session | None = None) -> Response:
 @pytest.mark.django_db
 def test_one_statement_claims_what_was_handed_to_a_process() -> None:
     session = daemons_session()
-    first, second = given(in_session=session), given(in_session=session)
-    elsewhere = given(to="elsewhere", in_session=session)
-    ended = given(in_session=session)
+    first, second = (
+        handed_over_response(in_session=session),
+        handed_over_response(in_session=session),
+    )
+    elsewhere = handed_over_response(to="elsewhere", in_session=session)
+    ended = handed_over_response(in_session=session)
     Response.objects.filter(pk=ended.pk).update(status="failed", finished_at=timezone.now())
     began = timezone.now()
     with CaptureQueriesContext(connection) as statements:
@@ -69,7 +72,10 @@ def test_one_statement_claims_what_was_handed_to_a_process() -> None:
 @pytest.mark.django_db
 def test_a_process_claims_only_the_responses_that_it_names() -> None:
     session = daemons_session()
-    first, second = given(in_session=session), given(in_session=session)
+    first, second = (
+        handed_over_response(in_session=session),
+        handed_over_response(in_session=session),
+    )
     assert leases.claim_handed_over("here", []) == []
     assert [row.pk for row in leases.claim_handed_over("here", [first.pk, "resp_x"])] == [first.pk]
     assert [row.pk for row in leases.claim_handed_over("here", [first.pk, second.pk])] == [
@@ -88,7 +94,7 @@ def continued(row: Response) -> RunContext:
 
 @pytest.mark.django_db
 def test_a_response_that_had_not_begun_is_not_searched_for_earlier_work() -> None:
-    row = given()
+    row = handed_over_response()
     factories.tool_call(row, kind=ToolCallKind.CLIENT)
     (claimed,) = leases.claim_handed_over("here")
     with CaptureQueriesContext(connection) as statements:
@@ -96,15 +102,15 @@ def test_a_response_that_had_not_begun_is_not_searched_for_earlier_work() -> Non
     assert context is not None
     assert (context.has_moved, context.was_taken_over) == (True, False)
     assert context.request.resume == ()
-    read = " ".join(query["sql"] for query in statements)
+    sql = " ".join(query["sql"] for query in statements)
     for table in ("agents_app_checkpoint", "agents_app_remotetask", "sessions_app_toolcall"):
-        assert f'FROM "{table}"' not in read
-    assert read.count('FROM "sessions_app_session"') == 1
+        assert f'FROM "{table}"' not in sql
+    assert sql.count('FROM "sessions_app_session"') == 1
 
 
 @pytest.mark.django_db
 def test_a_response_that_was_taken_over_before_brings_its_earlier_work() -> None:
-    row = given()
+    row = handed_over_response()
     call = factories.tool_call(row, kind=ToolCallKind.CLIENT)
     # Its first process died, and the one that took it over handed it here.
     Response.objects.filter(pk=row.pk).update(fence=2)
@@ -116,7 +122,7 @@ def test_a_response_that_was_taken_over_before_brings_its_earlier_work() -> None
 
 @pytest.mark.django_db
 def test_a_response_of_a_dead_process_is_taken_over() -> None:
-    row = given()
+    row = handed_over_response()
     Response.objects.update(status="in_progress", lease_until=timezone.now() - timedelta(1))
     (claimed,) = leases.claim_orphans("here", running=())
     context = continuations.continuation_of(claimed, was_handed_over=False)
@@ -127,7 +133,7 @@ def test_a_response_of_a_dead_process_is_taken_over() -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_only_one_of_two_claims_wins(database_threads: None) -> None:
     """The signal of a handover and the look for lost ones may come at the same time."""
-    row = await database.run(given)
+    row = await database.run(handed_over_response)
     first, second = await asyncio.gather(
         database.run(leases.claim_handed_over, "here", [row.pk]),
         database.run(leases.claim_handed_over, "here"),

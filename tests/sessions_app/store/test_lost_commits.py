@@ -52,15 +52,17 @@ def lossy_line(database_threads: None) -> Iterator[CommitProxy]:
     It begins before the server and ends after it: a connection that was made without a pool cannot
     be given back to one.
     """
-    known = connections.databases["default"]
-    before = {name: known[name] for name in ("HOST", "PORT", "OPTIONS")}
-    proxy = CommitProxy(known["HOST"] or "127.0.0.1", int(known["PORT"] or 5432), CUT_CHANCE)
+    default_database = connections.databases["default"]
+    before = {name: default_database[name] for name in ("HOST", "PORT", "OPTIONS")}
+    proxy = CommitProxy(
+        default_database["HOST"] or "127.0.0.1", int(default_database["PORT"] or 5432), CUT_CHANCE
+    )
     _close_connections()
-    options = {name: value for name, value in known["OPTIONS"].items() if name != "pool"}
-    known.update(HOST="127.0.0.1", PORT=str(proxy.port), OPTIONS=options)
+    options = {name: value for name, value in default_database["OPTIONS"].items() if name != "pool"}
+    default_database.update(HOST="127.0.0.1", PORT=str(proxy.port), OPTIONS=options)
     yield proxy
     _close_connections()
-    known.update(before)
+    default_database.update(before)
     proxy.close()
 
 
@@ -131,12 +133,15 @@ def test_reads_after_the_commit_are_asked_again(
     """A connection that is lost after the turn was written must not lose the turn."""
     client = dial(alice)
     client.create_session(agent="paid")
-    read, failures = History.before, [OperationalError("the server closed the connection")] * 2
+    read_before, failures = (
+        History.before,
+        [OperationalError("the server closed the connection")] * 2,
+    )
 
     async def lost(self: History, chat_id: str, seq: int) -> object:
         if failures:
             raise failures.pop()
-        return await read(self, chat_id, seq)
+        return await read_before(self, chat_id, seq)
 
     monkeypatch.setattr(History, "before", lost)
     assert text_of(client.answer("Hello")) == "Hello"

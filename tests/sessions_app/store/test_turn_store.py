@@ -54,18 +54,18 @@ def world(database_threads: None) -> None:
 @pytest.fixture(params=[SQL, ORM], ids=["sql", "orm"])
 def bodies(request: pytest.FixtureRequest) -> Bodies:
     """Run a test with the bodies that are used, and with those that specify them."""
-    given: Bodies = request.param
-    return given
+    bodies: Bodies = request.param
+    return bodies
 
 
 def outcomes_by(bodies: Bodies, batches: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Write batches and return their outcomes; any failure is `failed`."""
-    found = []
+    batch_outcomes = []
     for batch in filter(None, batches):
         write: Any = bodies.start if isinstance(batch[0], Start) else bodies.finish
         outcomes = write_each(write, batch)
-        found.append(["failed" if isinstance(o, Failed) else o for o in outcomes])
-    return found
+        batch_outcomes.append(["failed" if isinstance(o, Failed) else o for o in outcomes])
+    return batch_outcomes
 
 
 # --- The same rows ---
@@ -282,8 +282,8 @@ async def test_three_stores_number_one_chat_without_gaps(
         await asyncio.to_thread(store.close)
 
     def seqs() -> list[int]:
-        found = ChatEvent.objects.filter(chat_id="chat_a").order_by("seq")
-        return list(found.values_list("seq", flat=True))
+        events = ChatEvent.objects.filter(chat_id="chat_a").order_by("seq")
+        return list(events.values_list("seq", flat=True))
 
     assert await asyncio.to_thread(seqs) == list(range(1, 121))
 

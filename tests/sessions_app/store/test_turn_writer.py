@@ -44,24 +44,24 @@ def world(database_threads: None) -> None:
 @pytest.fixture(params=[SQL, ORM], ids=["sql", "orm"])
 def bodies(request: pytest.FixtureRequest) -> Bodies:
     """Run a test with the bodies that are used, and with those that specify them."""
-    given: Bodies = request.param
-    return given
+    bodies: Bodies = request.param
+    return bodies
 
 
 @pytest.fixture
 def locked_chat() -> Iterator[threading.Event]:
     """Hold the lock of chat_a until the event is set."""
-    held, released = threading.Event(), threading.Event()
+    is_locked, released = threading.Event(), threading.Event()
 
     def hold() -> None:
         with transaction.atomic():
             Chat.objects.select_for_update().get(pk="chat_a")
-            held.set()
+            is_locked.set()
             released.wait(WAIT_SECONDS)
 
     thread = threading.Thread(target=database.scoped, args=(hold,))
     thread.start()
-    assert held.wait(WAIT_SECONDS)
+    assert is_locked.wait(WAIT_SECONDS)
     yield released
     released.set()
     join_threads([thread])
@@ -91,41 +91,41 @@ class HeldBodies:
 
 
 async def test_a_large_turn_delays_no_small_one() -> None:
-    held = HeldBodies()
-    store = GroupTurnStore(Bodies(held.start, SQL.finish))
+    held_bodies = HeldBodies()
+    store = GroupTurnStore(Bodies(held_bodies.start, SQL.finish))
     large = asyncio.create_task(store.start(long_start(100_000)))
     try:
-        assert await asyncio.to_thread(held.begun.wait, WAIT_SECONDS)
+        assert await asyncio.to_thread(held_bodies.begun.wait, WAIT_SECONDS)
         await asyncio.wait_for(store.start(start()), WAIT_SECONDS / 2)
         assert not large.done()
     finally:
-        held.free.set()
+        held_bodies.free.set()
         await large
         await asyncio.to_thread(store.close)
 
 
 async def test_a_group_is_bounded_in_its_text() -> None:
-    held = HeldBodies()
-    store = GroupTurnStore(Bodies(held.start, SQL.finish))
+    held_bodies = HeldBodies()
+    store = GroupTurnStore(Bodies(held_bodies.start, SQL.finish))
     turns = [asyncio.create_task(store.start(long_start(300_000)))]
-    assert await asyncio.to_thread(held.begun.wait, WAIT_SECONDS)
+    assert await asyncio.to_thread(held_bodies.begun.wait, WAIT_SECONDS)
     turns += [asyncio.create_task(store.start(long_start(300_000))) for _ in range(10)]
     await asyncio.sleep(0)
-    held.free.set()
+    held_bodies.free.set()
     await asyncio.gather(*turns)
     await asyncio.to_thread(store.close)
-    assert sum(map(len, held.groups)) == 11
-    assert len(held.groups) < 11
-    assert all(sum(sizes) <= BATCH_CHARS for sizes in held.groups)
+    assert sum(map(len, held_bodies.groups)) == 11
+    assert len(held_bodies.groups) < 11
+    assert all(sum(sizes) <= BATCH_CHARS for sizes in held_bodies.groups)
 
 
 async def test_one_turn_beyond_the_bound_is_a_group_of_its_own() -> None:
-    held = HeldBodies()
-    held.free.set()
-    store = GroupTurnStore(Bodies(held.start, SQL.finish))
+    held_bodies = HeldBodies()
+    held_bodies.free.set()
+    store = GroupTurnStore(Bodies(held_bodies.start, SQL.finish))
     await asyncio.gather(*(store.start(long_start(BATCH_CHARS)) for _ in range(3)))
     await asyncio.to_thread(store.close)
-    assert [len(sizes) for sizes in held.groups] == [1, 1, 1]
+    assert [len(sizes) for sizes in held_bodies.groups] == [1, 1, 1]
 
 
 @pytest.mark.postgres

@@ -107,7 +107,7 @@ def start(chat_id: str = "chat_a", **fields: Any) -> Start:
     """Return a turn with one message and one response, by the member of the chat."""
     number = uuid.uuid4().hex[:24]
     message = new_message(f"msg_{number}", sender_user_id=MEMBER)
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "session_id": f"{chat_id}_active",
         "chat_id": chat_id,
         "user_id": MEMBER,
@@ -120,7 +120,7 @@ def start(chat_id: str = "chat_a", **fields: Any) -> Start:
         "lease_until": AT + timedelta(seconds=15),
         "at": AT,
     }
-    return Start(**{**given, **fields})
+    return Start(**{**defaults, **fields})
 
 
 def finish(of: Start, **fields: Any) -> Finish:
@@ -132,7 +132,7 @@ def finish(of: Start, **fields: Any) -> Finish:
         sender_agent_id="agent_first",
         response_id=response_id,
     )
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "chat_id": of.chat_id,
         "response_id": response_id,
         "fence": 1,
@@ -145,22 +145,22 @@ def finish(of: Start, **fields: Any) -> Finish:
         "usage": {"input_tokens": 1, "output_tokens": 2},
         "at": AT + timedelta(seconds=1),
     }
-    return Finish(**{**given, **fields})
+    return Finish(**{**defaults, **fields})
 
 
 def new_message(message_id: str, **fields: Any) -> NewMessage:
     """Return a message of a user."""
-    given = {"role": "user", "at": AT, "content": "Hello", "transport": "batch"}
-    given["reply_to"] = "msg_before" if message_id.startswith("msg_") else None
-    given["version_of"] = None if message_id.startswith("msg_") else "msg_first"
-    return NewMessage(**{"id": message_id, **given, **fields})
+    defaults = {"role": "user", "at": AT, "content": "Hello", "transport": "batch"}
+    defaults["reply_to"] = "msg_before" if message_id.startswith("msg_") else None
+    defaults["version_of"] = None if message_id.startswith("msg_") else "msg_first"
+    return NewMessage(**{"id": message_id, **defaults, **fields})
 
 
 def new_response(response_id: str, **fields: Any) -> NewResponse:
     """Return a response of the first agent."""
     event = log_event("response.created", response_id)
-    given = {"id": response_id, "agent_id": "agent_first", "request": {}, "event": event}
-    return NewResponse(**{**given, **fields})
+    defaults = {"id": response_id, "agent_id": "agent_first", "request": {}, "event": event}
+    return NewResponse(**{**defaults, **fields})
 
 
 def log_event(event_type: str, response_id: str) -> NewEvent:

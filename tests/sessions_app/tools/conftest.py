@@ -29,12 +29,12 @@ def notified_calls() -> Iterator[Callable[[], list[int]]]:
         queue.clear()
 
         def notified() -> list[int]:
-            found = []
+            call_ids = []
             while queue.qsize():
                 message = queue.get_nowait()
                 message.ack()
-                found.append(message.payload[1]["pk"])
-            return found
+                call_ids.append(message.payload[1]["pk"])
+            return call_ids
 
         yield notified
     app.set_current()

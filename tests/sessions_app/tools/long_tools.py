@@ -166,9 +166,9 @@ def threads(context: ToolContext, count: int) -> str:
             item = context.write_content(
                 f"{number} {step}".encode(), mime_type="text/plain", filename="t.txt"
             )
-            read = context.read_content(str(getattr(item, "content_id", "")))
-            if read.data != f"{number} {step}".encode():
-                raise AssertionError(read)
+            content = context.read_content(str(getattr(item, "content_id", "")))
+            if content.data != f"{number} {step}".encode():
+                raise AssertionError(content)
 
     with thread_pool(count) as pool:
         list(pool.map(work, range(count)))

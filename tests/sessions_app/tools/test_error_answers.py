@@ -74,8 +74,8 @@ def test_the_line_of_a_tool_that_breaks_has_the_ids_of_its_call(
     finally:
         caplog.handler.removeFilter(ids)
     (line,) = [record for record in caplog.records if "hunter2" in record.getMessage()]
-    written = json.loads(JsonFormatter().format(line))
-    assert (written["response_id"], written["tool_call_id"]) == (call.response_id, call.call_id)
+    log_entry = json.loads(JsonFormatter().format(line))
+    assert (log_entry["response_id"], log_entry["tool_call_id"]) == (call.response_id, call.call_id)
 
 
 def test_a_result_at_the_limit_stays_in_the_row() -> None:

@@ -172,8 +172,8 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     wait_for(lambda: not is_alive(tool_process))
     killed = lines(journal)
     assert 3 <= len(killed) < 8
-    kept = ToolCall.objects.get(pk=call.pk).progress
-    assert kept is not None
+    progress = ToolCall.objects.get(pk=call.pk).progress
+    assert progress is not None
 
     with receiving(call) as received:
         wait_for(lambda: requeue_lost_calls() == [call.pk])
@@ -186,5 +186,5 @@ def test_a_worker_killed_in_a_tool_is_replaced_once(tmp_path: Path, settings: Se
     assert not {process for process, _ in again} & {str(tool_process), str(os.getpid())}
     percents = [event["percent"] for event in progress_of(received)]
     assert percents == sorted(percents)
-    assert (percents[0], percents[-1]) == (kept["percent"], 100)
+    assert (percents[0], percents[-1]) == (progress["percent"], 100)
     assert requeue_lost_calls() == []

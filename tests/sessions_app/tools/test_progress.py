@@ -51,8 +51,8 @@ def test_rapid_progress_is_thinned_out_but_each_stage_keeps_its_last() -> None:
     reported = progress_of(received)
     assert row.status == "done"
     assert len(reported) <= 14
-    read = [e for e in reported if e["stage"] == "read"]
-    assert (read[0]["step"], read[-1]["step"], reported[-1]["step"]) == (1, -1, -1)
+    read_stage = [e for e in reported if e["stage"] == "read"]
+    assert (read_stage[0]["step"], read_stage[-1]["step"], reported[-1]["step"]) == (1, -1, -1)
     percents = [e["percent"] for e in reported if "percent" in e]
     assert set(percents) == {99}
 

@@ -76,11 +76,11 @@ def test_an_agent_that_sees_the_last_messages_finds_only_those(call: ToolCall) -
 @pytest.mark.parametrize("context", ["chat", "addressed", "last"])
 def test_an_agent_finds_nothing_in_other_threads(call: ToolCall, context: str) -> None:
     join(call, context=context, context_messages=4 if context == "last" else None)
-    own, other = (say(call, f"The root of {name}") for name in ("this", "other"))
+    root, other = (say(call, f"The root of {name}") for name in ("this", "other"))
     say(call, "budget elsewhere", thread=other.pk)
-    say(call, "budget here", thread=own.pk)
-    question = say(call, "Which budget?", thread=own.pk)
-    ask(call, question, thread=own.pk)
+    say(call, "budget here", thread=root.pk)
+    question = say(call, "Which budget?", thread=root.pk)
+    ask(call, question, thread=root.pk)
     assert hits(call) == ["budget here"]
     assert hits(queued_again(call), "root", limit=1) == {
         "addressed": ["The root of this"],

@@ -64,17 +64,17 @@ class Worker:
 
     def descendants(self) -> set[int]:
         """Return the processes that the worker has started, and those that they have."""
-        found, known = set(), {self.process.pid}
-        while known:
-            pid = known.pop()
+        descendants, pending_pids = set(), {self.process.pid}
+        while pending_pids:
+            pid = pending_pids.pop()
             children = {
                 int(child)
                 for path in Path(f"/proc/{pid}/task").glob("*/children")
                 for child in path.read_text().split()
             }
-            found |= children
-            known |= children
-        return found
+            descendants |= children
+            pending_pids |= children
+        return descendants
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_tool_that_eats_memory_fails_and_the_worker_goes_on(worker: Worker) ->
 
 @pytest.mark.any_database
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "result"),
     [
         ("SystemExit", "The tool failed. Its error is in the server's log."),
         ("KeyboardInterrupt", "The tool failed. Its error is in the server's log."),
@@ -168,11 +168,11 @@ def test_a_tool_that_eats_memory_fails_and_the_worker_goes_on(worker: Worker) ->
         ("close", "The tool's process ended before the tool did (exit status 1)."),
     ],
 )
-def test_a_tool_that_ends_its_process_ends_its_call_only(how: str, said: str) -> None:
+def test_a_tool_that_ends_its_process_ends_its_call_only(how: str, result: str) -> None:
     call = queued_call("leave", {"how": how})
     run_tool_call(pk=call.pk)
     row = ended(call)
-    assert (row.status, row.is_error, row.result) == ("failed", True, said)
+    assert (row.status, row.is_error, row.result) == ("failed", True, result)
 
 
 def test_a_tool_with_effects_that_ends_its_process_is_unknown() -> None:

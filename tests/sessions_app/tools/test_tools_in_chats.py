@@ -30,7 +30,7 @@ def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
     for chat_id in (call.response.chat_id, elsewhere.response.chat_id):
         for user in (asker, other):
             Participant.objects.create(chat_id=chat_id, user=user)
-    shared, own, foreign, carried = (
+    shared, own_content, foreign, carried = (
         storage.store(name.encode(), mime_type="text/plain", filename=f"{name}.txt", owner=owner)
         for name, owner in (
             ("shared", quota.ContentOwner(user_id=other.pk)),
@@ -42,13 +42,13 @@ def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
     reading_rights.use(call.response.chat_id, [str(shared.pk)])
     reading_rights.use(elsewhere.response.chat_id, [str(carried.pk)])
     with Work(claimed(call)) as work:
-        read = work.read_content(str(shared.pk))
-        assert (read.data, read.mime_type, read.filename) == (
+        content = work.read_content(str(shared.pk))
+        assert (content.data, content.mime_type, content.filename) == (
             b"shared",
             "text/plain",
             "shared.txt",
         )
-        assert work.read_content(str(own.pk)).data == b"own"
+        assert work.read_content(str(own_content.pk)).data == b"own"
         for content_id in (str(foreign.pk), str(carried.pk), str(uuid.uuid4()), "x"):
             with pytest.raises(ToolError, match=f"There is no content '{content_id}'"):
                 work.read_content(content_id)
@@ -56,7 +56,7 @@ def test_a_tool_reads_what_is_in_its_chat_or_its_persons_own() -> None:
 
 def test_a_visitors_tool_reads_what_they_sent_and_what_was_made_for_them() -> None:
     call = queued_call("steps")
-    sent, foreign = (
+    visitors_content, foreign = (
         storage.store(b"sent", mime_type="text/plain", filename="a.txt", owner=owner)
         for owner in (
             quota.ContentOwner(key="anonymous:abc"),
@@ -64,10 +64,10 @@ def test_a_visitors_tool_reads_what_they_sent_and_what_was_made_for_them() -> No
         )
     )
     with Work(claimed(call)) as work:
-        made = work.write_content(b"made", mime_type="text/plain", filename="b.txt")
-        assert isinstance(made, uamp.FileContent)
-        assert work.read_content(str(made.content_id)).data == b"made"
-        assert work.read_content(str(sent.pk)).data == b"sent"
+        new_content = work.write_content(b"made", mime_type="text/plain", filename="b.txt")
+        assert isinstance(new_content, uamp.FileContent)
+        assert work.read_content(str(new_content.content_id)).data == b"made"
+        assert work.read_content(str(visitors_content.pk)).data == b"sent"
         with pytest.raises(ToolError, match="There is no content"):
             work.read_content(str(foreign.pk))
 
@@ -152,12 +152,12 @@ def test_the_tool_that_ships_reports_on_a_file_of_the_chat() -> None:
 def test_the_tool_that_ships_searches_its_chat() -> None:
     asker = User.objects.create_user("asker")
     call, elsewhere = (queued_call("search_chat", {"query": "BUDGET"}) for _ in range(2))
-    said = factories.message(call.response.chat, asker, "The budget is 5.")
+    message = factories.message(call.response.chat, asker, "The budget is 5.")
     factories.message(elsewhere.response.chat, asker, "Another budget.")
     notify_workers(call.pk)
     row = ended(call)
     assert (row.status, row.is_error) == ("done", False)
-    time_of = said.created_at.isoformat(timespec="seconds")
+    time_of = message.created_at.isoformat(timespec="seconds")
     assert json.loads(row.result) == [
         {"time": time_of, "name": "asker", "excerpt": "The budget is 5."}
     ]

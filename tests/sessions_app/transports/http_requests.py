@@ -32,6 +32,6 @@ def opened(web: httpx.Client, **fields: Any) -> str:
 @contextmanager
 def stream_of(web: httpx.Client, session_id: str, **headers: str) -> Iterator[EventStream]:
     """Open the stream of a session."""
-    shown = {"X-Session-ID": session_id, **headers}
-    with open_stream(web, "GET", "/events/stream", headers=shown) as stream:
+    all_headers = {"X-Session-ID": session_id, **headers}
+    with open_stream(web, "GET", "/events/stream", headers=all_headers) as stream:
         yield stream

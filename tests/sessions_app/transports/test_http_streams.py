@@ -25,8 +25,8 @@ def test_a_turn_by_http_and_sse(web: httpx.Client) -> None:
         events = iter(stream)
         assert [next(events).data["type"] for _ in range(2)] == ["session.created", "capabilities"]
         for type_, fields in (("input.text", {"text": WORDS}), ("response.create", {})):
-            sent = post(web, type_, session_id, **fields)
-            assert (sent.status_code, sent.json()["events"]) == (202, [])
+            response = post(web, type_, session_id, **fields)
+            assert (response.status_code, response.json()["events"]) == (202, [])
         frames: list[SseEvent] = []
         while not frames or frames[-1].data["type"] != "response.done":
             frames.append(next(events))
@@ -138,12 +138,12 @@ def test_a_session_of_another_person_is_not_found_by_http(
     for headers in (mallory.headers, {}):
         reported = []
         for session_id in ids:
-            shown = {**headers, "X-Session-ID": session_id}
+            all_headers = {**headers, "X-Session-ID": session_id}
             event = new_event("input.text", text="x")
-            sent = web.post("/events", json=event, headers=shown)
-            streamed = web.get("/events/stream", headers=shown)
-            assert (sent.status_code, streamed.status_code) == (404, 404)
-            reported.append(sent.json()["detail"] + streamed.json()["detail"])
+            answer = web.post("/events", json=event, headers=all_headers)
+            streamed = web.get("/events/stream", headers=all_headers)
+            assert (answer.status_code, streamed.status_code) == (404, 404)
+            reported.append(answer.json()["detail"] + streamed.json()["detail"])
         assert reported[0] == reported[1]
 
 
@@ -164,15 +164,15 @@ def test_an_input_that_a_turn_took_is_not_said_in_the_next_one(web: httpx.Client
     session_id = opened(web, agent="echo")
     headers = {"X-Session-ID": session_id}
     event = new_event("input.text", text="Hello", timestamp=1)
-    asked = new_event("response.create")
+    create_event = new_event("response.create")
 
-    def send(one: dict[str, Any]) -> httpx.Response:
-        return web.post("/events", json=one, headers=headers)
+    def send(client_event: dict[str, Any]) -> httpx.Response:
+        return web.post("/events", json=client_event, headers=headers)
 
     # A client that was cut off sends the same again, at another time.
     for at in (1, 2):
         assert send({**event, "timestamp": at}).status_code == 202
-    assert send(asked).status_code == 202
+    assert send(create_event).status_code == 202
     assert send({**event, "timestamp": 3}).status_code == 202
     other = send({**event, "text": "Other"})
     assert (other.status_code, other.json()["code"]) == (409, "event_id_conflict")

@@ -46,8 +46,8 @@ class WordsDialect(SocketDialect):
     transport = SessionTransport.REALTIME.value
     process: ClassVar[registry.Process]
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         if self.connection.defaults.agent == "unknown":
             raise HandshakeRefused(4404)
 
@@ -116,10 +116,10 @@ def dialled(url: str, who: Person | None = None, **options: Any) -> Socket:
 def answer_to(socket: Socket, text: str) -> str:
     """Ask, and return the words of the answer, joined."""
     socket.send(text)
-    found: list[str] = []
-    while not found or found[-1] != ".":
-        found.append(str(socket.recv(timeout=WAIT_SECONDS)))
-    return "".join(found)
+    words: list[str] = []
+    while not words or words[-1] != ".":
+        words.append(str(socket.recv(timeout=WAIT_SECONDS)))
+    return "".join(words)
 
 
 def close_code(socket: Socket) -> int | None:
@@ -157,7 +157,9 @@ def test_a_dialect_has_the_turns_of_uamp_under_its_own_name(words: str, alice: P
             "active",
         )
         # The end of the process closes what is in this set.
-        assert [one.transport for one in WordsDialect.process.connections] == ["realtime"]
+        assert [connection.transport for connection in WordsDialect.process.connections] == [
+            "realtime"
+        ]
 
 
 def test_what_a_dialect_sends_itself_keeps_its_place(words: str) -> None:

@@ -93,8 +93,8 @@ def test_a_member_receives_that_the_text_of_a_response_is_replaced(
     asker.create_session(chat=chat.pk)
     member.create_session(chat=chat.pk)
     asker.ask("Count")
-    begun = member.until("response.delta")[-1]
-    response_id = begun["response_id"]
+    delta = member.until("response.delta")[-1]
+    response_id = delta["response_id"]
     text = fanout.text_message(chat_id=chat.pk, response_id=response_id, text="kept ")
     fanout.publish_from_thread(chat.pk, [text])
     while (received := member.until("response.delta")[-1])["offset"] != 0:

@@ -80,13 +80,13 @@ def test_a_picture_goes_to_another_agent_and_what_comes_back_is_presented(
         for d in deltas
         if d["type"] == "tool_result" and d["tool_result"]["call_id"] == call["id"]
     )
-    (made,) = result["content_items"]
+    (item,) = result["content_items"]
     assert result["status"] == "success"
-    (shown,) = [d for d in deltas if d["type"] == "image"]
-    assert shown["image"] == {"url": f"/api/content/{made['content_id']}"}
-    assert "black and white" in shown["description"]
+    (delta,) = [d for d in deltas if d["type"] == "image"]
+    assert delta["image"] == {"url": f"/api/content/{item['content_id']}"}
+    assert "black and white" in delta["description"]
     assert [i["content_id"] for i in frames[-1]["response"]["output"] if i["type"] == "image"] == [
-        made["content_id"]
+        item["content_id"]
     ]
     # The work of the other agent's tool is the progress of the call.
     reported = [f for f in frames if f["type"] == "progress" and f["target_id"] == call["id"]]
@@ -129,8 +129,8 @@ def test_contents_of_others_are_as_unknown_as_those_that_do_not_exist(
     assert answers == ["failed: There is no content 'X' in this chat."] * 3
     assert not Response.objects.filter(agent__name="worker").exists()
     # Whose it is may give it.
-    own = said(asked(dial(alice), "boss", to("worker", order(say="done"), foreign)))
-    assert own == "received: done"
+    owners_answer = said(asked(dial(alice), "boss", to("worker", order(say="done"), foreign)))
+    assert owners_answer == "received: done"
 
 
 def test_who_was_not_declared_is_not_asked(dial: Dial) -> None:
@@ -298,9 +298,9 @@ def cancelled_while(client: UampClient, agent: str, text: str, *, until: Any) ->
     """Ask, wait, cancel, and return the end."""
     client.create_session(agent=agent)
     client.ask(text)
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     wait_until(until)
-    client.send("response.cancel", response_id=begun["response_id"])
+    client.send("response.cancel", response_id=response_created["response_id"])
     return client.until(*TERMINAL)[-1]
 
 
@@ -351,16 +351,16 @@ def test_an_answer_that_comes_too_late_changes_nothing(alice: Person) -> None:
 def test_work_that_waits_for_a_person_does_not_run_out_of_time(alice: Person) -> None:
     boss = factories.response(doer("boss"), factories.chat(alice.user), status="waiting")
     late = timezone.now() - timedelta(seconds=1)
-    given, lost = (
+    delegated_call, lost = (
         factories.tool_call(boss, name="delegate", kind="agent", status="waiting", deadline=late)
         for _ in range(2)
     )
     chat = factories.chat(alice.user)
-    session = factories.session(alice.user, chat, parent_call=given)
+    session = factories.session(alice.user, chat, parent_call=delegated_call)
     factories.response(doer("worker"), chat, session=session)
     assert calls.expire_calls() == [lost]
-    given.refresh_from_db()
-    assert given.status == "waiting"
+    delegated_call.refresh_from_db()
+    assert delegated_call.status == "waiting"
 
 
 def test_the_time_of_the_other_one_is_not_the_answers(dial: Dial, settings: Settings) -> None:
@@ -390,8 +390,8 @@ def test_what_is_presented_is_in_the_answer_and_nothing_of_others_is(
     text = order(call="present", arguments={"content_ids": [content], "caption": "a red square"})
     frames = asked(dial(alice), "shower", text)
     assert said(frames) == "received: The chat sees the content now."
-    (shown,) = [i for i in frames[-1]["response"]["output"] if i["type"] == "image"]
-    assert (shown["content_id"], shown["description"]) == (content, "a red square")
+    (item,) = [i for i in frames[-1]["response"]["output"] if i["type"] == "image"]
+    assert (item["content_id"], item["description"]) == (content, "a red square")
 
     hidden = asked(dial(mallory), "shower", text)
     assert said(hidden) == (

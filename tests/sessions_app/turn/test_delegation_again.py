@@ -58,11 +58,11 @@ def open_session() -> OpenSession:
 
 def families() -> tuple[int, int, list[str]]:
     """Return how many sessions and answers there are for orders, and how the answers are."""
-    made = Response.objects.filter(session__parent_call__isnull=False)
+    responses = Response.objects.filter(session__parent_call__isnull=False)
     return (
         Session.objects.filter(parent_call__isnull=False).count(),
-        made.count(),
-        sorted(made.values_list("status", flat=True)),
+        responses.count(),
+        sorted(responses.values_list("status", flat=True)),
     )
 
 

@@ -35,8 +35,8 @@ def test_work_goes_with_the_message_that_it_was_done_for(
 
     assert gone.status_code == httpx.codes.NO_CONTENT
     assert not copies.exclude(chat_id=chat_id).exists()
-    found = web.get("/api/v1/search", params={"q": "secret"}, headers=alice.headers).json()["data"]
-    assert {hit["chat_id"] for hit in found} == {chat_id}
+    hits = web.get("/api/v1/search", params={"q": "secret"}, headers=alice.headers).json()["data"]
+    assert {hit["chat_id"] for hit in hits} == {chat_id}
 
 
 def test_work_that_ends_after_its_message_was_deleted_goes_too(

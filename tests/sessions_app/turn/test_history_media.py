@@ -31,7 +31,7 @@ PARTS: list[Frame] = [
 WAV = b"RIFF\x24\x00\x00\x00WAVEfmt "
 
 
-def asked(client: UampClient, *messages: Frame) -> Frame:
+def ask_with_history(client: UampClient, *messages: Frame) -> Frame:
     """Ask with a history and return the last frame."""
     client.send("response.create", response={"messages": list(messages)})
     return client.until("session.error", *TERMINAL)[-1]
@@ -57,7 +57,7 @@ def test_a_picture_in_a_history_is_stored_and_shown_to_the_model(dial: Dial, ali
         client = dial(alice)
         client.create_session(agent="model")
         history = [{"role": "user", "content": PARTS}, *spoken()[1:]]
-        assert asked(client, *history)["type"] == "response.done"
+        assert ask_with_history(client, *history)["type"] == "response.done"
         content = Content.objects.get()
         assert (content.owner_id, storage.read(content)) == (alice.user.pk, PNG)
         assert ENCODED not in json.dumps(Response.objects.get().request)
@@ -86,7 +86,7 @@ def test_a_picture_in_a_history_is_stored_and_shown_to_the_model(dial: Dial, ali
 def test_every_kind_of_medium_is_stored(dial: Dial, alice: Person, item: Frame) -> None:
     client = dial(alice)
     client.create_session(agent="echo")
-    assert asked(client, *spoken(item))["type"] == "response.done"
+    assert ask_with_history(client, *spoken(item))["type"] == "response.done"
     content = Content.objects.get()
     request = Response.objects.get().request
     assert addresses.content_url(content.pk) in json.dumps(request["context"])
@@ -101,9 +101,9 @@ def test_what_a_client_sends_again_is_stored_and_counted_once(
         client = dial(alice)
         client.create_session(agent="echo")
         # First as the message of its turn, then as the history of the next one.
-        said: Frame = {"role": "user", "content": "Look", "content_items": [picture(ENCODED)]}
-        assert asked(client, said)["type"] == "response.done"
-        assert asked(client, said, *spoken()[1:])["type"] == "response.done"
+        message: Frame = {"role": "user", "content": "Look", "content_items": [picture(ENCODED)]}
+        assert ask_with_history(client, message)["type"] == "response.done"
+        assert ask_with_history(client, message, *spoken()[1:])["type"] == "response.done"
     content = Content.objects.get()
     chats = set(Response.objects.values_list("chat_id", flat=True))
     assert set(ContentUse.objects.values_list("chat_id", "content_id")) == {
@@ -117,7 +117,7 @@ def test_the_same_bytes_of_another_person_are_their_own(
     for person in (alice, bob):
         client = dial(person)
         client.create_session(agent="echo")
-        asked(client, *spoken(picture(ENCODED)))
+        ask_with_history(client, *spoken(picture(ENCODED)))
     owners = set(Content.objects.values_list("owner_id", flat=True))
     assert owners == {alice.user.pk, bob.user.pk}
 
@@ -126,7 +126,7 @@ def test_a_history_counts_against_the_quota(dial: Dial, alice: Person, settings:
     settings.UAMP_STORED_BYTES_PER_USER = len(PNG) - 1
     client = dial(alice)
     client.create_session(agent="echo")
-    assert asked(client, *spoken(picture(ENCODED)))["error"]["code"] == "quota_exceeded"
+    assert ask_with_history(client, *spoken(picture(ENCODED)))["error"]["code"] == "quota_exceeded"
     assert not Content.objects.exists()
     assert not Message.objects.exists()
 
@@ -139,7 +139,7 @@ def test_a_refused_turn_keeps_nothing_of_its_history(
     client.create_session(agent="echo")
     history = spoken(picture(ENCODED))
     history[-1]["content_items"] = [last]
-    assert asked(client, *history)["error"]["code"] == "invalid_media"
+    assert ask_with_history(client, *history)["error"]["code"] == "invalid_media"
     assert not Content.objects.exists()
 
 
@@ -152,17 +152,17 @@ def test_a_history_opens_no_file_of_another_person_and_goes_on_without_it(
         client = dial(alice)
         client.create_session(agent="model")
         item = picture({"url": addresses.content_url(secret.pk)})
-        assert asked(client, *spoken(item))["type"] == "response.done"
+        assert ask_with_history(client, *spoken(item))["type"] == "response.done"
         assert not ContentUse.objects.exists()
         assert ENCODED not in json.dumps(model.last)
 
 
 def test_a_file_of_ones_own_in_a_history_is_shown_to_the_model(dial: Dial, alice: Person) -> None:
-    own = factories.content(alice.user)
+    own_content = factories.content(alice.user)
     with model_server() as model:
         model.agent()
         client = dial(alice)
         client.create_session(agent="model")
-        item = picture({"url": addresses.content_url(own.pk)})
-        asked(client, *spoken(item))
+        item = picture({"url": addresses.content_url(own_content.pk)})
+        ask_with_history(client, *spoken(item))
         assert ENCODED in json.dumps(model.last)

@@ -65,10 +65,12 @@ def test_a_tool_result_does_not_open_another_persons_file(
     client.send("tool.result", call_id=call_id, result="22", content_items=[picture(secret.pk)])
     assert refused(client) == "content_not_found"
     # The call still waits: the client may answer with what is its own.
-    own = factories.content(alice.user)
-    client.send("tool.result", call_id=call_id, result="22", content_items=[picture(own.pk)])
+    own_content = factories.content(alice.user)
+    client.send(
+        "tool.result", call_id=call_id, result="22", content_items=[picture(own_content.pk)]
+    )
     client.until("response.done")
-    assert list(ContentUse.objects.values_list("content_id", flat=True)) == [own.pk]
+    assert list(ContentUse.objects.values_list("content_id", flat=True)) == [own_content.pk]
 
 
 def test_a_tool_result_with_a_file_that_is_not_there_lets_the_response_end(
@@ -115,9 +117,9 @@ def test_a_response_ends_although_a_file_of_its_output_was_deleted(
 ) -> None:
     client, call_id = asked_for_a_tool(dial, alice)
     response = Response.objects.get()
-    own = factories.content(alice.user)
-    reading_rights.use(response.chat_id, [str(own.pk), str(uuid.uuid4())])
-    assert list(ContentUse.objects.values_list("content_id", flat=True)) == [own.pk]
+    own_content = factories.content(alice.user)
+    reading_rights.use(response.chat_id, [str(own_content.pk), str(uuid.uuid4())])
+    assert list(ContentUse.objects.values_list("content_id", flat=True)) == [own_content.pk]
     client.send("tool.result", call_id=call_id, result="22")
     client.until("response.done")
 
@@ -143,8 +145,8 @@ def test_nothing_is_kept_of_a_message_of_which_one_medium_is_wrong(
 def test_an_address_elsewhere_has_no_id_but_a_uuid(content_id: str) -> None:
     owner = quota.ContentOwner(user_id=factories.user().pk)
     url = uamp.MediaUrl(url="https://example.org/a.png")
-    known = uamp.ImageContent(image=url, content_id=str(uuid.uuid4()))
-    assert references.ingest([known], owner=owner) == [known]
+    image = uamp.ImageContent(image=url, content_id=str(uuid.uuid4()))
+    assert references.ingest([image], owner=owner) == [image]
     with pytest.raises(media_types.InvalidMedia):
         references.ingest([uamp.ImageContent(image=url, content_id=content_id)], owner=owner)
 
@@ -171,15 +173,15 @@ def test_a_turn_that_is_sent_again_does_not_store_its_media_again(
 def test_a_turn_that_is_refused_keeps_a_file_that_was_there_before(
     dial: Dial, alice: Person
 ) -> None:
-    own = factories.content(alice.user)
+    own_content = factories.content(alice.user)
     client = dial(alice)
     client.create_session(agent="echo")
     Session.objects.update(status="closed", closed_at=timezone.now())
-    client.send("input.image", image={"url": addresses.content_url(own.pk)})
+    client.send("input.image", image={"url": addresses.content_url(own_content.pk)})
     client.send("input.image", image=base64.b64encode(factories.png()).decode(), format="png")
     client.send("response.create")
     assert refused(client) == "unknown_session"
-    assert list(Content.objects.values_list("pk", flat=True)) == [own.pk]
+    assert list(Content.objects.values_list("pk", flat=True)) == [own_content.pk]
 
 
 @pytest.mark.django_db

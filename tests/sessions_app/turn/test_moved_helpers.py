@@ -39,7 +39,9 @@ def test_the_progress_of_a_helper_that_moved_reaches_the_asker(dial: Dial, alice
     (progress,) = [frame for frame in frames if frame["type"] == "progress"]
     assert (progress["target"], progress["message"]) == ("tool", "helper: half")
     pieces = [frame["delta"] for frame in frames if frame["type"] == "response.delta"]
-    shown = "".join(p["tool_progress"]["text"] for p in pieces if p["type"] == "tool_progress")
-    assert shown == "one two"
+    progress_text = "".join(
+        p["tool_progress"]["text"] for p in pieces if p["type"] == "tool_progress"
+    )
+    assert progress_text == "one two"
     assert said(frames) == "received: one two"
     assert {row.status for row in Response.objects.all()} == {"completed"}

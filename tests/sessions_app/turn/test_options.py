@@ -34,7 +34,7 @@ EVERY: dict[str, Any] = {
 }
 
 
-def asked(client: UampClient, **response: Any) -> Frame:
+def ask_with_options(client: UampClient, **response: Any) -> Frame:
     """Ask with these options and return the last frame."""
     client.send("input.text", text="Hello")
     client.send("response.create", response=response)
@@ -46,11 +46,11 @@ def test_every_option_reaches_the_provider(dial: Dial) -> None:
         model.agent()
         client = dial()
         client.create_session(agent="model")
-        assert asked(client, **EVERY, tools=[SEARCH], parallel_tool_calls=False)["type"] == (
-            "response.done"
-        )
-        sent = {name: model.last.get(name) for name in (*EVERY, "parallel_tool_calls")}
-        assert sent == {**EVERY, "parallel_tool_calls": False}
+        assert ask_with_options(client, **EVERY, tools=[SEARCH], parallel_tool_calls=False)[
+            "type"
+        ] == ("response.done")
+        options = {name: model.last.get(name) for name in (*EVERY, "parallel_tool_calls")}
+        assert options == {**EVERY, "parallel_tool_calls": False}
 
 
 def test_a_session_has_options_and_its_responses_have_others(dial: Dial) -> None:
@@ -59,7 +59,7 @@ def test_a_session_has_options_and_its_responses_have_others(dial: Dial) -> None
         client = dial()
         extensions = {"top_p": 0.1, "seed": 9, "stop": "END"}
         client.create_session(agent="model", session={"extensions": extensions})
-        asked(client, seed=0)
+        ask_with_options(client, seed=0)
         assert (model.last["top_p"], model.last["seed"], model.last["stop"]) == (0.1, 0, "END")
 
 
@@ -68,7 +68,7 @@ def test_options_about_tools_are_not_sent_without_tools(dial: Dial) -> None:
         model.agent()
         client = dial()
         client.create_session(agent="model")
-        asked(client, tool_choice="none", parallel_tool_calls=False)
+        ask_with_options(client, tool_choice="none", parallel_tool_calls=False)
         assert not {"tool_choice", "parallel_tool_calls"} & model.last.keys()
 
 
@@ -114,7 +114,7 @@ def test_a_model_may_be_kept_from_calling_tools(dial: Dial, settings: Settings) 
         model.agent(tools=["weigh"])
         client = dial()
         client.create_session(agent="model")
-        asked(client, tool_choice="none")
+        ask_with_options(client, tool_choice="none")
         assert model.last["tool_choice"] == "none"
 
 
@@ -142,7 +142,7 @@ def test_an_option_that_the_model_cannot_keep_to_is_refused_by_name(
         model.agent(provider=provider)
         client = dial()
         client.create_session(agent="model")
-        error = asked(client, **response)["error"]
+        error = ask_with_options(client, **response)["error"]
         assert error["code"] == "unsupported_parameter"
         assert (error["details"]["parameters"], error["details"]["agent"]) == (refused, "model")
         assert model.requests == []
@@ -154,4 +154,4 @@ def test_an_option_that_the_model_cannot_keep_to_is_refused_by_name(
 def test_a_script_takes_every_option(dial: Dial) -> None:
     client = dial()
     client.create_session(agent="echo")
-    assert asked(client, **EVERY, tool_choice="required")["type"] == "response.done"
+    assert ask_with_options(client, **EVERY, tool_choice="required")["type"] == "response.done"

@@ -76,8 +76,8 @@ def repeated(client: UampClient, **response: Any) -> tuple[list[Frame], list[Fra
 def output_of(frames: list[Frame]) -> list[Frame]:
     """Return the output that frames before the end add up to."""
     builder = uamp.OutputBuilder()
-    for sent in frames[:-1]:
-        event = uamp.decode(json.dumps(sent), sender="server")
+    for frame in frames[:-1]:
+        event = uamp.decode(json.dumps(frame), sender="server")
         builder.add(event)
     return [msgspec.to_builtins(item) for item in builder.output]
 
@@ -101,8 +101,8 @@ def test_a_repeat_asks_for_the_calls_at_which_the_answer_ended(dial: Dial, alice
     client.send("input.text", text="Hello")
     first, again = repeated(client, client_tools="end")
     (call,) = [frame for frame in first if frame["type"] == "tool.call"]
-    (asked,) = [frame for frame in again if frame["type"] == "tool.call"]
-    assert (asked["call_id"], asked["arguments"]) == (call["call_id"], call["arguments"])
+    (tool_call,) = [frame for frame in again if frame["type"] == "tool.call"]
+    assert (tool_call["call_id"], tool_call["arguments"]) == (call["call_id"], call["arguments"])
     assert again[-1] == first[-1]
 
 
@@ -195,7 +195,7 @@ def test_a_batch_that_is_sent_again_under_its_key_is_paid_once(
     ]
     headers = {**alice.headers, "X-Payment-Token": token.token, "Idempotency-Key": "one"}
 
-    def sent(events: list[Frame], **changed: str) -> str:
+    def send_batch(events: list[Frame], **changed: str) -> str:
         answer = web.post(path, json=events, headers={**headers, **changed})
         assert answer.status_code == httpx.codes.OK, answer.text
         lines = answer.text.splitlines() if path.endswith("stream") else []
@@ -204,15 +204,15 @@ def test_a_batch_that_is_sent_again_under_its_key_is_paid_once(
         (done,) = [frame for frame in frames if frame["type"] == "response.done"]
         return str(done["response_id"])
 
-    first = sent(turn)
-    assert sent(turn) == first
+    first = send_batch(turn)
+    assert send_batch(turn) == first
     assert Response.objects.count() == 1
     assert Message.objects.filter(role="user").count() == 1
     # Another body, another key, another person: another request.
     other: list[Frame] = [*turn[:1], {"type": "input.text", "text": "twice"}, turn[2]]
-    others = {sent(other), sent(turn, **{"Idempotency-Key": "two"})}
+    others = {send_batch(other), send_batch(turn, **{"Idempotency-Key": "two"})}
     bob = person("bob")
-    others.add(sent(turn, **bob.headers))
+    others.add(send_batch(turn, **bob.headers))
     assert len(others | {first}) == 4
     wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 4)
 
@@ -255,9 +255,9 @@ def test_a_visitors_batch_that_is_sent_again_is_paid_once(
 ) -> None:
     secret = paid("one")
 
-    def sent(token: str = secret, key: str = "one", text: str = "once") -> str:
-        create, given, ask = SAID
-        given = {**given, "text": text}
+    def send_batch(token: str = secret, key: str = "one", text: str = "once") -> str:
+        create, input_event, ask = SAID
+        input_event = {**input_event, "text": text}
         headers, path = {"Idempotency-Key": key}, "/uamp"
         match where:
             case "header":
@@ -267,13 +267,13 @@ def test_a_visitors_batch_that_is_sent_again_is_paid_once(
             case "session":
                 create = {**create, "payment_token": token}
             case "input":
-                given = {**given, "payment_token": token}
-        return response_of(web.post(path, json=[create, given, ask], headers=headers))
+                input_event = {**input_event, "payment_token": token}
+        return response_of(web.post(path, json=[create, input_event, ask], headers=headers))
 
-    first = sent()
-    assert sent() == first
+    first = send_batch()
+    assert send_batch() == first
     assert Response.objects.count() == 1
-    others = {sent(paid("two")), sent(key="two"), sent(text="twice")}
+    others = {send_batch(paid("two")), send_batch(key="two"), send_batch(text="twice")}
     assert len(others | {first}) == 4
     wait_until(lambda: Transfer.objects.filter(kind="answer").count() == 4)
 
@@ -341,11 +341,11 @@ def test_a_batch_for_another_agent_is_another_batch(
     web: httpx.Client, paid: Callable[..., str]
 ) -> None:
     quick_agent("other", "echo")
-    turn = [{key: said for key, said in SAID[0].items() if key != "agent"}, *SAID[1:]]
+    turn = [{key: value for key, value in SAID[0].items() if key != "agent"}, *SAID[1:]]
     headers = {"Idempotency-Key": "one", "X-Payment-Token": paid("one")}
     answers = {
-        path: response_of(web.post(path, json=turn, headers={**headers, **named}))
-        for path, named in (
+        path: response_of(web.post(path, json=turn, headers={**headers, **agent_header}))
+        for path, agent_header in (
             ("/agents/paid/uamp", {}),
             ("/agents/other/uamp", {}),
             ("/uamp", {"X-Agent-Id": "paid"}),

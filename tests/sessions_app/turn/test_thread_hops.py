@@ -94,8 +94,8 @@ def test_a_reply_in_a_thread_waits_for_its_facts_once(shared: UampClient, chat: 
     with recorded() as hops:
         shared.answer("@echo Hello again", thread=root, reply_to=answer)
     # The replies before it are read once it has its place in the log.
-    begun = [FACTS, BEGIN, "sessions_app/turn/threads.py"]
-    assert modules_of(hops)[:3] == begun
+    first_modules = [FACTS, BEGIN, "sessions_app/turn/threads.py"]
+    assert modules_of(hops)[:3] == first_modules
 
 
 def test_a_message_that_no_agent_answers_reads_no_history(

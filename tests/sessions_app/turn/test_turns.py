@@ -58,9 +58,9 @@ def test_several_inputs_are_one_message_with_its_items_in_order(
             "size_bytes": len(text),
         },
     ]
-    kept = {handle: storage.read(content) for handle, content in stored.items()}
-    assert kept == {image_id: png, file_id: text}
-    for handle, data in kept.items():
+    contents = {handle: storage.read(content) for handle, content in stored.items()}
+    assert contents == {image_id: png, file_id: text}
+    for handle, data in contents.items():
         assert web.get(f"/api/content/{handle}", headers=alice.headers).content == data
         assert web.get(f"/api/content/{handle}", headers=mallory.headers).status_code == 404
 
@@ -75,8 +75,8 @@ def test_a_medium_without_an_id_gets_one_and_a_url_keeps_its_own(
     client.until("response.done")
     (item,) = Message.objects.get(role="user").content_items
     assert item["image"] == {"url": f"/api/content/{item['content_id']}"}
-    read = web.get(item["image"]["url"], headers=alice.headers)
-    assert read.content == factories.png()
+    download = web.get(item["image"]["url"], headers=alice.headers)
+    assert download.content == factories.png()
     # The same content again, by its URL.
     client.send("input.image", image=item["image"])
     client.send("response.create")
@@ -97,9 +97,9 @@ def test_pieces_of_sound_are_one_item(dial: Dial, alice: Person) -> None:
     (item,) = Message.objects.get(role="user").content_items
     # Raw samples get the header of a file that plays.
     assert (item["type"], item["format"]) == ("audio", "wav")
-    kept = storage.read(Content.objects.get())
-    assert kept[:4] + kept[8:12] == b"RIFFWAVE"
-    assert kept.endswith(b"data\x05\0\0\0abcde\0")
+    sound = storage.read(Content.objects.get())
+    assert sound[:4] + sound[8:12] == b"RIFFWAVE"
+    assert sound.endswith(b"data\x05\0\0\0abcde\0")
 
 
 def test_a_conversation_is_remembered_by_its_session(dial: Dial) -> None:
@@ -154,9 +154,9 @@ def test_a_response_overrides_its_session(dial: Dial) -> None:
     )
     answer = output_text(client.until("response.done")[-1])
     assert answer.startswith("This session declares no tools.")
-    kept = Response.objects.get().request
-    assert kept["instructions"] == "Be concise."
-    assert kept["response_format"] == {"type": "text"}
+    request = Response.objects.get().request
+    assert request["instructions"] == "Be concise."
+    assert request["response_format"] == {"type": "text"}
     client.ask("Hello")
     client.expect("response.created", "tool.call")
 

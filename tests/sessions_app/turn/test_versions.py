@@ -39,12 +39,12 @@ def test_an_answer_is_made_again_in_its_place(
     chat = shared_chat(alice, bob, agents=("parrot",))
     asker = joined(dial, bob, chat)
     asker.ask("@parrot one")
-    given = asker.until("response.done")
+    first_frames = asker.until("response.done")
     first = answered(asker)
     asker.send("response.create", replaces=first)
     frames = asker.until("response.done")
     # The agent answers the question, as if the answer had not been given.
-    assert text_of(frames) == text_of(given) == "one"
+    assert text_of(frames) == text_of(first_frames) == "one"
     created = next(frame for frame in frames if frame["type"] == "response.created")
     assert created["replaces"] == first
     second = asker.until("message.created")[-1]["message"]
@@ -67,14 +67,14 @@ def test_an_answer_is_made_again_in_its_place(
         third,
     ]
     chat = Chat.objects.get(pk=chat.pk)
-    read = pages(chat, alice.user.pk, receipts=lambda *_: {})
-    exported = [row["id"] for page in read for row in page]
+    history_pages = pages(chat, alice.user.pk, receipts=lambda *_: {})
+    exported = [row["id"] for page in history_pages for row in page]
     assert exported == [question.pk, third]
     path = f"/api/v1/chats/{chat.pk}/messages?order=asc"
     listed = web.get(path, headers=bob.headers).json()["data"]
     assert [row["id"] for row in listed] == [question.pk, third]
-    for one in (first, second["id"], third):
-        versions = web.get(f"/api/v1/messages/{one}/versions?order=asc", headers=bob.headers)
+    for message_id in (first, second["id"], third):
+        versions = web.get(f"/api/v1/messages/{message_id}/versions?order=asc", headers=bob.headers)
         rows = versions.json()["data"]
         assert [row["id"] for row in rows] == [first, second["id"], third]
         assert [row["replaced_by"] for row in rows] == [second["id"], third, None]
@@ -127,10 +127,10 @@ def test_an_answer_that_is_made_again_is_agreed_to_and_paid_once_more(
     client.until("payment.balance")
     answer = Message.objects.get(role="assistant").pk
     client.send("response.create", replaces=answer)
-    asked = client.until("payment.required")[-1]
-    assert asked["requirements"]["amount"] == "0.25"
+    demand = client.until("payment.required")[-1]
+    assert demand["requirements"]["amount"] == "0.25"
     assert Message.objects.filter(role="assistant").count() == 1
-    pay(client, asked)
+    pay(client, demand)
     client.until("payment.balance")
     assert (str(wallet(alice).available), earned(agent)) == ("9.5", "0.5")
     assert Hold.objects.values("response_id").distinct().count() == 2
@@ -146,11 +146,11 @@ def test_two_people_make_an_answer_again_at_once(dial: Dial, alice: Person, bob:
     first = answered(clients[1])
     for client in clients:
         client.send("response.create", replaces=first)
-    made = [answered(clients[1]) for _ in clients]
+    answer_ids = [answered(clients[1]) for _ in clients]
     versions = list(Message.objects.filter(chat=chat, role="assistant").order_by("seq"))
-    assert [row.pk for row in versions] == [first, *made]
+    assert [row.pk for row in versions] == [first, *answer_ids]
     # One is current, whichever ended last; each former one names what took its place.
-    assert [row.replaced_by for row in versions] == [made[0], made[1], None]
+    assert [row.replaced_by for row in versions] == [answer_ids[0], answer_ids[1], None]
     assert [row.version_of for row in versions] == [None, first, first]
 
 
@@ -167,11 +167,11 @@ def test_a_question_is_edited_and_asked_again(dial: Dial, alice: Person, bob: Pe
     other.send("message.edit", **edit)
     assert refusal(other) == "forbidden"
     asker.send("message.edit", event_id="evt_again", revision=0, **edit)
-    made = {answered(asker), answered(asker)}
+    new_answer_ids = {answered(asker), answered(asker)}
     seen = history.history(chat.pk, limit=10)
     assert len(seen) == 3
     assert all("two" in row.content for row in seen)
-    rows = Message.objects.filter(pk__in=made)
+    rows = Message.objects.filter(pk__in=new_answer_ids)
     assert {row.version_of for row in rows} == former
     question.refresh_from_db()
     assert question.revision == 1
@@ -192,9 +192,9 @@ def test_a_question_is_edited_and_asked_again(dial: Dial, alice: Person, bob: Pe
     assert Response.objects.count() == 4
 
 
-@pytest.mark.parametrize("begun", [0, 1])
+@pytest.mark.parametrize("begun_count", [0, 1])
 def test_an_edit_whose_process_died_is_asked_when_it_is_sent_again(
-    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, begun: int
+    dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch, begun_count: int
 ) -> None:
     for name in ("parrot", "echoer"):
         quick_agent(name, "echo")
@@ -208,28 +208,28 @@ def test_an_edit_whose_process_died_is_asked_when_it_is_sent_again(
 
     async def die_early(*of: Any) -> None:
         connection, attached, event, answer_ids = of
-        await regenerate_answers(connection, attached, event, answer_ids[:begun])
+        await regenerate_answers(connection, attached, event, answer_ids[:begun_count])
 
     with monkeypatch.context() as process:
         process.setattr("sessions_app.handlers.chats.messages.regenerate_answers", die_early)
         asker.send("message.edit", event_id="evt_lost", revision=0, **edit)
-        made = {answered(asker) for _ in range(begun)}
+        new_answer_ids = {answered(asker) for _ in range(begun_count)}
         asker.settle()
-    assert Response.objects.filter(message_id=question.pk).count() == 2 + begun
+    assert Response.objects.filter(message_id=question.pk).count() == 2 + begun_count
     seq = ChatEvent.objects.filter(chat=chat).latest("seq").seq
     again = dial(alice)
     again.create_session(resume={"session_id": opened["session_id"], "after": seq})
     again.send("message.edit", event_id="evt_lost", revision=0, **edit)
-    made |= {answered(again) for _ in range(2 - begun)}
+    new_answer_ids |= {answered(again) for _ in range(2 - begun_count)}
     again.settle()
     # Once more, by a client that lost what it was sent: nothing is asked twice.
     last = dial(alice)
     last.create_session(resume={"session_id": opened["session_id"], "after": seq})
     last.send("message.edit", event_id="evt_lost", revision=0, **edit)
     assert "session.error" not in [frame["type"] for frame in last.settle()]
-    rows = Message.objects.filter(pk__in=made)
+    rows = Message.objects.filter(pk__in=new_answer_ids)
     assert {(row.version_of, "two" in row.content) for row in rows} == {
-        (one, True) for one in former
+        (message_id, True) for message_id in former
     }
     assert Response.objects.filter(message_id=question.pk).count() == 4
 
@@ -247,11 +247,11 @@ def test_an_edited_question_that_is_asked_again_is_paid_once_more(
     question = Message.objects.get(role="user")
     edit = {"event_id": "evt_paid", "message_id": question.pk, "content": "Hi", "ask_again": True}
     client.send("message.edit", **edit)
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     client.send("message.edit", **edit)
     client.settle()
     assert Response.objects.count() == 2
-    pay(client, asked)
+    pay(client, demand)
     client.until("payment.balance")
     assert (str(wallet(alice).available), earned(agent)) == ("9.5", "0.5")
     assert clean()

@@ -22,18 +22,18 @@ PATH = "/api/v1/webhooks"
 def make(web: httpx.Client, who: Person, chat: Chat, receiver: Receiver, **more: Any) -> Any:
     """Make a webhook over REST; return it with its secret."""
     body = {"chat": chat.pk, "url": receiver.url, **more}
-    made = web.post(PATH, json=body, headers=who.headers)
-    assert made.status_code == 201, made.text
-    assert "no-store" in made.headers["Cache-Control"]
-    return made.json()
+    response = web.post(PATH, json=body, headers=who.headers)
+    assert response.status_code == 201, response.text
+    assert "no-store" in response.headers["Cache-Control"]
+    return response.json()
 
 
 def say(web: httpx.Client, who: Person, chat: Chat, text: str) -> Any:
     """Send a message over REST; return it."""
     path = f"/api/v1/chats/{chat.pk}/messages"
-    sent = web.post(path, json={"content": text}, headers=who.headers)
-    assert sent.status_code == 201, sent.text
-    return sent.json()["message"]
+    response = web.post(path, json={"content": text}, headers=who.headers)
+    assert response.status_code == 201, response.text
+    return response.json()["message"]
 
 
 def signed_with(secret: str, headers: Any, body: bytes) -> str:
@@ -46,8 +46,8 @@ def signed_with(secret: str, headers: Any, body: bytes) -> str:
 def log_of(web: httpx.Client, who: Person, webhook: Any) -> list[Any]:
     """Return the deliveries of a webhook, the newest first."""
     path = f"{PATH}/{webhook['id']}/deliveries"
-    found: list[Any] = web.get(path, headers=who.headers).json()["data"]
-    return found
+    deliveries: list[Any] = web.get(path, headers=who.headers).json()["data"]
+    return deliveries
 
 
 def all_sent() -> bool:

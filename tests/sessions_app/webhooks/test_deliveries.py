@@ -46,7 +46,7 @@ def test_the_log_of_a_chat_is_sent_whole_once_and_in_order(
     web: httpx.Client, alice: Person, bob: Person, receiver: Receiver
 ) -> None:
     chat = shared_chat(alice, bob)
-    made = make(web, alice, chat, receiver)
+    webhook = make(web, alice, chat, receiver)
     begin = ChatEvent.objects.filter(chat=chat).count()
     for number in range(3):
         say(web, bob, chat, f"@echo number {number}")
@@ -55,23 +55,27 @@ def test_the_log_of_a_chat_is_sent_whole_once_and_in_order(
         rows = ChatEvent.objects.filter(chat=chat, seq__gt=begin).order_by("seq")
         return list(rows.values_list("seq", "type"))
 
-    wait_until(lambda: [one for _, one in entries()].count("response.done") == 3)
+    wait_until(lambda: [type_ for _, type_ in entries()].count("response.done") == 3)
     wait_until(lambda: len(receiver.bodies) == len(entries()))
     assert [(body["seq"], body["type"]) for body in receiver.bodies] == entries()
-    shown = web.get(f"/api/v1/chats/{chat.pk}/events", headers=alice.headers).json()["data"]
-    payloads = {one["seq"]: one["payload"] for one in shown}
+    events = web.get(f"/api/v1/chats/{chat.pk}/events", headers=alice.headers).json()["data"]
+    payloads = {event["seq"]: event["payload"] for event in events}
     for body in receiver.bodies:
         assert body["data"] == {**payloads[body["seq"]], "seq": body["seq"]}
         assert body["id"] == body["data"]["event_id"]
-        assert (body["chat_id"], body["webhook_id"]) == (chat.pk, made["id"])
+        assert (body["chat_id"], body["webhook_id"]) == (chat.pk, webhook["id"])
     wait_until(all_sent)
-    sent = log_of(web, alice, made)
-    assert [(one["seq"], one["type"]) for one in reversed(sent)] == entries()
-    assert {(one["status"], one["attempts"], one["http_status"]) for one in sent} == {
-        ("sent", 1, 200)
+    deliveries = log_of(web, alice, webhook)
+    assert [(delivery["seq"], delivery["type"]) for delivery in reversed(deliveries)] == entries()
+    assert {
+        (delivery["status"], delivery["attempts"], delivery["http_status"])
+        for delivery in deliveries
+    } == {("sent", 1, 200)}
+    description = web.get(f"{PATH}/{webhook['id']}", headers=alice.headers).json()
+    assert description == {
+        **{k: v for k, v in webhook.items() if k != "secret"},
+        "seq": entries()[-1][0],
     }
-    got = web.get(f"{PATH}/{made['id']}", headers=alice.headers).json()
-    assert got == {**{k: v for k, v in made.items() if k != "secret"}, "seq": entries()[-1][0]}
 
 
 def test_only_the_types_that_were_asked_for_are_sent(
@@ -80,7 +84,7 @@ def test_only_the_types_that_were_asked_for_are_sent(
     chat = shared_chat(alice)
     make(web, alice, chat, receiver, types=["response.done", "message.edited"])
     message = say(web, alice, chat, "@echo hello")
-    wait_until(lambda: [one["type"] for one in receiver.bodies] == ["response.done"])
+    wait_until(lambda: [body["type"] for body in receiver.bodies] == ["response.done"])
     path = f"/api/v1/messages/{message['id']}"
     web.patch(path, json={"content": "bye"}, headers=alice.headers)
     wait_until(lambda: len(receiver.bodies) == 2)
@@ -114,9 +118,9 @@ def test_what_an_answer_cost_is_sent_after_its_end(
     assert (body["id"], body["data"]["paid_by"]) == (f"paid_{response.pk}", "other")
     path = f"/api/v1/chats/{chat.pk}/payments"
     (receipt,) = web.get(path, headers=bob.headers).json()["data"]
-    shown = {name: value for name, value in body["data"].items() if name != "paid_at"}
-    assert shown == {name: receipt[name] for name in shown}
-    assert (shown["amount"], shown["transfers"]) == ("1", [])
+    receipt_data = {name: value for name, value in body["data"].items() if name != "paid_at"}
+    assert receipt_data == {name: receipt[name] for name in receipt_data}
+    assert (receipt_data["amount"], receipt_data["transfers"]) == ("1", [])
 
 
 def test_a_refund_reaches_the_webhooks_of_payer_and_payee_once(
@@ -126,7 +130,7 @@ def test_a_refund_reaches_the_webhooks_of_payer_and_payee_once(
     Agent.objects.filter(pk=agent.pk).update(owner=bob.user)
     chat = shared_chat(rich(alice), bob, agents=("paid",))
     approve(alice.user.pk, agent.pk, usd("5"))
-    made = {
+    webhook_of = {
         who.user.pk: make(web, who, chat, receiver, types=["payment.refunded"])
         for who in (alice, bob)
     }
@@ -148,7 +152,7 @@ def test_a_refund_reaches_the_webhooks_of_payer_and_payee_once(
     wait_until(all_sent)
     end = ChatEvent.objects.get(chat=chat, type="response.done")
     for who in (alice, bob):
-        hook = made[who.user.pk]
+        hook = webhook_of[who.user.pk]
         (place,) = [n for n, b in enumerate(receiver.bodies) if b["webhook_id"] == hook["id"]]
         headers, raw = receiver.seen[place]
         assert headers["webhook-signature"] == signed_with(hook["secret"], headers, raw)
@@ -172,7 +176,7 @@ def test_a_refund_reaches_the_webhooks_of_payer_and_payee_once(
         ("0.6", "1")
     }
     wait_until(all_sent)
-    hook = made[alice.user.pk]
+    hook = webhook_of[alice.user.pk]
     first = log_of(web, alice, hook)[-1]
     path = f"{PATH}/{hook['id']}/deliveries/{first['id']}/redeliver"
     assert web.post(path, headers=alice.headers).status_code == 202
@@ -184,8 +188,8 @@ def test_a_refund_reaches_the_webhooks_of_payer_and_payee_once(
     "url", ["https://example.com/services/SECRET", "https://example.com/in?token=SECRET"]
 )
 def test_the_audit_of_a_webhook_has_its_server_alone(alice: Person, url: str) -> None:
-    wanted = chat_webhooks.WebhookRequest(chat_id=shared_chat(alice).pk, url=url, name="ci")
-    row = chat_webhooks.make(alice.user.pk, wanted).webhook
+    request = chat_webhooks.WebhookRequest(chat_id=shared_chat(alice).pk, url=url, name="ci")
+    row = chat_webhooks.make(alice.user.pk, request).webhook
     chat_webhooks.change(row, {"url": url}, by=alice.user)
     chat_webhooks.delete(row, by=alice.user)
 
@@ -201,8 +205,8 @@ def test_a_ping_and_a_redelivery_are_new_deliveries(
     web: httpx.Client, alice: Person, receiver: Receiver
 ) -> None:
     chat = shared_chat(alice)
-    made = make(web, alice, chat, receiver, types=["message.created"], name="mine")
-    path = f"{PATH}/{made['id']}"
+    webhook = make(web, alice, chat, receiver, types=["message.created"], name="mine")
+    path = f"{PATH}/{webhook['id']}"
     queued = web.post(f"{path}/ping", headers=alice.headers)
     assert queued.status_code == 202
     wait_until(lambda: len(receiver.bodies) == 1)
@@ -210,15 +214,15 @@ def test_a_ping_and_a_redelivery_are_new_deliveries(
     say(web, alice, chat, "hello")
     wait_until(lambda: len(receiver.bodies) == 2)
     wait_until(all_sent)
-    first = log_of(web, alice, made)[0]
+    first = log_of(web, alice, webhook)[0]
     again = web.post(f"{path}/deliveries/{first['id']}/redeliver", headers=alice.headers)
     assert again.status_code == 202
     wait_until(lambda: len(receiver.bodies) == 3)
     assert receiver.bodies[2] == receiver.bodies[1]
     assert receiver.seen[2][0]["webhook-id"] == receiver.seen[1][0]["webhook-id"]
     assert again.json()["id"] != first["id"]
-    one = f"{path}/deliveries/{again.json()['id']}"
-    wait_until(lambda: web.get(one, headers=alice.headers).json()["status"] == "sent")
+    delivery_path = f"{path}/deliveries/{again.json()['id']}"
+    wait_until(lambda: web.get(delivery_path, headers=alice.headers).json()["status"] == "sent")
 
 
 def test_a_stopped_webhook_goes_on_where_it_was(
@@ -231,14 +235,14 @@ def test_a_stopped_webhook_goes_on_where_it_was(
     settings.UAMP_WEBHOOK_ATTEMPTS = 2
     monkeypatch.setattr("sessions_app.webhooks.deliveries.BACKOFF_SECONDS", (0, 0))
     chat = shared_chat(alice)
-    made = make(web, alice, chat, receiver, types=["message.created"])
-    path = f"{PATH}/{made['id']}"
+    webhook = make(web, alice, chat, receiver, types=["message.created"])
+    path = f"{PATH}/{webhook['id']}"
     receiver.statuses = [500, 503]
     say(web, alice, chat, "one")
     wait_until(lambda: not web.get(path, headers=alice.headers).json()["enabled"])
     stopped = web.get(path, headers=alice.headers).json()
     assert stopped["stopped_reason"] == "The receiver answered 503."
-    (failed,) = log_of(web, alice, made)
+    (failed,) = log_of(web, alice, webhook)
     assert (failed["status"], failed["attempts"], failed["http_status"]) == ("failed", 2, 503)
     say(web, alice, chat, "two")
     refused = web.post(f"{path}/ping", headers=alice.headers)
@@ -263,11 +267,11 @@ def test_attempts_are_counted_by_their_outcome(
 ) -> None:
     def counts() -> list[float]:
         outcomes = ("sent", "refused", "unanswered")
-        return [metrics.WEBHOOK_ATTEMPTS.labels(one)._value.get() for one in outcomes]
+        return [metrics.WEBHOOK_ATTEMPTS.labels(outcome)._value.get() for outcome in outcomes]
 
     settings.UAMP_WEBHOOK_ATTEMPTS = 1
-    made = make(web, alice, shared_chat(alice), receiver)
-    path, before = f"{PATH}/{made['id']}", counts()
+    webhook = make(web, alice, shared_chat(alice), receiver)
+    path, before = f"{PATH}/{webhook['id']}", counts()
     web.post(f"{path}/ping", headers=alice.headers)
     wait_until(all_sent)
     receiver.statuses = [500]

@@ -33,11 +33,11 @@ WRONG: Final = (
 
 def test_a_webhook_that_cannot_be_is_refused(web: httpx.Client, alice: Person) -> None:
     right = {"chat": shared_chat(alice).pk, "url": "https://example.org/"}
-    made = web.post(PATH, json=right, headers=alice.headers).json()
+    webhook = web.post(PATH, json=right, headers=alice.headers).json()
     for wrong in WRONG:
         for answer in (
             web.post(PATH, json={**right, **wrong}, headers=alice.headers),
-            web.patch(f"{PATH}/{made['id']}", json=wrong, headers=alice.headers),
+            web.patch(f"{PATH}/{webhook['id']}", json=wrong, headers=alice.headers),
         ):
             assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), wrong
             assert next(iter(wrong)) in str(answer.json()["errors"])
@@ -51,10 +51,10 @@ def test_an_address_inside_the_network_is_never_asked(
     settings.UAMP_FETCH_ALLOW_HOSTS = []
     chat = shared_chat(alice)
     body = {"chat": chat.pk, "url": "https://example.org/"}
-    made = web.post(PATH, json=body, headers=alice.headers).json()
+    webhook = web.post(PATH, json=body, headers=alice.headers).json()
     # The name leads there when it is looked up, after the address was taken.
     Webhook.objects.update(url="https://localhost:8443/hook")
-    web.post(f"{PATH}/{made['id']}/ping", headers=alice.headers)
+    web.post(f"{PATH}/{webhook['id']}/ping", headers=alice.headers)
     wait_until(lambda: Webhook.objects.get().disabled_at is not None)
     assert WebhookDelivery.objects.get().error == "The address cannot be reached."
 
@@ -85,8 +85,8 @@ def test_pings_and_redeliveries_count_as_what_is_sent(
     first = web.post(f"{path}/ping", headers=alice.headers).json()
     again = f"{path}/deliveries/{first['id']}/redeliver"
     assert web.post(again, headers=alice.headers).status_code == 202
-    for one in (again, f"{path}/ping"):
-        refused = web.post(one, headers=alice.headers)
+    for post_path in (again, f"{path}/ping"):
+        refused = web.post(post_path, headers=alice.headers)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limit_exceeded")
     assert WebhookDelivery.objects.count() == 2
     assert web.patch(path, json={"name": "mine"}, headers=alice.headers).status_code == 200

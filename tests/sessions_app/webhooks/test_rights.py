@@ -72,11 +72,11 @@ def test_a_restricted_key_sees_the_webhooks_of_its_chats(web: httpx.Client, alic
 
     def headers(*scopes: str) -> dict[str, str]:
         rights = Rights(scopes=frozenset(scopes), chats=frozenset({chats[0].pk}))
-        made = make_key(alice.user.pk, KeyRequest(name="ci", rights=rights))
-        return {"Authorization": f"Bearer {made.secret}"}
+        new_key = make_key(alice.user.pk, KeyRequest(name="ci", rights=rights))
+        return {"Authorization": f"Bearer {new_key.secret}"}
 
     key = headers("webhooks:*", "chats:read")
-    assert [one["chat"] for one in web.get(PATH, headers=key).json()["data"]] == [chats[0].pk]
+    assert [row["chat"] for row in web.get(PATH, headers=key).json()["data"]] == [chats[0].pk]
     for number, chat in enumerate(chats):
         body = {"chat": chat.pk, "url": "https://example.org/"}
         assert web.post(PATH, json=body, headers=key).status_code == (201, 404)[number]

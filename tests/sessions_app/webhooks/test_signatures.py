@@ -26,46 +26,46 @@ def test_a_receiver_verifies_both_signatures(
     web: httpx.Client, alice: Person, receiver: Receiver
 ) -> None:
     chat = shared_chat(alice)
-    made = make(web, alice, chat, receiver, types=["message.created"])
+    webhook = make(web, alice, chat, receiver, types=["message.created"])
     say(web, alice, chat, "hello")
     wait_until(lambda: bool(receiver.seen))
     headers, body = receiver.seen[0]
-    assert headers["webhook-signature"] == signed_with(made["secret"], headers, body)
+    assert headers["webhook-signature"] == signed_with(webhook["secret"], headers, body)
     assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
     assert "Authorization" not in headers
-    keys = {one["kid"]: jwt.PyJWK(one) for one in web.get("/.well-known/jwks.json").json()["keys"]}
+    keys = {jwk["kid"]: jwt.PyJWK(jwk) for jwk in web.get("/.well-known/jwks.json").json()["keys"]}
     token = headers["X-UAMP-Signature"]
     key = keys[jwt.get_unverified_header(token)["kid"]]
     claims = jwt.decode(token, key, algorithms=["RS256"], audience=receiver.url)
     assert claims["request_body_sha256"] == hashlib.sha256(body).hexdigest()
-    assert claims["webhookId"] == made["id"]
+    assert claims["webhookId"] == webhook["id"]
     row = Webhook.objects.get()
-    assert made["secret"] not in row.secrets
+    assert webhook["secret"] not in row.secrets
     assert "secret" not in web.get(PATH, headers=alice.headers).json()["data"][0]
 
 
 def test_the_signature_is_that_of_standard_webhooks() -> None:
     """The example of the specification's own libraries."""
-    shown = symmetric(
+    signature = symmetric(
         b'{"test": 2432232314}',
         event_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
         at=1614265330,
         keys=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
     )
-    assert shown == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_a_new_secret_signs_beside_the_one_before(
     web: httpx.Client, alice: Person, receiver: Receiver
 ) -> None:
-    made = make(web, alice, shared_chat(alice), receiver)
-    path = f"{PATH}/{made['id']}"
-    kept = web.post(f"{path}/rotate", json={"keep_seconds": 600}, headers=alice.headers).json()
-    assert kept["secret"] != made["secret"]
+    webhook = make(web, alice, shared_chat(alice), receiver)
+    path = f"{PATH}/{webhook['id']}"
+    rotation = web.post(f"{path}/rotate", json={"keep_seconds": 600}, headers=alice.headers).json()
+    assert rotation["secret"] != webhook["secret"]
     web.post(f"{path}/ping", headers=alice.headers)
     wait_until(lambda: len(receiver.seen) == 1)
     headers, body = receiver.seen[0]
-    both = [signed_with(secret["secret"], headers, body) for secret in (kept, made)]
+    both = [signed_with(secret["secret"], headers, body) for secret in (rotation, webhook)]
     assert headers["webhook-signature"] == " ".join(both)
     last = web.post(f"{path}/rotate", json={}, headers=alice.headers).json()
     web.post(f"{path}/ping", headers=alice.headers)

@@ -37,18 +37,18 @@ class Terminal:
         self._raw = ""
         self._seen = 0
 
-    def read_to(self, said: str) -> str:
+    def read_to(self, text: str) -> str:
         """Wait until something is shown that was not read before; return what came until then."""
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
-            shown = _ESCAPE.sub("", self._raw)
-            at = shown.find(said, self._seen)
+            screen_text = _ESCAPE.sub("", self._raw)
+            at = screen_text.find(text, self._seen)
             if at >= 0:
-                before = shown[self._seen : at + len(said)]
-                self._seen = at + len(said)
+                before = screen_text[self._seen : at + len(text)]
+                self._seen = at + len(text)
                 return before
             if time.monotonic() > deadline or not self._read(deadline):
-                raise AssertionError(f"{said!r} was not shown, but {shown[self._seen :]!r}")
+                raise AssertionError(f"{text!r} was not shown, but {screen_text[self._seen :]!r}")
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
         """Wait until a condition holds, and read meanwhile: a full terminal stops the command."""

@@ -40,11 +40,11 @@ def test_answers_tools_payments_and_refusals(
     chat_id = shared_chat(alice, bob, agents=("echo", "slow")).pk
     agent = priced("paid", per_answer="0.25")
     rich(alice)
-    asked: list[str] = []
+    amounts: list[str] = []
 
     def agree(required: PaymentRequired) -> bool:
-        asked.append(required.requirements.amount)
-        return len(asked) == 1
+        amounts.append(required.requirements.amount)
+        return len(amounts) == 1
 
     async def talk() -> None:
         async with Client(
@@ -84,7 +84,7 @@ def test_answers_tools_payments_and_refusals(
                 await stranger.agent("echo")
 
     asyncio.run(talk())
-    assert asked == ["0.25", "0.25"]
+    assert amounts == ["0.25", "0.25"]
     assert earned(agent) == "0.5"
     assert clean()
 
@@ -121,8 +121,8 @@ def test_what_is_cut_over_rest_is_sent_once_goes_on_or_is_an_error(
         async with cutting_proxy(demo.port) as proxy, Client(proxy.url, key=alice.key) as client:
             # The server has stored the message, and its answer is lost.
             proxy.cut_after(1, unit="byte")
-            sent = await client.send_message(chat_id, "once")
-            assert (sent.content, proxy.cuts) == ("once", 1)
+            message = await client.send_message(chat_id, "once")
+            assert (message.content, proxy.cuts) == ("once", 1)
             await client.me()
             # The middle of the second part is lost, then the answer to the last one.
             (tmp_path / "large.txt").write_bytes(content * 4)
@@ -143,8 +143,8 @@ def test_what_is_cut_over_rest_is_sent_once_goes_on_or_is_an_error(
             with pytest.raises(ExportCutError):
                 await client.export(chat_id, tmp_path / "chat.ndjson")
             assert names_in(tmp_path) == ["down.txt", "up.txt"]
-            whole = await client.export(chat_id, tmp_path / "chat.ndjson")
-            assert whole.count == 41
+            export = await client.export(chat_id, tmp_path / "chat.ndjson")
+            assert export.count == 41
 
     asyncio.run(use())
     assert Message.objects.filter(content="once").count() == 1

@@ -65,8 +65,8 @@ def test_a_person_saves_a_key_asks_exports_and_verifies(
     assert "echo" in {agent["name"] for agent in agents}
     assert chat.pk in installed.run("chats").stdout
 
-    asked = installed.run("ask", "--chat", "shared", "@echo hello there")
-    assert (asked.stdout, asked.stderr, asked.returncode) == ("hello there\n", "", 0)
+    ask_run = installed.run("ask", "--chat", "shared", "@echo hello there")
+    assert (ask_run.stdout, ask_run.stderr, ask_run.returncode) == ("hello there\n", "", 0)
     piped = installed.run("ask", "--agent", "echo", "say", "-", stdin="what is piped\n")
     assert piped.stdout == "say\n\nwhat is piped\n"
     events = installed.run("ask", "--json", "--chat", chat.pk, "@echo again").stdout.splitlines()
@@ -75,14 +75,16 @@ def test_a_person_saves_a_key_asks_exports_and_verifies(
     both = installed.run("ask", "--chat", "Shared", "@echo @second one").stdout
     assert re.fullmatch(r".*one\n(echo|second): .*one\n", both)
 
-    sent = installed.run("send", "Shared", "no answer", "wanted")
-    assert Message.objects.get(pk=sent.stdout.strip()).content == "no answer wanted"
+    send_run = installed.run("send", "Shared", "no answer", "wanted")
+    assert Message.objects.get(pk=send_run.stdout.strip()).content == "no answer wanted"
 
     exported = installed.run("export", "Shared", "--json")
     summary = json.loads(exported.stdout)
     assert summary["count"] == Message.objects.filter(chat=chat).count()
-    whole = installed.run("verify", "Shared.ndjson")
-    assert f"complete, {summary['count']} messages, SHA-256 {summary['sha256']}" in whole.stdout
+    verify_run = installed.run("verify", "Shared.ndjson")
+    assert (
+        f"complete, {summary['count']} messages, SHA-256 {summary['sha256']}" in verify_run.stdout
+    )
     file = tmp_path / "Shared.ndjson"
     text = file.read_text()
     file.write_text(text.replace("no answer", "an answer"))
@@ -91,8 +93,8 @@ def test_a_person_saves_a_key_asks_exports_and_verifies(
     file.write_text(text[: text.rindex('{"type":"end"')])
     assert "was cut off" in installed.run("verify", file).stderr
 
-    made = installed.run("keys", "create", "reader", "--scope", "chats:read")
-    as_reader = {"UAMP_URL": demo.http, "UAMP_KEY": made.stdout.strip()}
+    create_run = installed.run("keys", "create", "reader", "--scope", "chats:read")
+    as_reader = {"UAMP_URL": demo.http, "UAMP_KEY": create_run.stdout.strip()}
     refused = installed.run("send", "Shared", "not mine to write", **as_reader)
     assert (refused.returncode, "uak_" in refused.stderr) == (3, False)
     listed = [
@@ -124,18 +126,18 @@ def test_errors_say_what_to_do_and_have_their_exit_codes(
         (7, ["ask", "--agent", "echo", "hi"], "Check the address"),
         (1, ["ask", "--agent", "echo", "--pay-up-to", "much", "hi"], "decimal number"),
     ]
-    for code, arguments, said in cases:
+    for code, arguments, error_text in cases:
         variables = dict(here)
         if code == 3:
             variables["UAMP_KEY"] = "uak_missing"
         if code == 7:
             variables["UAMP_URL"] = "http://127.0.0.1:9"
         done = installed.run(*arguments, **variables)
-        assert (done.returncode, said in done.stderr) == (code, True), (arguments, done)
+        assert (done.returncode, error_text in done.stderr) == (code, True), (arguments, done)
         assert "Traceback" not in done.stderr
         if code != 2:
-            shown = installed.run(*arguments, "--json", **variables).stderr
-            assert json.loads(shown)["error"]["code"]
+            error_json = installed.run(*arguments, "--json", **variables).stderr
+            assert json.loads(error_json)["error"]["code"]
     assert clean()
 
 
@@ -207,15 +209,15 @@ def test_an_interactive_chat_asks_before_it_pays(
             process.stdin.write(f"{line}\n")
             process.stdin.flush()
 
-        def read_to(said: str) -> str:
+        def read_to(text: str) -> str:
             assert process.stdout is not None
-            read = ""
+            output = ""
             with process.limited_reads():
-                while said not in read:
+                while text not in output:
                     line = process.stdout.readline()
-                    assert line, read
-                    read += line
-            return read
+                    assert line, output
+                    output += line
+            return output
 
         assert "alice, @echo, @paid" in read_to("/help")
         write("@echo hello")
@@ -243,8 +245,8 @@ def test_shells_get_a_script_and_names(
     assert "_UAMP_COMPLETE" in installed.run("completion", shell).stdout
     if shell == "bash":
         words = {"_UAMP_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": "uamp tail Sh"}
-        found = installed.run(**words, UAMP_URL=demo.http, UAMP_KEY=alice.key)
-        assert found.stdout == "plain,Shared\n"
+        completion = installed.run(**words, UAMP_URL=demo.http, UAMP_KEY=alice.key)
+        assert completion.stdout == "plain,Shared\n"
 
 
 @pytest.mark.long

@@ -64,8 +64,8 @@ def test_an_editor_talks_to_an_agent(
         done = editor.call("session/prompt", sessionId=session, prompt=prompt)
         assert done["result"]["stopReason"] == "end_turn"
         updates = [frame["params"]["update"] for frame in editor.seen]
-        said = [u for u in updates if u["sessionUpdate"] == "agent_message_chunk"]
-        assert "".join(u["content"]["text"] for u in said).endswith("one\ntwo \u2028 ü")
+        chunks = [u for u in updates if u["sessionUpdate"] == "agent_message_chunk"]
+        assert "".join(u["content"]["text"] for u in chunks).endswith("one\ntwo \u2028 ü")
         unknown = editor.call("session/cancelled")
         assert unknown["error"]["code"] == -32601
         assert editor.close() == 0

@@ -29,7 +29,7 @@ ANSWER = {
 
 def export(*messages: dict[str, Any], keys: list[dict[str, Any]] | None = None) -> bytes:
     """Return an export whose checksum is that of what it has."""
-    lines = b"".join(json.dumps(one).encode() + b"\n" for one in messages)
+    lines = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
     end = {"type": "end", "count": len(messages), "sha256": hashlib.sha256(lines).hexdigest()}
     if keys is not None:
         end["keys"] = keys
@@ -52,13 +52,13 @@ def verified(
 
 
 def test_answers_are_verified_with_given_keys_and_with_those_of_the_file(tmp_path: Path) -> None:
-    code, said = verified(tmp_path, export(QUESTION, ANSWER), KEYS)
-    assert (code, "The answers: 1 as signed." in said) == (0, True)
-    code, said = verified(tmp_path, export(QUESTION, ANSWER, keys=KEYS))
-    assert (code, "The keys come from the file itself" in said) == (0, True)
+    code, output = verified(tmp_path, export(QUESTION, ANSWER), KEYS)
+    assert (code, "The answers: 1 as signed." in output) == (0, True)
+    code, output = verified(tmp_path, export(QUESTION, ANSWER, keys=KEYS))
+    assert (code, "The keys come from the file itself" in output) == (0, True)
     retired = [{**key, "exp": 1_010} for key in KEYS]
-    code, said = verified(tmp_path, export(QUESTION, ANSWER), retired)
-    assert (code, "1 as signed, with a retired key." in said) == (0, True)
+    code, output = verified(tmp_path, export(QUESTION, ANSWER), retired)
+    assert (code, "1 as signed, with a retired key." in output) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -76,24 +76,24 @@ def test_answers_are_verified_with_given_keys_and_with_those_of_the_file(tmp_pat
 def test_one_changed_byte_shows_though_the_checksum_was_made_anew(
     tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
-    code, said = verified(tmp_path, export(QUESTION, {**ANSWER, **change}, keys=KEYS))
-    assert (code, reason in said) == (8, True)
+    code, output = verified(tmp_path, export(QUESTION, {**ANSWER, **change}, keys=KEYS))
+    assert (code, reason in output) == (8, True)
 
 
 def test_two_messages_with_one_id_are_refused(tmp_path: Path) -> None:
     """Another reader may show the first text, where this one verifies the second."""
     forged = {**ANSWER, "content": "forged"}
-    code, said = verified(tmp_path, export(QUESTION, forged, ANSWER, keys=KEYS))
-    assert (code, "Two messages have the same id" in said) == (8, True)
+    code, output = verified(tmp_path, export(QUESTION, forged, ANSWER, keys=KEYS))
+    assert (code, "Two messages have the same id" in output) == (8, True)
 
 
 def test_another_question_and_an_unknown_key_show(tmp_path: Path) -> None:
     other = {**QUESTION, "content": "Wie spat?"}
-    code, said = verified(tmp_path, export(other, ANSWER, keys=KEYS))
-    assert (code, "differs from the one that was answered" in said) == (8, True)
-    code, said = verified(tmp_path, export(QUESTION, ANSWER, keys=KEYS), [KEYS[1]])
-    assert (code, "not among the given keys" in said) == (8, True)
-    code, said = verified(tmp_path, export(QUESTION, ANSWER, keys=["x"]))  # type: ignore[list-item]
+    code, output = verified(tmp_path, export(other, ANSWER, keys=KEYS))
+    assert (code, "differs from the one that was answered" in output) == (8, True)
+    code, output = verified(tmp_path, export(QUESTION, ANSWER, keys=KEYS), [KEYS[1]])
+    assert (code, "not among the given keys" in output) == (8, True)
+    code, output = verified(tmp_path, export(QUESTION, ANSWER, keys=["x"]))  # type: ignore[list-item]
     assert code == 8
 
 
@@ -101,8 +101,8 @@ def test_an_erased_answer_is_no_error_and_a_file_without_signatures_says_nothing
     tmp_path: Path,
 ) -> None:
     gone = {"content": "", "content_items": [], "deleted_at": "2026-11-25T12:00:00Z"}
-    code, said = verified(tmp_path, export(QUESTION, {**ANSWER, **gone}, keys=KEYS))
-    assert (code, "The answers: 1 erased." in said) == (0, True)
+    code, output = verified(tmp_path, export(QUESTION, {**ANSWER, **gone}, keys=KEYS))
+    assert (code, "The answers: 1 erased." in output) == (0, True)
     unsigned = {name: value for name, value in ANSWER.items() if name != "signature"}
-    code, said = verified(tmp_path, export(QUESTION, unsigned))
-    assert (code, "The answers" in said) == (0, False)
+    code, output = verified(tmp_path, export(QUESTION, unsigned))
+    assert (code, "The answers" in output) == (0, False)

@@ -95,12 +95,14 @@ class Export:
         if as_json:
             (folder / "chat.json").write_bytes(self.json())
             return checked(folder / "chat.json", *options, with_keys=with_keys)
-        lines = [json.dumps(one).encode() + b"\n" for one in self.messages]
+        lines = [json.dumps(message).encode() + b"\n" for message in self.messages]
         checksum = hashlib.sha256(b"".join(lines)).hexdigest()
         end = {"type": "end", "count": len(lines), "sha256": checksum}
         log = [] if self.note is None else [{"type": "checkpoint", "note": self.note}]
         head = {"type": "chat", "id": "chat_a", "title": "Plans"}
-        around = [json.dumps(one).encode() + b"\n" for one in (head, *log, *self.entries, end)]
+        around = [
+            json.dumps(record).encode() + b"\n" for record in (head, *log, *self.entries, end)
+        ]
         file = folder / "chat.ndjson"
         file.write_bytes(b"".join([around[0], *lines, *around[1:]]))
         return checked(file, *options, with_keys=with_keys)
@@ -108,26 +110,27 @@ class Export:
     def json(self) -> bytes:
         """Return the export as JSON."""
         messages = [
-            {name: value for name, value in one.items() if name != "type"} for one in self.messages
+            {name: value for name, value in message.items() if name != "type"}
+            for message in self.messages
         ]
-        lines = [msgspec.json.encode(one) + b"\n" for one in messages]
+        lines = [msgspec.json.encode(message) + b"\n" for message in messages]
         note = [] if self.note is None else [{"type": "checkpoint", "note": self.note}]
-        whole = {
+        export = {
             "chat": {"id": "chat_a", "title": "Plans"},
             "messages": messages,
             "log": [*note, *self.entries],
             "count": len(lines),
             "sha256": hashlib.sha256(b"".join(lines)).hexdigest(),
         }
-        return json.dumps(whole, indent=1).encode()
+        return json.dumps(export, indent=1).encode()
 
 
 def checked(file: Path, *options: str, with_keys: bool) -> tuple[int, str]:
     """Return the exit code of `uamp verify` and what it prints."""
     keys = file.with_name("keys.json")
     keys.write_text(json.dumps({"keys": [jwk(PUBLIC)]}))
-    given = ["--keys", str(keys)] if with_keys else []
-    done = CliRunner().invoke(verify, [str(file), *given, *options])
+    key_options = ["--keys", str(keys)] if with_keys else []
+    done = CliRunner().invoke(verify, [str(file), *key_options, *options])
     return done.exit_code, done.output
 
 
@@ -137,16 +140,20 @@ def three(**options: Any) -> Export:
 
 
 def test_an_export_is_proven_by_the_signed_head_of_its_log(tmp_path: Path) -> None:
-    code, said = three().verified(tmp_path)
-    assert (code, "The log: not changed, 3 entries. Its head is signed" in said) == (0, True)
+    code, output = three().verified(tmp_path)
+    assert (code, "The log: not changed, 3 entries. Its head is signed" in output) == (0, True)
 
 
 def test_the_digest_of_an_entry_vouches_for_no_text(tmp_path: Path) -> None:
     forged = three()
     forged.withhold(2, content="forged")
     forged.messages[1]["content"] = "forged"
-    code, said = forged.verified(tmp_path)
-    assert (code, "not changed" in said, "1 messages are not verified" in said) == (8, False, True)
+    code, output = forged.verified(tmp_path)
+    assert (code, "not changed" in output, "1 messages are not verified" in output) == (
+        8,
+        False,
+        True,
+    )
     assert forged.verified(tmp_path, with_keys=False)[0] == 0
     # An entry that was erased, and a message that shows nothing.
     erased = three()
@@ -172,28 +179,28 @@ def test_the_digest_of_an_entry_vouches_for_no_text(tmp_path: Path) -> None:
 def test_a_message_has_the_sender_of_its_entry(tmp_path: Path, changes: dict[str, Any]) -> None:
     forged = three()
     forged.messages[1].update(changes)
-    code, said = forged.verified(tmp_path)
-    assert (code, "message_changed" in said) == (8, True)
+    code, output = forged.verified(tmp_path)
+    assert (code, "message_changed" in output) == (8, True)
 
 
 def test_a_message_of_an_agent_is_not_verified_as_one_of_a_person(tmp_path: Path) -> None:
     export = Export(announced(1, sender_kind="agent"))
     export.messages[0]["sender_kind"] = "user"
-    code, said = export.verified(tmp_path)
-    assert (code, "1 messages are not verified" in said) == (8, True)
+    code, output = export.verified(tmp_path)
+    assert (code, "1 messages are not verified" in output) == (8, True)
 
 
 def test_a_message_that_was_taken_out_shows(tmp_path: Path) -> None:
     export = three()
     del export.messages[1]
-    code, said = export.verified(tmp_path)
-    assert (code, "message_missing at entry 2" in said) == (8, True)
+    code, output = export.verified(tmp_path)
+    assert (code, "message_missing at entry 2" in output) == (8, True)
     # One at the end may have come while the file was written: it is named.
     export = three()
     del export.messages[2]
-    code, said = export.verified(tmp_path)
-    assert (code, "1 messages of the log are not in the file" in said) == (8, True)
-    assert "not changed" not in said
+    code, output = export.verified(tmp_path)
+    assert (code, "1 messages of the log are not in the file" in output) == (8, True)
+    assert "not changed" not in output
 
 
 def test_a_former_version_is_not_missing(tmp_path: Path) -> None:
@@ -204,18 +211,18 @@ def test_a_former_version_is_not_missing(tmp_path: Path) -> None:
     forged = Export(*(announced(number) for number in range(1, 5)))
     del forged.messages[1]
     forged.withhold(3, version_of="msg_2")
-    code, said = forged.verified(tmp_path)
-    assert (code, "1 messages of the log are not in the file" in said) == (8, True)
+    code, output = forged.verified(tmp_path)
+    assert (code, "1 messages of the log are not in the file" in output) == (8, True)
 
 
 def test_entries_after_the_signed_head_are_named(tmp_path: Path) -> None:
-    code, said = three(signed=2).verified(tmp_path)
+    code, output = three(signed=2).verified(tmp_path)
     assert code == 8
-    assert "1 entries after the signed head are not signed" in said
+    assert "1 entries after the signed head are not signed" in output
     without = three()
     without.note = None
-    code, said = without.verified(tmp_path)
-    assert (code, "It has no signed head." in said) == (8, True)
+    code, output = without.verified(tmp_path)
+    assert (code, "It has no signed head." in output) == (8, True)
 
 
 def test_deletions_and_later_texts_are_compared(tmp_path: Path) -> None:
@@ -229,8 +236,8 @@ def test_deletions_and_later_texts_are_compared(tmp_path: Path) -> None:
     # The text before the edit, and a deletion that is a digest.
     export.messages[2].update(content="text 3", revision=0)
     export.entries[3]["digest"] = payload_digest(deletion[1]).hex()
-    code, said = export.verified(tmp_path)
-    assert (code, "2 messages are not verified" in said) == (8, True)
+    code, output = export.verified(tmp_path)
+    assert (code, "2 messages are not verified" in output) == (8, True)
     export.messages[1]["content"] = "another text"
     assert "message_changed at entry 2" in export.verified(tmp_path)[1]
 
@@ -240,19 +247,19 @@ def test_a_file_whose_log_was_taken_out_is_not_proven(tmp_path: Path) -> None:
     export.note, export.entries = None, []
     export.messages[1]["content"] = "forged"
     for as_json in (False, True):
-        code, said = export.verified(tmp_path, as_json=as_json)
-        assert (code, "The file has no log" in said) == (8, True)
+        code, output = export.verified(tmp_path, as_json=as_json)
+        assert (code, "The file has no log" in output) == (8, True)
         assert export.verified(tmp_path, "--without-log", as_json=as_json)[0] == 0
         assert export.verified(tmp_path, with_keys=False, as_json=as_json)[0] == 0
 
 
 def test_an_export_as_json_is_proven_too(tmp_path: Path) -> None:
-    code, said = three().verified(tmp_path, as_json=True)
-    assert (code, "The log: not changed, 3 entries. Its head is signed" in said) == (0, True)
+    code, output = three().verified(tmp_path, as_json=True)
+    assert (code, "The log: not changed, 3 entries. Its head is signed" in output) == (0, True)
     forged = three()
     forged.messages[1]["content"] = "forged"
-    code, said = forged.verified(tmp_path, as_json=True)
-    assert (code, "message_changed at entry 2" in said) == (8, True)
+    code, output = forged.verified(tmp_path, as_json=True)
+    assert (code, "message_changed at entry 2" in output) == (8, True)
     text = three().json()
     file = tmp_path / "chat.json"
     for old, new, problem in (
@@ -271,8 +278,8 @@ def test_an_export_as_json_is_proven_too(tmp_path: Path) -> None:
     ):
         assert old in text
         file.write_bytes(text.replace(old, new, 1))
-        code, said = checked(file, with_keys=True)
-        assert (code, problem in said) == (8, True), said
+        code, output = checked(file, with_keys=True)
+        assert (code, problem in output) == (8, True), output
 
 
 def test_a_member_that_is_named_twice_is_refused(tmp_path: Path) -> None:
@@ -281,13 +288,13 @@ def test_a_member_that_is_named_twice_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "chat.json"
     twice = b'"content": "forged", "content": "text 2"'
     file.write_bytes(export.json().replace(b'"content": "text 2"', twice, 1))
-    code, said = checked(file, with_keys=True)
-    assert (code, "duplicate member" in said) == (8, True)
+    code, output = checked(file, with_keys=True)
+    assert (code, "duplicate member" in output) == (8, True)
     export.verified(tmp_path)
     lines = (tmp_path / "chat.ndjson").read_bytes()
     (tmp_path / "chat.ndjson").write_bytes(lines.replace(b'"content": "text 2"', twice, 1))
-    code, said = checked(tmp_path / "chat.ndjson", with_keys=True)
-    assert (code, "duplicate member" in said) == (8, True)
+    code, output = checked(tmp_path / "chat.ndjson", with_keys=True)
+    assert (code, "duplicate member" in output) == (8, True)
 
 
 @pytest.mark.parametrize("signature", ["eyJ.e30.AA", None])
@@ -298,5 +305,5 @@ def test_a_signature_that_was_taken_from_an_answer_shows(
     export = Export(answer, ("response.done", {"signature": signature}), response="resp_1")
     assert export.verified(tmp_path)[0] == (0 if signature is None else 8)
     export.messages[0]["signature"] = "eyJ.e30.BB"
-    code, said = export.verified(tmp_path)
-    assert (code, "message_changed at entry 1" in said) == (8, True)
+    code, output = export.verified(tmp_path)
+    assert (code, "message_changed at entry 1" in output) == (8, True)

@@ -28,16 +28,18 @@ def test_a_cut_at_every_event_loses_and_doubles_nothing(
 ) -> None:
     quick_agent("teller", "echo", delay=0.004)
     chat = shared_chat(alice, agents=("teller",), trigger="always")
-    asked = asyncio.run(cut_at_every_event(demo, alice.key, chat.pk, transport))
+    questions = asyncio.run(cut_at_every_event(demo, alice.key, chat.pk, transport))
 
     stored = Message.objects.filter(chat_id=chat.pk).order_by("seq")
-    assert [message.content for message in stored] == [text for one in asked for text in (one, one)]
+    assert [message.content for message in stored] == [
+        text for question in questions for text in (question, question)
+    ]
 
 
 async def cut_at_every_event(
     demo: ServerAddress, key: str, chat_id: str, transport: TransportName
 ) -> list[str]:
-    asked: list[str] = []
+    questions: list[str] = []
     cuts = [("down", at) for at in DOWN]
     if transport == "websocket":
         cuts += [("up", at) for at in UP]
@@ -48,7 +50,7 @@ async def cut_at_every_event(
         chat = await client.chat(chat_id)
         for direction, at in cuts:
             text = f"{direction} {at} {WORDS}"
-            asked.append(text)
+            questions.append(text)
             proxy.cut_after(at, "up" if direction == "up" else "down")
             pieces = [piece async for piece in chat.ask(text, seconds=60)]
             assert "".join(piece.text for piece in pieces) == text
@@ -57,8 +59,8 @@ async def cut_at_every_event(
         # Events that come in one piece are cut together, and some pieces end an answer.
         assert proxy.cuts > len(cuts) // 3
         history = [message.content async for message in chat.history()]
-        assert history == [text for one in asked for text in (one, one)]
-    return asked
+        assert history == [text for question in questions for text in (question, question)]
+    return questions
 
 
 def test_a_private_session_goes_on_and_a_server_that_stays_away_is_an_error(

@@ -49,11 +49,11 @@ def done(text: str) -> ResponseDone:
     return ResponseDone(response_id="r", response=output)
 
 
-@pytest.mark.parametrize("shown", range(len(TEXT) + 1))
+@pytest.mark.parametrize("shown_count", range(len(TEXT) + 1))
 @pytest.mark.parametrize("again", range(len(TEXT) + 1))
-def test_text_that_comes_again_is_shown_once(shown: int, again: int) -> None:
+def test_text_that_comes_again_is_shown_once(shown_count: int, again: int) -> None:
     answer = AnswerState("r")
-    events = [text_delta("r", letter, at) for at, letter in enumerate(TEXT[:shown])]
+    events = [text_delta("r", letter, at) for at, letter in enumerate(TEXT[:shown_count])]
     # After a lost connection: the text so far, which may be less than was shown, then the rest.
     events += [text_delta("r", TEXT[:again], 0)]
     events += [text_delta("r", letter, at) for at, letter in enumerate(TEXT)][again:]
@@ -109,11 +109,11 @@ def test_a_message_of_a_forgotten_session_is_never_sent_twice(*, is_stored: bool
     )
     opened(session, "s1", seq=7)
     turn = session.ask([InputText(text="hello")], ResponseCreate())
-    sent = session.events_to_send()
+    events = session.events_to_send()
     session.connection_lost()
     # The same session: the same frames again, under the same ids.
     opened(session, "s1", seq=7, resumed=True)
-    assert session.events_to_send() == sent
+    assert session.events_to_send() == events
     session.connection_lost()
     session.begin()
     (create,) = session.events_to_send()
@@ -180,15 +180,15 @@ def test_a_decision_that_was_lost_is_sent_again(*, is_open: bool) -> None:
     if not is_open:
         session.connection_lost()
     session.decide(APPROVAL, approved=True)
-    sent = session.events_to_send()
-    assert len(sent) == is_open
+    events = session.events_to_send()
+    assert len(events) == is_open
     session.connection_lost()
     opened(session, "s1", seq=9, resumed=True)
     session.receive(APPROVAL)
     (decision,) = session.events_to_send()
 
     assert session.take_requests() == []
-    assert sent in ([], [decision])
+    assert events in ([], [decision])
     assert session.sent(str(decision.event_id))
 
 
@@ -283,12 +283,12 @@ def test_an_export_is_whole_or_it_is_said_where_it_is_not() -> None:
     with pytest.raises(ExportCutError, match="was changed") as changed:
         check_export(LINES)
     assert changed.value.code == "export_changed"
-    for cut, said in (
+    for cut, message in (
         (3, "2 messages and no last line"),
         (1, "0 messages and no last line"),
         (0, "is empty"),
     ):
-        with pytest.raises(ExportCutError, match=said):
+        with pytest.raises(ExportCutError, match=message):
             check_export(LINES[:cut])
     with pytest.raises(ExportCutError, match="cut off in line 2"):
         check_export([LINES[0], LINES[1][:-1]])

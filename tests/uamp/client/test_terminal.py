@@ -64,7 +64,7 @@ def in_bash(installed: Installed, line: str) -> list[str]:
         _uamp_completion uamp "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
         printf '%s\\n' "${COMPREPLY[@]}"
     """
-    found = subprocess.run(  # noqa: S603 a script of ours
+    bash_run = subprocess.run(  # noqa: S603 a script of ours
         ["bash", "--noprofile", "--norc", "-c", script, "bash", *line.split(" ")],  # noqa: S607 that of the path
         env=installed.environment(),
         cwd=installed.home,
@@ -73,8 +73,8 @@ def in_bash(installed: Installed, line: str) -> list[str]:
         timeout=SECONDS,
         check=False,
     )
-    assert (found.returncode, found.stderr) == (0, "")
-    return found.stdout.split()
+    assert (bash_run.returncode, bash_run.stderr) == (0, "")
+    return bash_run.stdout.split()
 
 
 @pytest.mark.long

@@ -86,22 +86,26 @@ def test_an_update_may_carry_its_tokens_inside() -> None:
     ],
 )
 def test_a_bare_function_is_a_tool(tool: dict[str, object]) -> None:
-    wanted = uamp.ToolDefinition(
+    definition = uamp.ToolDefinition(
         function=uamp.FunctionDefinition(
             name="search", description="d", parameters={"type": "object"}
         )
     )
     created = _decode(type="session.create", session={"tools": [tool]})
-    assert created.session.tools == (wanted,)
-    asked = _decode(type="response.create", response={"tools": [tool, {"type": "web_search"}]})
-    assert asked.response.tools == (wanted, uamp.ToolDefinition(type="web_search"))
+    assert created.session.tools == (definition,)
+    response_create = _decode(
+        type="response.create", response={"tools": [tool, {"type": "web_search"}]}
+    )
+    assert response_create.response.tools == (definition, uamp.ToolDefinition(type="web_search"))
 
 
 def test_the_model_id_of_the_reference_server_is_an_id() -> None:
     event = _decode("server", type="capabilities", capabilities={"model_id": "m", "provider": "p"})
     assert (event.capabilities.id, event.capabilities.model_id) == ("m", "m")
-    own = _decode(type="client.capabilities", capabilities={"model_id": "m", "id": "own"})
-    assert own.capabilities.id == "own"
+    capabilities_event = _decode(
+        type="client.capabilities", capabilities={"model_id": "m", "id": "own"}
+    )
+    assert capabilities_event.capabilities.id == "own"
 
 
 @pytest.mark.parametrize(
@@ -285,8 +289,8 @@ CONTENT = "/api/content/550e8400-e29b-41d4-a716-446655440000"
 @pytest.mark.parametrize("url", [URL, CONTENT, "http://example.com/x"])
 def test_a_medium_may_be_a_plain_url(kind: str, url: str) -> None:
     needed: Any = {"filename": "a", "mime_type": "a/b"} if kind == "file" else {"format": "png"}
-    said: Any = {"type": f"input.{kind}", kind: url, **needed}
-    event = _decode(**said)
+    fields: Any = {"type": f"input.{kind}", kind: url, **needed}
+    event = _decode(**fields)
     assert getattr(event, kind) == uamp.MediaUrl(url=url)
     item = {"type": kind, kind: url, **needed}
     result = {"type": "tool_result", "tool_result": {"call_id": "c", "result": "1"}}

@@ -33,7 +33,9 @@ def test_each_frame_has_a_uuid_of_its_own() -> None:
     frames = ["".join(deltas.frame("x", offset=n, timestamp=1)) for n in range(300)]
     ids = [json.loads(frame)["event_id"] for frame in frames]
     assert len(set(ids)) == 300
-    assert {(uuid.UUID(one).version, str(uuid.UUID(one)) == one) for one in ids} == {(4, True)}
+    assert {
+        (uuid.UUID(frame_id).version, str(uuid.UUID(frame_id)) == frame_id) for frame_id in ids
+    } == {(4, True)}
 
 
 def test_text_that_json_cannot_hold_is_refused() -> None:

@@ -138,11 +138,11 @@ def test_a_reply_to_an_event_that_is_not_remembered_is_only_sent() -> None:
 
 def test_an_event_that_is_forgotten_counts_as_never_received() -> None:
     server = serving("s")
-    said: dict[str, Any] = {"type": "input.text", "text": "a", "event_id": "e"}
-    event = hear(server, **said)
-    assert isinstance(hear(server, **said), uamp.Repeated)
+    fields: dict[str, Any] = {"type": "input.text", "text": "a", "event_id": "e"}
+    event = hear(server, **fields)
+    assert isinstance(hear(server, **fields), uamp.Repeated)
     server.forget(event)
-    assert isinstance(hear(server, **said | {"text": "b"}), uamp.InputText)
+    assert isinstance(hear(server, **fields | {"text": "b"}), uamp.InputText)
 
 
 def test_a_repeat_names_the_session_that_it_left_out() -> None:

@@ -79,24 +79,24 @@ def test_system_events_are_those_of_the_specification() -> None:
 def test_a_printed_frame_decodes_to_all_that_it_says(section: str) -> None:
     printed = json.loads(EVENT_FRAMES[section])
     event = uamp.decode(EVENT_FRAMES[section], sender="any")
-    said = json.loads(uamp.encode(event))
+    members = json.loads(uamp.encode(event))
     expected = _drop_defaults(printed)
     added = {"uamp_version", "session", "role"} | {"supports_thinking", "supports_caching"}
     assert uamp.type_of(event) == printed["type"]
-    assert _only(_drop_defaults(said), expected, added) == expected
+    assert _only(_drop_defaults(members), expected, added) == expected
 
 
-def _only(said: object, expected: object, added: set[str]) -> object:
-    """Return ``said`` without members of ``added`` that ``expected`` does not have."""
-    if isinstance(said, dict) and isinstance(expected, dict):
+def _only(actual: object, expected: object, added: set[str]) -> object:
+    """Return ``actual`` without members of ``added`` that ``expected`` does not have."""
+    if isinstance(actual, dict) and isinstance(expected, dict):
         return {
             name: _only(member, expected.get(name), added)
-            for name, member in said.items()
+            for name, member in actual.items()
             if name in expected or name not in added
         }
-    if isinstance(said, list) and isinstance(expected, list):
-        return [_only(*pair, added) for pair in zip(said, expected, strict=True)]
-    return said
+    if isinstance(actual, list) and isinstance(expected, list):
+        return [_only(*pair, added) for pair in zip(actual, expected, strict=True)]
+    return actual
 
 
 def test_the_base_frame_of_section_4_is_an_unknown_event_with_its_ids() -> None:

@@ -122,13 +122,13 @@ def checked(entries: list[LoggedEntry]) -> LogSummary:
 
 
 def test_a_whole_log_is_intact_also_where_its_chain_starts_late() -> None:
-    whole = checked(log())
-    assert whole.is_intact
-    assert (whole.entries, whole.unchained, whole.chained_from, whole.last_seq) == (6, 0, 1, 6)
+    report = checked(log())
+    assert report.is_intact
+    assert (report.entries, report.unchained, report.chained_from, report.last_seq) == (6, 0, 1, 6)
     late = checked(log(start=2))
     assert late.is_intact
     assert (late.unchained, late.chained_from) == (2, 3)
-    assert late.chain_hash != whole.chain_hash
+    assert late.chain_hash != report.chain_hash
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_each_changed_field_shows_at_its_entry(changed: dict[str, Any]) -> None:
 
 def test_entries_taken_out_put_in_or_exchanged_show() -> None:
     entries = log()
-    taken = checked([*entries[:2], *entries[3:]])
-    assert taken.problems == (LogProblem(kind=LogProblemKind.ENTRY_MISSING, seq=3),)
+    report = checked([*entries[:2], *entries[3:]])
+    assert report.problems == (LogProblem(kind=LogProblemKind.ENTRY_MISSING, seq=3),)
     without_first = checked(entries[1:])
     assert without_first.problems == (LogProblem(kind=LogProblemKind.ENTRY_MISSING, seq=1),)
     swapped = [*entries]
@@ -168,21 +168,21 @@ def test_an_erased_entry_leaves_the_chain_whole() -> None:
     entries = log()
     digest = payload_digest(entries[2].payload)
     entries[2] = replace(entries[2], payload={"message": {"id": "msg_3"}}, digest=digest)
-    found = checked(entries)
-    assert found.is_intact
-    assert found.erased == 1
+    report = checked(entries)
+    assert report.is_intact
+    assert report.erased == 1
     entries[2] = replace(entries[2], digest=b"\1" * 32)
     assert checked(entries).problems[0].seq == 3
 
 
 def test_the_head_shows_a_log_that_was_cut() -> None:
     entries = log()
-    for kept, head, kind in (
+    for checked_entries, head, kind in (
         (entries[:-1], entries[-1], LogProblemKind.ENTRY_MISSING),
         (entries, replace(entries[-1], chain_hash=b"\1" * 32), LogProblemKind.HEAD_CHANGED),
     ):
         check = LogCheck(CHAT)
-        for entry in kept:
+        for entry in checked_entries:
             check.add_entry(entry)
         check.add_head(head.seq, head.chain_hash)
         assert check.finish().problems == (LogProblem(kind=kind, seq=6),)
@@ -228,8 +228,8 @@ def test_a_check_counts_all_problems_and_lists_the_first() -> None:
     check = LogCheck(CHAT)
     for seq in range(PROBLEMS_MAX + 5):
         check.add_problem(LogProblemKind.MESSAGE_MISSING, seq)
-    found = check.finish()
-    assert (len(found.problems), found.problem_count) == (PROBLEMS_MAX, PROBLEMS_MAX + 5)
+    report = check.finish()
+    assert (len(report.problems), report.problem_count) == (PROBLEMS_MAX, PROBLEMS_MAX + 5)
 
 
 def test_the_head_of_a_whole_log_agrees() -> None:

@@ -30,6 +30,6 @@ def verified_by_node(documents: list[dict[str, Any]], program: Path = PROGRAM) -
         timeout=PROGRAM_SECONDS,
     )
     assert run.returncode == 0, run.stderr
-    found: list[Any] = json.loads(run.stdout)
-    assert len(found) == len(documents)
-    return found
+    verdicts: list[Any] = json.loads(run.stdout)
+    assert len(verdicts) == len(documents)
+    return verdicts

@@ -94,7 +94,7 @@ def changes() -> Iterator[tuple[str, str, str, str]]:
         for name, value in values.items():
             other = json.dumps({**values, name: altered(value)})
             yield kind, name, "altered", other
-            fewer = {key: one for key, one in values.items() if key != name}
+            fewer = {key: value for key, value in values.items() if key != name}
             yield kind, name, "removed", json.dumps(fewer)
             yield kind, name, "doubled", f"{text[:-1]}, {json.dumps(name)}: {json.dumps(value)}}}"
 
@@ -103,7 +103,7 @@ def changes() -> Iterator[tuple[str, str, str, str]]:
 def test_a_claim_that_was_altered_removed_or_doubled_shows(algorithm: str) -> None:
     """The signature covers the text of the claims, not what a reader makes of it."""
     key = KEYS[algorithm]
-    found = []
+    forgeries = []
     for kind, name, change, text in changes():
         claims, typ, shape = KINDS[kind]
         good = key.sign(msgspec.to_builtins(claims), typ=typ)
@@ -113,8 +113,8 @@ def test_a_claim_that_was_altered_removed_or_doubled_shows(algorithm: str) -> No
             open_signature(f"{head}.{encoded(text)}.{tail}", [key.jwk], typ=typ, claims=shape)
         except BadSignature:
             continue
-        found.append((kind, name, change))
-    assert found == []
+        forgeries.append((kind, name, change))
+    assert forgeries == []
 
 
 def message(**members: Any) -> dict[str, Any]:
@@ -142,29 +142,29 @@ def test_a_key_that_signs_another_claim_signs_another_answer(name: str) -> None:
     for value in others:
         text = json.dumps({**values, name: value}).encode()
         moved = KEY.sign_bytes(text, typ=TYPE)
-        found = check_answer(message(signature=moved), keys, chat_id="chat_1")
+        verdict = check_answer(message(signature=moved), keys, chat_id="chat_1")
         if name == "sub":
             # The key is that of another agent.
-            assert not found.is_good
+            assert not verdict.is_good
         elif name not in EVIDENCE:
-            assert found.state == "changed", value
+            assert verdict.state == "changed", value
 
 
 @pytest.mark.parametrize("name", ReceiptClaims.__struct_fields__)
 def test_a_key_that_signs_another_claim_signs_another_receipt(name: str) -> None:
     keys = [{**KEY.jwk, "uamp_owner": RECEIPTS}]
     values = msgspec.to_builtins(RECEIPT)
-    shown = {one: values[one] for one in ("agent", "amount", "refunded", "fee", "currency")}
-    shown |= {"paid_at": values["paid_at"], "transfers": ["tr_1"], "response_id": "resp_1"}
-    good = check_receipt({**shown, "document": KEY.sign(values, typ=RECEIPT_TYPE)}, keys)
+    receipt = {name: values[name] for name in ("agent", "amount", "refunded", "fee", "currency")}
+    receipt |= {"paid_at": values["paid_at"], "transfers": ["tr_1"], "response_id": "resp_1"}
+    good = check_receipt({**receipt, "document": KEY.sign(values, typ=RECEIPT_TYPE)}, keys)
     assert good.is_good
     others: list[Any] = [altered(values[name]), None, 7.5, {}]
     for value in others:
         text = json.dumps({**values, name: value}).encode()
         document = KEY.sign_bytes(text, typ=RECEIPT_TYPE)
-        found = check_receipt({**shown, "document": document}, keys, chat_id="chat_1")
+        verdict = check_receipt({**receipt, "document": document}, keys, chat_id="chat_1")
         if name not in {"iss", "iat", "sub", "message_id", "answer_hash"}:
-            assert not found.is_good, value
+            assert not verdict.is_good, value
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_a_key_that_signs_another_claim_signs_another_receipt(name: str) -> None
 def test_another_text_shows_whatever_its_size(content: str) -> None:
     keys = [{**KEY.jwk, "uamp_owner": agent_owner("agent_1")}]
     signature = KEY.sign(msgspec.to_builtins(ANSWER), typ=TYPE)
-    found = check_answer(message(signature=signature, content=content), keys)
-    assert found.state == "changed"
+    verdict = check_answer(message(signature=signature, content=content), keys)
+    assert verdict.state == "changed"
 
 
 @pytest.mark.parametrize("number", [-0.0, 1e22, 1.5, float("nan"), 10**400, 2**53])
@@ -182,8 +182,8 @@ def test_numbers_in_what_is_hashed_never_pass_for_the_text(number: float) -> Non
     keys = [{**KEY.jwk, "uamp_owner": agent_owner("agent_1")}]
     signature = KEY.sign(msgspec.to_builtins(ANSWER), typ=TYPE)
     items = [{"type": "text", "text": TEXT, "n": number}]
-    found = check_answer(message(signature=signature, content_items=items), keys)
-    assert found.state == "changed"
+    verdict = check_answer(message(signature=signature, content_items=items), keys)
+    assert verdict.state == "changed"
 
 
 @pytest.mark.parametrize(

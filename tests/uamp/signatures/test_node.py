@@ -82,8 +82,8 @@ def part(value: Any) -> str:
 
 
 def signing_input(**header: Any) -> str:
-    kept = {name: value for name, value in header.items() if value is not None}
-    return f"{part(kept)}.{part(CLAIMS)}"
+    members = {name: value for name, value in header.items() if value is not None}
+    return f"{part(members)}.{part(CLAIMS)}"
 
 
 def confused() -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
@@ -102,8 +102,8 @@ def confused() -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
                 mac = hmac.digest(secret, first.encode(), digest)
                 yield f"{alg} by the public key of {name}", f"{first}.{part(mac)}", OWNED
                 # The key says that it is one of HMAC.
-                said = [{**key.jwk, "alg": alg}]
-                yield f"{alg} and a key of {name} for it", f"{first}.{part(mac)}", said
+                hmac_keys = [{**key.jwk, "alg": alg}]
+                yield f"{alg} and a key of {name} for it", f"{first}.{part(mac)}", hmac_keys
     shared = {"kty": "oct", "k": part(b"0" * 32), "kid": "s"}
     for alg in ("HS256", *ALGORITHMS):
         first = signing_input(alg=alg, kid="s", typ=TYPE)
@@ -123,10 +123,10 @@ def confused() -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
     assert isinstance(rsa_key, rsa.RSAPrivateKey)
     pss = rsa_key.sign(first.encode(), padding.PSS(padding.MGF1(SHA256()), 32), SHA256())
     yield "PSS that says RS256", f"{first}.{part(pss)}", OWNED
-    for one, other in (("RS256", "EdDSA"), ("EdDSA", "ES256"), ("ES256", "RS256")):
-        first = signing_input(alg=one, kid=KEYS[other].kid, typ=TYPE)
-        tail = KEYS[one].sign(CLAIMS, typ=TYPE).rpartition(".")[2]
-        yield f"{one} with the kid of {other}", f"{first}.{tail}", OWNED
+    for algorithm, other in (("RS256", "EdDSA"), ("EdDSA", "ES256"), ("ES256", "RS256")):
+        first = signing_input(alg=algorithm, kid=KEYS[other].kid, typ=TYPE)
+        tail = KEYS[algorithm].sign(CLAIMS, typ=TYPE).rpartition(".")[2]
+        yield f"{algorithm} with the kid of {other}", f"{first}.{tail}", OWNED
 
 
 def other_keys() -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
@@ -154,8 +154,8 @@ def other_keys() -> Iterator[tuple[str, Any, list[dict[str, Any]]]]:
         ):
             yield f"a key of {name} {why}", good, [{**key.jwk, **wrong}]
         for member in {"n", "e", "x", "y", "kty"} & key.jwk.keys():
-            kept = {one: value for one, value in key.jwk.items() if one != member}
-            yield f"a key of {name} without {member}", good, [kept]
+            incomplete_key = {field: value for field, value in key.jwk.items() if field != member}
+            yield f"a key of {name} without {member}", good, [incomplete_key]
             yield f"a key of {name} with another {member}", good, [{**key.jwk, member: "AQAC"}]
         another = new_key(name)
         renamed = {**another.jwk, "kid": key.kid}
@@ -218,8 +218,8 @@ def test_no_forgery_is_verified() -> None:
     assert len(documents) > 200
     good = [document(key.sign(CLAIMS, typ=TYPE), OWNED) for key in KEYS.values()]
     by_python = [
-        check_answer(one["message"], one["keys"], chat_id="chat_1").state
-        for one in (*documents, *good)
+        check_answer(document["message"], document["keys"], chat_id="chat_1").state
+        for document in (*documents, *good)
     ]
     by_pages = verified_by_node([*documents, *good], BROWSER)
     by_node = verified_by_node([*documents, *good])
@@ -246,8 +246,8 @@ def test_a_changed_answer_is_not_verified_by_node() -> None:
         {"response_id": "resp_2"},
     ]
     documents = [document(signature, OWNED, **change) for change in changes]
-    asked = {**QUESTION, "content": "Wann?\u200b"}
-    documents += [{**document(signature, OWNED), "question": asked}]
+    question = {**QUESTION, "content": "Wann?\u200b"}
+    documents += [{**document(signature, OWNED), "question": question}]
     assert verified_by_node(documents) == [False] * (len(changes) + 1)
 
 
@@ -260,7 +260,7 @@ def test_a_signed_head_is_verified_by_node() -> None:
     note = sign_checkpoint(head, public_key=public, sign=key.sign)
     keys = [{"kty": "OKP", "crv": "Ed25519", "x": part(public)}]
     notes = [note, note.replace("\n7\n", "\n8\n"), note.replace("time 1", "time 2")]
-    documents = [{"kind": "head", "note": one, "keys": keys} for one in notes]
+    documents = [{"kind": "head", "note": note, "keys": keys} for note in notes]
     documents.append({"kind": "head", "note": note, "keys": [KEYS["EdDSA"].jwk]})
     assert verified_by_node(documents) == [True, False, False, False]
 
@@ -277,11 +277,15 @@ def test_envelopes_are_verified_by_node(pytestconfig: pytest.Config) -> None:
     names = ["01-ask-eddsa-minimal", "02-inform-es256-full", "03-progress-ack-eddsa-jcs"]
     names.append("06-attached-form-no-kid")
     good = [read(name)["envelope"] for name in names]
-    changed = [{**one, "intent": f"{one['intent']} "} for one in good]
-    documents = [{"kind": "envelope", "envelope": one, "keys": keys} for one in (*good, *changed)]
+    changed = [{**envelope, "intent": f"{envelope['intent']} "} for envelope in good]
+    documents = [
+        {"kind": "envelope", "envelope": envelope, "keys": keys} for envelope in (*good, *changed)
+    ]
     assert verified_by_node(documents) == [True] * len(good) + [False] * len(good)
     # Those that are refused for their signature; the others have a good one.
-    refused = [one for one in read("05-negative") if one["expect_code"] == "4.01"]
-    documents = [{"kind": "envelope", "envelope": one["envelope"], "keys": keys} for one in refused]
-    found = verified_by_node(documents)
-    assert [one["why"] for one, is_good in zip(refused, found, strict=True) if is_good] == []
+    refused = [case for case in read("05-negative") if case["expect_code"] == "4.01"]
+    documents = [
+        {"kind": "envelope", "envelope": case["envelope"], "keys": keys} for case in refused
+    ]
+    verdicts = verified_by_node(documents)
+    assert [case["why"] for case, is_good in zip(refused, verdicts, strict=True) if is_good] == []

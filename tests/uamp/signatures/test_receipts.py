@@ -49,8 +49,8 @@ def published(**members: Any) -> list[dict[str, Any]]:
 
 
 def signed(algorithm: str = "EdDSA", typ: str = RECEIPT_TYPE, **claims: Any) -> dict[str, Any]:
-    kept = {name: value for name, value in {**CLAIMS, **claims}.items() if value is not None}
-    return {**RECEIPT, "document": KEYS[algorithm].sign(kept, typ=typ)}
+    members = {name: value for name, value in {**CLAIMS, **claims}.items() if value is not None}
+    return {**RECEIPT, "document": KEYS[algorithm].sign(members, typ=typ)}
 
 
 def state_of(receipt: dict[str, Any], **about: Any) -> str:
@@ -58,7 +58,7 @@ def state_of(receipt: dict[str, Any], **about: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("price", "found"),
+    ("price", "state"),
     [
         ({"amount": "0.25", "currency": "USD"}, "valid"),
         ({"amount": "0.24", "currency": "USD"}, "changed"),
@@ -67,29 +67,29 @@ def state_of(receipt: dict[str, Any], **about: Any) -> str:
     ],
 )
 def test_a_receipt_has_the_price_that_the_agent_signed(
-    price: dict[str, str] | None, found: str
+    price: dict[str, str] | None, state: str
 ) -> None:
     agent = new_key("EdDSA")
     hashes = dict.fromkeys(("response_hash", "output_hash", "request_hash"), "00")
-    named = {"sub": "agent_1", "agent": "clock", "chat_id": "chat_1", "jti": "resp_1"}
-    claims: dict[str, Any] = {"iss": CLAIMS["iss"], "iat": 1_000, **named, **hashes}
+    subject_claims = {"sub": "agent_1", "agent": "clock", "chat_id": "chat_1", "jti": "resp_1"}
+    claims: dict[str, Any] = {"iss": CLAIMS["iss"], "iat": 1_000, **subject_claims, **hashes}
     signature = agent.sign(claims if price is None else {**claims, "price": price}, typ=TYPE)
     receipt = signed(answer_hash=text_sha256(signature))
     keys = [*published(), {**agent.jwk, "uamp_owner": "agent:agent_1"}]
     message = {**ANSWER, "signature": signature}
     verdict = check_receipt(receipt, keys, message=message)
-    assert verdict.state == found
-    assert ("different price" in verdict.detail) is (found == "changed")
+    assert verdict.state == state
+    assert ("different price" in verdict.detail) is (state == "changed")
     # Without the agent's key the price is not known: that is said of the answer.
     assert check_receipt(receipt, published(), message=message).state == "valid"
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_receipt_is_valid_for_its_answer(algorithm: str) -> None:
-    found = check_receipt(signed(algorithm), published(), chat_id="chat_1", message=ANSWER)
-    assert (found.state, found.is_good, found.kid) == ("valid", True, KEYS[algorithm].kid)
-    assert found.claims is not None
-    assert found.claims.transfers == ("tr_1", "tr_2")
+    verdict = check_receipt(signed(algorithm), published(), chat_id="chat_1", message=ANSWER)
+    assert (verdict.state, verdict.is_good, verdict.kid) == ("valid", True, KEYS[algorithm].kid)
+    assert verdict.claims is not None
+    assert verdict.claims.transfers == ("tr_1", "tr_2")
     exported = {name: value for name, value in signed().items() if name != "response_id"}
     assert state_of(exported, message=ANSWER) == "valid"
 
@@ -129,9 +129,9 @@ def test_a_receipt_of_another_answer_or_chat_shows() -> None:
 
 def test_a_signature_of_an_answer_is_no_receipt() -> None:
     assert state_of(signed(typ=TYPE)) == "changed"
-    found = check_receipt(signed(), published(uamp_owner="agent:agent_1"))
-    assert (found.state, found.is_good) == ("unknown_key", False)
-    assert "another owner" in found.detail
+    verdict = check_receipt(signed(), published(uamp_owner="agent:agent_1"))
+    assert (verdict.state, verdict.is_good) == ("unknown_key", False)
+    assert "another owner" in verdict.detail
 
 
 def test_unsigned_receipts_and_keys_that_are_gone_show() -> None:

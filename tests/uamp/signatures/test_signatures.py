@@ -60,7 +60,7 @@ PICTURE: list[dict[str, Any]] = [
 
 
 def claims(**other: Any) -> dict[str, Any]:
-    found = {
+    defaults = {
         "iss": "https://chat.example.org",
         "sub": "agent_1",
         "agent": "clock",
@@ -74,7 +74,7 @@ def claims(**other: Any) -> dict[str, Any]:
         "request_id": "msg_q",
         "price": {"amount": "0.02", "currency": "USD", "transfer_id": "tr_1"},
     }
-    return {**found, **other}
+    return {**defaults, **other}
 
 
 def signed(key: SigningKey = KEYS["EdDSA"], typ: str = TYPE, **other: Any) -> str:
@@ -90,10 +90,10 @@ def part(value: bytes) -> str:
 
 
 def opened(signature: Any, keys: list[dict[str, Any]] | None = None) -> AnswerClaims:
-    found, _ = open_signature(
+    answer_claims, _ = open_signature(
         signature, published() if keys is None else keys, typ=TYPE, claims=AnswerClaims
     )
-    return found
+    return answer_claims
 
 
 def state_of(message: dict[str, Any], **how: Any) -> str:
@@ -154,8 +154,8 @@ def test_absent_members_of_a_request_are_as_empty_ones() -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_signature_of_each_algorithm_is_opened(algorithm: str) -> None:
-    found = opened(signed(KEYS[algorithm]))
-    assert (found.jti, found.agent, found.price and found.price.transfer_id) == (
+    answer = opened(signed(KEYS[algorithm]))
+    assert (answer.jti, answer.agent, answer.price and answer.price.transfer_id) == (
         "resp_1", "clock", "tr_1",
     )  # fmt: skip
 
@@ -190,9 +190,9 @@ def test_shapes_and_encodings_of_others_are_refused() -> None:
 def with_header(**header: Any) -> str:
     """Return a signature that is good but for its header."""
     key = KEYS["EdDSA"]
-    wanted = {"alg": "EdDSA", "kid": key.kid, "typ": TYPE, **header}
-    kept = {name: value for name, value in wanted.items() if value is not None}
-    first = f"{part(json.dumps(kept).encode())}.{part(json.dumps(claims()).encode())}"
+    all_members = {"alg": "EdDSA", "kid": key.kid, "typ": TYPE, **header}
+    members = {name: value for name, value in all_members.items() if value is not None}
+    first = f"{part(json.dumps(members).encode())}.{part(json.dumps(claims()).encode())}"
     return f"{first}.{part(key.private.sign(first.encode()))}"  # type: ignore[call-arg]
 
 
@@ -300,8 +300,8 @@ def test_a_changed_message_shows(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("stored", ["", "0" * 64, 7, [], {}, 1.5])
 def test_a_stored_response_that_is_not_the_signed_one_shows(stored: Any) -> None:
     message = {**ANSWER, "signature": signed()}
-    known = sha256_of(output_of(str(ANSWER["content"]), []))
-    for same in (None, known):
+    output_hash = sha256_of(output_of(str(ANSWER["content"]), []))
+    for same in (None, output_hash):
         assert check_answer({**message, "stored_output_hash": same}, published()).state == "valid"
     verdict = check_answer({**message, "stored_output_hash": stored}, published())
     sentence = "The stored response differs from what the agent signed."
@@ -347,7 +347,7 @@ def test_a_retired_key_verifies_what_it_signed_before() -> None:
 def test_no_other_owner_signs_for_an_agent() -> None:
     """Who has the key of one agent, of the log or of tokens, forges no answer of another agent."""
     message = {**ANSWER, "signature": signed()}
-    for owner, found in (
+    for owner, state in (
         ("agent:agent_1", "valid"),
         ("agent:agent_2", "unknown_key"),
         ("agent:agent_1 ", "unknown_key"),
@@ -357,7 +357,7 @@ def test_no_other_owner_signs_for_an_agent() -> None:
         (None, "unknown_key"),
     ):
         keys = [{**key, "uamp_owner": owner} for key in published()]
-        assert check_answer(message, keys).state == found
+        assert check_answer(message, keys).state == state
 
 
 def test_a_text_in_another_normal_form_shows() -> None:
@@ -374,16 +374,16 @@ def test_a_text_in_another_normal_form_shows() -> None:
 def test_a_float_is_the_number_that_it_is() -> None:
     items = [{"type": "audio", "duration_ms": 1500.0}]
     signature = signed(output_hash=sha256_of(output_of(str(ANSWER["content"]), items)))
-    for number, found in (
+    for number, state in (
         (1500.0, "valid"), (1500, "valid"), (15e2, "valid"), (1500.0000000000002, "changed"),
         ("1500", "changed"), (True, "changed"), (2**53, "changed"), (float("inf"), "changed"),
     ):  # fmt: skip
         message = {**ANSWER, "content_items": [{"type": "audio", "duration_ms": number}]}
-        assert state_of({**message, "signature": signature}) == found
+        assert state_of({**message, "signature": signature}) == state
 
 
 @pytest.mark.parametrize(
-    ("question", "found"),
+    ("question", "request_state"),
     [
         (None, "absent"),
         ({**QUESTION, "id": "msg_other"}, "absent"),
@@ -393,8 +393,8 @@ def test_a_float_is_the_number_that_it_is() -> None:
         ({**QUESTION, "content": "", "deleted_at": "2026-11-25T12:00:00Z"}, "erased"),
     ],
 )
-def test_the_question_is_compared_too(question: dict[str, Any] | None, found: str) -> None:
+def test_the_question_is_compared_too(question: dict[str, Any] | None, request_state: str) -> None:
     message = {**ANSWER, "signature": signed()}
     verdict = check_answer(message, published(), question=question)
-    assert (verdict.state, verdict.request) == ("valid", found)
-    assert verdict.is_good is (found != "changed")
+    assert (verdict.state, verdict.request) == ("valid", request_state)
+    assert verdict.is_good is (request_state != "changed")

@@ -43,7 +43,7 @@ def vectors() -> dict[str, Any]:
         "request_id": "msg_q",
         "price": {"amount": "0.02", "currency": "USD", "transfer_id": "tr_1"},
     }
-    made = {algorithm: new_key(algorithm) for algorithm in ALGORITHMS}
+    new_keys = {algorithm: new_key(algorithm) for algorithm in ALGORITHMS}
     answer = {
         "id": "msg_a",
         "role": "assistant",
@@ -53,8 +53,8 @@ def vectors() -> dict[str, Any]:
         "deleted_at": None,
     }
     return {
-        "algorithms": {name: key.sign(claims, typ=TYPE) for name, key in made.items()},
-        "keys": [key.jwk for key in made.values()],
+        "algorithms": {name: key.sign(claims, typ=TYPE) for name, key in new_keys.items()},
+        "keys": [key.jwk for key in new_keys.values()],
         "question": QUESTION,
         "answer": answer,
     }
@@ -62,9 +62,11 @@ def vectors() -> dict[str, Any]:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_vectors_are_valid(algorithm: str) -> None:
-    kept = json.loads(FILE.read_text(encoding="utf-8"))
-    message = {**kept["answer"], "signature": kept["algorithms"][algorithm]}
-    verdict = check_answer(message, kept["keys"], chat_id="chat_1", question=kept["question"])
+    stored_vectors = json.loads(FILE.read_text(encoding="utf-8"))
+    message = {**stored_vectors["answer"], "signature": stored_vectors["algorithms"][algorithm]}
+    verdict = check_answer(
+        message, stored_vectors["keys"], chat_id="chat_1", question=stored_vectors["question"]
+    )
     assert (verdict.state, verdict.request) == ("valid", "same")
 
 

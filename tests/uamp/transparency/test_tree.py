@@ -55,7 +55,7 @@ def note(size: int = SIZE) -> str:
 
 def proof(index: int, size: int = SIZE) -> str:
     """Return the proof of a leaf."""
-    path = [root(*one) for one in tree.inclusion_path(index, size)]
+    path = [root(*span) for span in tree.inclusion_path(index, size)]
     return proof_text(index, path, note(size))
 
 
@@ -63,8 +63,8 @@ def cosignature(text: str, at: int = 1_780_000_000) -> str:
     """Return the line of the witness for a note, as C2SP's tlog-cosignature has it."""
     body = text.partition("\n\n")[0] + "\n"
     signature = WITNESS_KEY.sign(f"cosignature/v1\ntime {at}\n{body}".encode())
-    named = hashlib.sha256(f"{WITNESS.name}\n\x04".encode() + WITNESS.public_key).digest()[:4]
-    encoded = base64.b64encode(named + at.to_bytes(8, "big") + signature).decode()
+    key_id = hashlib.sha256(f"{WITNESS.name}\n\x04".encode() + WITNESS.public_key).digest()[:4]
+    encoded = base64.b64encode(key_id + at.to_bytes(8, "big") + signature).decode()
     return f"\N{EM DASH} {WITNESS.name} {encoded}\n"
 
 
@@ -82,26 +82,26 @@ def test_nodes_are_stored_in_the_order_in_which_they_are_completed() -> None:
 
 def test_every_proof_holds_for_its_leaf_alone() -> None:
     for size in range(1, SIZE + 1):
-        whole = root(0, size)
+        tree_root = root(0, size)
         for index in range(size):
-            path = [root(*one) for one in tree.inclusion_path(index, size)]
-            found = [
+            path = [root(*span) for span in tree.inclusion_path(index, size)]
+            places = [
                 place
                 for place in range(size)
-                if tree.is_included(LEAVES[index], path, index=place, size=size, root=whole)
+                if tree.is_included(LEAVES[index], path, index=place, size=size, root=tree_root)
             ]
-            assert found == [index]
-            others = [[*path, whole], path[1:]] if path else [[whole]]
+            assert places == [index]
+            others = [[*path, tree_root], path[1:]] if path else [[tree_root]]
             for other in others:
                 assert not tree.is_included(
-                    LEAVES[index], other, index=index, size=size, root=whole
+                    LEAVES[index], other, index=index, size=size, root=tree_root
                 )
 
 
 def test_every_tree_is_the_beginning_of_every_later_one() -> None:
     for second in range(1, SIZE + 1):
         for first in range(1, second + 1):
-            path = [root(*one) for one in tree.consistency_path(first, second)]
+            path = [root(*span) for span in tree.consistency_path(first, second)]
             roots = {"first_root": root(0, first), "second_root": root(0, second)}
             assert tree.is_consistent(path, first=first, second=second, **roots)
             other = {**roots, "first_root": b"\0" * 32}
@@ -136,18 +136,24 @@ def test_node_verifies_the_proofs_and_the_notes() -> None:
     moved = proof(3).replace("index 3", "index 2")
     bad = [{**good[3], "text": HEADS[4].text}, {**good[3], "proof": moved}]
     for first in range(1, SIZE):
-        path = [root(*one) for one in tree.consistency_path(first, SIZE)]
+        path = [root(*span) for span in tree.consistency_path(first, SIZE)]
         hashes, roots = base64_of(path), base64_of([root(0, first), root(0, SIZE)])
         good.append(
             {"kind": "consistency", "from": first, "to": SIZE, "hashes": hashes, "roots": roots}
         )
         bad.append({**good[-1], "roots": [roots[1], roots[1]]})
     both = note() + cosignature(note())
-    own = {"kind": "note", "note": both, "name": "chat.example/log-tree", "key": jwk(), "type": 1}
-    other = {**own, "name": WITNESS.name, "key": jwk(WITNESS.public_key), "type": 4}
-    good += [own, other]
-    bad += [{**one, "note": both.replace(f"\n{SIZE}\n", "\n7\n")} for one in (own, other)]
-    bad += [{**own, "key": other["key"]}, {**other, "key": own["key"]}]
+    server_note = {
+        "kind": "note",
+        "note": both,
+        "name": "chat.example/log-tree",
+        "key": jwk(),
+        "type": 1,
+    }
+    other = {**server_note, "name": WITNESS.name, "key": jwk(WITNESS.public_key), "type": 4}
+    good += [server_note, other]
+    bad += [{**note, "note": both.replace(f"\n{SIZE}\n", "\n7\n")} for note in (server_note, other)]
+    bad += [{**server_note, "key": other["key"]}, {**other, "key": server_note["key"]}]
     assert verified_by_node([*good, *bad], PROGRAM) == [True] * len(good) + [False] * len(bad)
 
 
@@ -191,8 +197,8 @@ def test_what_has_another_form_is_no_checkpoint(change: Callable[[str], str]) ->
 
 def test_a_cosignature_is_that_of_its_witness_and_of_this_checkpoint() -> None:
     cosigned = notes.read_note(note() + cosignature(note()))
-    found = notes.cosignatures(cosigned, [WITNESS])
-    assert {name: notes.cosigned_at(line) for name, line in found.items()} == {
+    cosignatures = notes.cosignatures(cosigned, [WITNESS])
+    assert {name: notes.cosigned_at(line) for name, line in cosignatures.items()} == {
         WITNESS.name: 1_780_000_000
     }
     stranger = Witness(name="other.example", public_key=WITNESS.public_key)
@@ -222,9 +228,9 @@ def test_the_verifier_key_of_a_witness_is_read() -> None:
 
 def test_a_log_head_is_in_the_tree_of_its_server() -> None:
     both = proof(5) + cosignature(note())
-    found = check_proof(both, HEADS[5], [jwk()], [WITNESS])
-    assert (found.tree.size, found.index, found.is_signed) == (SIZE, 5, True)
-    assert found.cosigned == {WITNESS.name: 1_780_000_000}
+    result = check_proof(both, HEADS[5], [jwk()], [WITNESS])
+    assert (result.tree.size, result.index, result.is_signed) == (SIZE, 5, True)
+    assert result.cosigned == {WITNESS.name: 1_780_000_000}
     assert check_proof(proof(5), HEADS[5]).is_signed is None
     assert check_proof(proof(0, 1), HEADS[0], [jwk()]).is_signed
 
@@ -260,4 +266,4 @@ def test_a_proof_is_of_one_head_and_one_server() -> None:
 
 def base64_of(hashes: list[bytes]) -> list[str]:
     """Return hashes in base64."""
-    return [base64.b64encode(one).decode() for one in hashes]
+    return [base64.b64encode(digest).decode() for digest in hashes]

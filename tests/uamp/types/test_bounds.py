@@ -14,19 +14,19 @@ from uamp.types.bounds import LARGEST
 _EVENTS = {**events.CLIENT_EVENTS, **events.SERVER_EVENTS, **events.SYSTEM_EVENTS}
 
 
-def numbers_of(found: msgspec.inspect.Type, at: str, seen: set[type]) -> Iterator[tuple[str, Any]]:
+def numbers_of(type_: msgspec.inspect.Type, at: str, seen: set[type]) -> Iterator[tuple[str, Any]]:
     """Yield every number below a type, with its place."""
-    match found:
+    match type_:
         case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
-            yield at, found
+            yield at, type_
         case msgspec.inspect.StructType(cls=cls, fields=fields):
             if cls in seen:
                 return
             for field in fields:
                 yield from numbers_of(field.type, f"{at}.{field.encode_name}", seen | {cls})
         case msgspec.inspect.UnionType(types=types):
-            for one in types:
-                yield from numbers_of(one, at, seen)
+            for member_type in types:
+                yield from numbers_of(member_type, at, seen)
         case msgspec.inspect.Metadata(type=inner):
             yield from numbers_of(inner, at, seen)
         case msgspec.inspect.VarTupleType(item_type=item):
@@ -38,9 +38,9 @@ def numbers_of(found: msgspec.inspect.Type, at: str, seen: set[type]) -> Iterato
 def _allnumbers_of() -> list[tuple[str, Any]]:
     roots = {**_EVENTS, "extensions": uamp.ModelOptions}
     return [
-        found
+        number
         for name, cls in roots.items()
-        for found in numbers_of(msgspec.inspect.type_info(cls), name, set())
+        for number in numbers_of(msgspec.inspect.type_info(cls), name, set())
     ]
 
 
@@ -65,8 +65,8 @@ def test_the_walk_finds_a_number_without_bounds() -> None:
     class Outer(msgspec.Struct):
         inner: Inner | None = None
 
-    found = dict(numbers_of(msgspec.inspect.type_info(Outer), "outer", set()))
-    assert found["outer.inner.bare[]"].ge is None
+    numbers = dict(numbers_of(msgspec.inspect.type_info(Outer), "outer", set()))
+    assert numbers["outer.inner.bare[]"].ge is None
 
 
 _TOKENS = [-1, 0, -10_000_000, uamp.MAX_TOKENS + 1, 10**12, 1.5, "100", True, LARGEST]

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @pytest.fixture
 def agent(demo: object) -> Agent:
     """Give an agent that costs a quarter."""
-    made = quick_agent("paid", "echo")
-    made.pricing = {"per_answer": "0.25"}
-    made.save()
-    return made
+    agent = quick_agent("paid", "echo")
+    agent.pricing = {"per_answer": "0.25"}
+    agent.save()
+    return agent
 
 
 @pytest.fixture

@@ -59,9 +59,9 @@ def test_a_payment_whose_answer_failed_is_the_payers_alone(
         client = x402ClientSync()
         client.register("eip155:*", ExactEvmScheme(Account.create()))
         demand: Any = decode_payment_required_header(ask(web).headers["PAYMENT-REQUIRED"])
-        demand.accepts = [one for one in demand.accepts if one.scheme == "exact"]
-        made = client.create_payment_payload(demand)
-        text = made.model_dump_json(by_alias=True, exclude_none=True)
+        demand.accepts = [offer for offer in demand.accepts if offer.scheme == "exact"]
+        payload = client.create_payment_payload(demand)
+        text = payload.model_dump_json(by_alias=True, exclude_none=True)
         payment = {"PAYMENT-SIGNATURE": base64.b64encode(text.encode()).decode()}
         first = ask(web, **payment, **payer)
         assert first.status_code == httpx.codes.OK, first.text
@@ -104,15 +104,15 @@ def test_a_visitors_batch_again_has_its_answer_at_its_own_address_alone(
         client = x402ClientSync()
         client.register("eip155:*", ExactEvmScheme(Account.create()))
         demand: Any = decode_payment_required_header(ask(web).headers["PAYMENT-REQUIRED"])
-        demand.accepts = [one for one in demand.accepts if one.scheme == "exact"]
-        made = client.create_payment_payload(demand)
-        text = made.model_dump_json(by_alias=True, exclude_none=True)
-        sent = {
+        demand.accepts = [offer for offer in demand.accepts if offer.scheme == "exact"]
+        payload = client.create_payment_payload(demand)
+        text = payload.model_dump_json(by_alias=True, exclude_none=True)
+        headers = {
             "PAYMENT-SIGNATURE": base64.b64encode(text.encode()).decode(),
             "Idempotency-Key": "1",
         }
-        answers = [ask(web, **sent) for _ in range(2)]
-        refused = ask(elsewhere, **sent)
+        answers = [ask(web, **headers) for _ in range(2)]
+        refused = ask(elsewhere, **headers)
         assert chain.asked["settle"] == 1
     assert [answer.status_code for answer in answers] == [httpx.codes.OK] * 2
     done = [f["response_id"] for a in answers for f in frames_of(a) if f["type"] == "response.done"]
@@ -142,11 +142,11 @@ def test_a_payment_on_a_chain_pays_all_turns_of_its_batch(
         agent.pricing = {"per_answer": "0.5"}
         agent.save()
         demand: Any = decode_payment_required_header(ask(web).headers["PAYMENT-REQUIRED"])
-        demand.accepts = [one for one in demand.accepts if one.scheme == "exact"]
-        made = client.create_payment_payload(demand)
+        demand.accepts = [offer for offer in demand.accepts if offer.scheme == "exact"]
+        payload = client.create_payment_payload(demand)
         agent.pricing = {"per_answer": "0.25"}
         agent.save()
-        text = made.model_dump_json(by_alias=True, exclude_none=True)
+        text = payload.model_dump_json(by_alias=True, exclude_none=True)
         payment = {"PAYMENT-SIGNATURE": base64.b64encode(text.encode()).decode()}
         answer = web.post("/uamp", json=batch, headers=payment)
     assert answer.status_code == httpx.codes.OK, answer.text

@@ -142,14 +142,14 @@ def test_a_batch_whose_second_turn_is_not_paid_has_the_answer_of_the_first(
         new_event("session.create", uamp_version="1.0", session={"id": f"s{place}"}, agent="paid")
         for place in range(sessions)
     ]
-    asked = []
+    event_ids = []
     for place in range(2):
         name = {"session_id": f"s{min(place, sessions - 1)}"}
         batch += [
             new_event("input.text", text="Hello", **name),
             new_event("response.create", **name),
         ]
-        asked.append(batch[-1]["event_id"])
+        event_ids.append(batch[-1]["event_id"])
     headers = {**alice.headers, "X-PAYMENT": small.token}
     answer = web.post(path, json=batch, headers=headers, timeout=20)
     assert answer.status_code == httpx.codes.OK, answer.text
@@ -158,7 +158,7 @@ def test_a_batch_whose_second_turn_is_not_paid_has_the_answer_of_the_first(
     assert [frame["type"] for frame in frames].count("response.done") == 1
     (unpaid,) = [frame for frame in frames if frame["type"] == "response.error"]
     assert unpaid["error"]["code"] == "payment_required"
-    assert unpaid["error"]["details"]["event_id"] == asked[1]
+    assert unpaid["error"]["details"]["event_id"] == event_ids[1]
     demand = unpaid["error"]["details"]["payment"]
     assert (demand["code"], demand["amount"]) == ("insufficient_balance", "0.5")
     assert demand["accepts"][0]["scheme"] == "token"

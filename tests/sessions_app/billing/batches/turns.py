@@ -47,7 +47,7 @@ def earned(agent: Agent) -> str:
 def frames_of(answer: httpx.Response) -> list[dict[str, Any]]:
     """Return the events of an array or of a stream."""
     if answer.headers["Content-Type"].startswith("application/json"):
-        found: list[dict[str, Any]] = answer.json()
-        return found
+        frames: list[dict[str, Any]] = answer.json()
+        return frames
     lines = [line.removeprefix("data: ") for line in answer.text.splitlines()]
     return [json.loads(line) for line in lines if line.startswith("{")]

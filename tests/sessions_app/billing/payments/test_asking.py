@@ -28,15 +28,15 @@ def test_a_turn_is_paid_as_the_specification_prints_it(dial: Dial, alice: Person
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Hello to you")
-    begun = client.until("payment.required")
-    assert types(begun) == ["response.created", "payment.required"]
-    asked = begun[-1]
-    assert asked["requirements"]["amount"] == "0.25"
-    assert asked["requirements"]["currency"] == "USD"
-    assert {"scheme": "token", "network": "uamp"} in asked["requirements"]["schemes"]
-    assert WALLET in asked["requirements"]["schemes"]
-    assert asked["requirements"]["expires_at"] > 0
-    pay(client, asked)
+    opening_frames = client.until("payment.required")
+    assert types(opening_frames) == ["response.created", "payment.required"]
+    demand = opening_frames[-1]
+    assert demand["requirements"]["amount"] == "0.25"
+    assert demand["requirements"]["currency"] == "USD"
+    assert {"scheme": "token", "network": "uamp"} in demand["requirements"]["schemes"]
+    assert WALLET in demand["requirements"]["schemes"]
+    assert demand["requirements"]["expires_at"] > 0
+    pay(client, demand)
     frames = client.until("payment.balance")
     assert types(frames) == [
         "payment.accepted",
@@ -68,8 +68,8 @@ def test_a_payment_announces_the_mandate_that_the_operator_set(
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Hello")
-    asked = client.until("payment.required")[-1]
-    assert asked["requirements"]["ap2"] == settings.UAMP_AP2
+    demand = client.until("payment.required")[-1]
+    assert demand["requirements"]["ap2"] == settings.UAMP_AP2
 
 
 def test_nothing_is_asked_of_a_free_agent(dial: Dial, alice: Person) -> None:
@@ -94,14 +94,14 @@ def test_a_payer_who_has_too_little_is_refused_and_can_pay_later(dial: Dial, ali
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Hello")
-    asked = client.until("payment.required")[-1]
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand)
     refused = client.until("payment.error")[-1]
     assert refused["code"] == "insufficient_balance"
     assert (refused["balance_required"], refused["balance_current"]) == ("1", "0")
     assert refused["can_retry"] is True
     rich(alice, "1")
-    pay(client, asked)
+    pay(client, demand)
     assert text_of(client.until("response.done")) == "Hello"
     assert earned(agent) == "1"
 
@@ -114,10 +114,10 @@ def test_an_unpaid_answer_ends(dial: Dial, alice: Person, settings: Settings) ->
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Hello")
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     ended = client.until(*TERMINAL)[-1]
     assert ended["error"]["code"] == "payment_timeout"
-    pay(client, asked)
+    pay(client, demand)
     assert client.until("session.error")[-1]["error"]["code"] == "payment_not_due"
     assert (str(wallet(alice).available), earned(agent)) == ("10", "0")
     assert clean()
@@ -134,9 +134,9 @@ def test_others_in_the_chat_neither_pay_nor_see_the_payers_balance(
     asker.create_session(chat=chat.pk)
     other.create_session(chat=chat.pk)
     asker.ask("@paid Hello")
-    asked = asker.until("payment.required")[-1]
-    pay(other, asked)
-    pay(asker, asked)
+    demand = asker.until("payment.required")[-1]
+    pay(other, demand)
+    pay(asker, demand)
     asker.until("payment.balance")
     received = other.until("response.done")
     assert not [f for f in received if f["type"].startswith("payment.")]
@@ -156,15 +156,15 @@ def test_the_others_see_for_whose_payment_an_answer_waits(
     other.create_session(chat=chat.pk)
     asker.ask("@paid Hello")
     received = asker.until("payment.required")
-    asked = received[-1]
+    demand = received[-1]
     later = dial(bob)
     later.create_session(chat=chat.pk)
     for client in (other, later):
         waits = client.until("progress")[-1]
-        assert (waits["target"], waits["target_id"]) == ("response", asked["response_id"])
+        assert (waits["target"], waits["target_id"]) == ("response", demand["response_id"])
         assert waits["stage"] == "waiting_for_payment"
         assert waits["message"] == f"Waits for {alice.user.username}'s payment"
-    pay(asker, asked)
+    pay(asker, demand)
     received += asker.until("payment.balance")
     assert "progress" not in types(received)
     for client in (other, later):
@@ -183,11 +183,11 @@ def test_who_comes_back_is_asked_again(dial: Dial, alice: Person) -> None:
     client = dial(alice)
     client.create_session(chat=chat.pk)
     client.ask("@paid Hello")
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     client.cut()
     again = dial(alice)
     again.create_session(chat=chat.pk)
     repeated = again.until("payment.required")[-1]
-    assert repeated["requirements"] == asked["requirements"]
+    assert repeated["requirements"] == demand["requirements"]
     pay(again, repeated)
     assert text_of(again.until("response.done")) == "Hello"

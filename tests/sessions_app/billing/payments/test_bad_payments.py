@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("payment", "said", "balance"),
+    ("payment", "message", "balance"),
     [
         (
             {"scheme": "balance", "amount": "0.5"},
@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     ],
 )
 def test_a_bad_payment_says_what_to_do_and_what_is_there(
-    dial: Dial, alice: Person, payment: dict[str, str], said: str, balance: tuple[str | None, ...]
+    dial: Dial,
+    alice: Person,
+    payment: dict[str, str],
+    message: str,
+    balance: tuple[str | None, ...],
 ) -> None:
     priced("paid", per_answer="1")
     rich(alice)
@@ -44,7 +48,7 @@ def test_a_bad_payment_says_what_to_do_and_what_is_there(
     client.ask("Hello")
     pay(client, client.until("payment.required")[-1], **payment)
     refused = client.until("payment.error")[-1]
-    assert refused["message"] == said
+    assert refused["message"] == message
     assert (refused.get("balance_required"), refused.get("balance_current")) == balance
     assert refused["can_retry"] is True
 
@@ -55,9 +59,9 @@ def test_a_payment_that_comes_twice_is_taken_once(dial: Dial, alice: Person) -> 
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Hello")
-    asked = client.until("payment.required")[-1]
-    pay(client, asked)
-    pay(client, asked)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand)
+    pay(client, demand)
     frames = client.until("payment.balance")
     late = [f for f in [*frames, *client.settle()] if f["type"] == "session.error"]
     assert [error["error"]["code"] for error in late] == ["payment_not_due"]
@@ -87,8 +91,8 @@ def test_a_bad_payment_is_named_and_moves_nothing(
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("Hello")
-    asked = client.until("payment.required")[-1]
-    pay(client, asked, **payment)
+    demand = client.until("payment.required")[-1]
+    pay(client, demand, **payment)
     assert client.until("payment.error", "session.error")[-1]["code"] == code
     assert str(wallet(alice).available) == "10"
     assert not Transfer.objects.exclude(kind__contains="top").exists()

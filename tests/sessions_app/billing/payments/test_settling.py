@@ -99,10 +99,10 @@ def test_tokens_are_billed_as_they_were_counted(dial: Dial, alice: Person) -> No
     client = dial(alice)
     client.create_session(agent="paid")
     client.ask("one two three four five")
-    asked = client.until("payment.required")[-1]
+    demand = client.until("payment.required")[-1]
     # 512 tokens of output and an estimate of the input are reserved.
-    assert usd("5.12") < usd(asked["requirements"]["amount"]) < usd("5.2")
-    pay(client, asked)
+    assert usd("5.12") < usd(demand["requirements"]["amount"]) < usd("5.2")
+    pay(client, demand)
     done = client.until("response.done")[-1]["response"]
     usage = done["usage"]
     cost = usd("0.001") * usage["input_tokens"] + usd("0.01") * usage["output_tokens"]
@@ -169,10 +169,10 @@ def test_an_answer_that_is_stopped_at_its_last_word_is_paid(
 def test_an_answer_that_is_stopped_before_its_first_word_costs_its_input(
     dial: Dial, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = threading.Event()
+    was_sent = threading.Event()
 
     async def silent(_agent: AgentSpec, _request: LLMRequest) -> AsyncGenerator[Step, None]:
-        sent.set()
+        was_sent.set()
         yield Pause(60)
         yield Text("Too late")
 
@@ -183,7 +183,7 @@ def test_an_answer_that_is_stopped_before_its_first_word_costs_its_input(
     client.create_session(agent="paid")
     client.ask("Hello" * 100)
     pay(client, client.until("payment.required")[-1])
-    assert sent.wait(10)
+    assert was_sent.wait(10)
     client.send("response.cancel")
     cost = client.until("response.cancelled")[-1]["usage"]["cost"]
     # 125 tokens of input and those of its instructions; no price of an answer.

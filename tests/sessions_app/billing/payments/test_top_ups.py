@@ -56,15 +56,15 @@ def test_who_takes_back_what_they_allowed_is_asked_for_the_rest(dial: Dial, alic
     client.send("input.text", text="Count")
     client.send("response.create", response={"max_tokens": 100})
     client.until("payment.accepted")
-    held = wallet(alice).held
+    held_amount = wallet(alice).held
     approvals.withdraw(alice.user.pk, agent.pk)
-    reported, asked = client.until("payment.required", timeout=30)[-2:]
+    reported, demand = client.until("payment.required", timeout=30)[-2:]
     assert (reported["type"], reported["code"]) == ("payment.error", "mandate_revoked")
     assert reported["can_retry"] is True
-    assert reported["balance_required"] == asked["requirements"]["amount"]
-    assert asked["extra"] == {"action": "topup"}
-    assert wallet(alice).held == held
-    frames = [asked]
+    assert reported["balance_required"] == demand["requirements"]["amount"]
+    assert demand["extra"] == {"action": "topup"}
+    assert wallet(alice).held == held_amount
+    frames = [demand]
     while frames[-1]["type"] not in TERMINAL:
         pay(client, frames[-1])
         frames = client.until(*TERMINAL, "payment.required", timeout=30)

@@ -46,7 +46,7 @@ def approve(client: UampClient, question: Frame, **fields: Any) -> str:
     return client.send("tool.approve", **{**answer, **fields})
 
 
-def said(client: UampClient) -> str:
+def answer_text(client: UampClient) -> str:
     """Wait for the end of the answer and return its text."""
     end = client.until(*TERMINAL)[-1]
     assert end["type"] == "response.done", end

@@ -12,11 +12,11 @@ from sessions_app.tools.tasks import cancel_call
 from tests.client import TERMINAL, Frame, new_event, output_text
 from tests.live_server import shared_chat
 from tests.sessions_app.response.approval.questions import (
+    answer_text,
     approve,
     asked_of,
     asker,
     errors,
-    said,
     task,
 )
 from tests.sessions_app.turn.team_tools import order
@@ -37,7 +37,7 @@ def start_tool_processes(dial: Dial, journal: Path) -> None:
     client.create_session(agent="unhurried")
     client.ask(task(journal))
     approve(client, asked_of(client))
-    assert said(client).endswith("received: 1 steps")
+    assert answer_text(client).endswith("received: 1 steps")
 
 
 def test_a_question_without_an_answer_expires(
@@ -54,8 +54,8 @@ def test_a_question_without_an_answer_expires(
     assert (done["call_id"], done["approved"]) == (question["call_id"], False)
     assert "user_id" not in done
     assert output_text(frames[-1]) == "failed: The call was not allowed in time."
-    sent = approve(client, question)
-    assert errors(client.settle()) == [("unknown_call", sent)]
+    event_id = approve(client, question)
+    assert errors(client.settle()) == [("unknown_call", event_id)]
     assert not journal.exists()
 
 
@@ -76,7 +76,7 @@ def test_the_time_that_a_person_takes_is_not_the_answers(
     question = asked_of(client)
     time.sleep(4.5)
     approve(client, question)
-    assert said(client).endswith("received: 1 steps")
+    assert answer_text(client).endswith("received: 1 steps")
 
 
 @pytest.mark.usefixtures("celery_worker_thread")
@@ -124,20 +124,20 @@ def test_who_cancels_the_answer_takes_the_question_back(
     inner = order(call="delegate", arguments={"agent": "asker", "task": task(journal)})
     for text in (task(journal), inner):
         client.ask(f"@{'boss' if text is inner else 'asker'} {text}")
-        begun = client.until("response.created")[-1]
+        response_created = client.until("response.created")[-1]
         question = asked_of(client)
-        assert (question["response_id"] == begun["response_id"]) is (text is not inner)
+        assert (question["response_id"] == response_created["response_id"]) is (text is not inner)
         asked_of(other)
-        client.send("response.cancel", response_id=begun["response_id"])
+        client.send("response.cancel", response_id=response_created["response_id"])
         for each in (client, other):
-            wanted = {"response.cancelled", "tool.approval_done"}
+            awaited_types = {"response.cancelled", "tool.approval_done"}
             frames: list[Frame] = []
-            while wanted - {f["type"] for f in frames}:
+            while awaited_types - {f["type"] for f in frames}:
                 frames.append(each.receive())
             (done,) = [f for f in frames if f["type"] == "tool.approval_done"]
             assert (done["call_id"], done["approved"]) == (question["call_id"], False)
-        sent = approve(client, question)
-        assert ("unknown_call", sent) in errors(client.settle())
+        event_id = approve(client, question)
+        assert ("unknown_call", event_id) in errors(client.settle())
     assert not journal.exists()
     assert not ToolCall.objects.filter(status__in=ToolCall.OPEN).exists()
 
@@ -158,14 +158,14 @@ def test_an_operator_cancels_a_call_that_waits_for_approval(
     assert cancel_call(call.pk, attempts=0)
     assert not cancel_call(call.pk, attempts=0)
     for each in (client, other):
-        wanted = {"response.done", "tool.approval_done"}
+        awaited_types = {"response.done", "tool.approval_done"}
         frames: list[Frame] = []
-        while wanted - {f["type"] for f in frames}:
+        while awaited_types - {f["type"] for f in frames}:
             frames.append(each.receive())
         done = next(f for f in frames if f["type"] == "tool.approval_done")
         assert (done["call_id"], done["approved"]) == (question["call_id"], False)
         end = next(f for f in frames if f["type"] == "response.done")
         assert output_text(end) == "failed: The tool was cancelled."
-    sent = approve(client, question)
-    assert ("unknown_call", sent) in errors(client.settle())
+    event_id = approve(client, question)
+    assert ("unknown_call", event_id) in errors(client.settle())
     assert not journal.exists()

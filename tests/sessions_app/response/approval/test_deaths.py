@@ -52,21 +52,21 @@ def test_a_question_survives_the_death_of_the_server(killable: Server, journal: 
     client = killable.dial()
     created = client.create_session(agent="asker")
     client.ask(task(journal))
-    begun = client.expect("response.created")
+    response_created = client.expect("response.created")
     question = asked_of(client)
     killable.end(signal.SIGKILL)
     client.close()
     killable.start()
     again = killable.dial()
-    resumed(again, created, begun["seq"])
-    asked = asked_of(again)
-    assert (asked["call_id"], asked["response_id"]) == (
+    resumed(again, created, response_created["seq"])
+    question_again = asked_of(again)
+    assert (question_again["call_id"], question_again["response_id"]) == (
         question["call_id"],
-        begun["response_id"],
+        response_created["response_id"],
     )
-    approve(again, asked, approved=False, reason="No.")
+    approve(again, question_again, approved=False, reason="No.")
     end = again.until(*TERMINAL)[-1]
-    assert end["response_id"] == begun["response_id"]
+    assert end["response_id"] == response_created["response_id"]
     reported = "The call was not allowed by the visitor. They say: No."
     assert output_text(end) == f"failed: {reported}"
     # A result is JSON also when another process took it up (UAMP §8.4.2).

@@ -13,11 +13,11 @@ from tests.sessions_app.model_server import called, model_server
 from tests.sessions_app.model_server import said as model_said
 from tests.sessions_app.process.server_processes import resumed
 from tests.sessions_app.response.approval.questions import (
+    answer_text,
     approve,
     asked_of,
     asker,
     errors,
-    said,
     task,
 )
 from tests.sessions_app.turn.team_tools import order
@@ -52,7 +52,7 @@ def test_a_tool_runs_once_it_was_allowed(dial: Dial, alice: Person, journal: Pat
     approve(client, question)
     done = client.until("tool.approval_done")[-1]
     assert (done["approved"], done["username"]) == (True, "alice")
-    assert said(client) == "received: 1 steps"
+    assert answer_text(client) == "received: 1 steps"
     assert len(journal.read_text().splitlines()) == 1
     call.refresh_from_db()
     assert (call.decided_by, call.status) == (alice.user, "done")
@@ -67,7 +67,9 @@ def test_a_refusal_and_its_reason_are_what_the_model_reads(
     client.ask(task(journal))
     approve(client, asked_of(client), approved=False, reason="Not on a Sunday.")
     assert client.until("tool.approval_done")[-1]["approved"] is False
-    assert said(client) == ("failed: The call was not allowed by alice. They say: Not on a Sunday.")
+    assert answer_text(client) == (
+        "failed: The call was not allowed by alice. They say: Not on a Sunday."
+    )
     assert not journal.exists()
 
 
@@ -80,7 +82,7 @@ def test_a_visitor_decides_in_a_session_of_their_own(dial: Dial, journal: Path) 
     question = asked_of(client)
     assert "user_id" not in question
     approve(client, question)
-    assert said(client) == "received: 1 steps"
+    assert answer_text(client) == "received: 1 steps"
 
 
 def test_a_short_tool_that_would_have_to_be_allowed_is_not_had(dial: Dial, journal: Path) -> None:
@@ -88,7 +90,7 @@ def test_a_short_tool_that_would_have_to_be_allowed_is_not_had(dial: Dial, journ
     client = dial()
     client.create_session(agent="asker")
     client.ask(order(call="note", arguments={"journal": str(journal)}))
-    assert said(client).startswith("failed: ")
+    assert answer_text(client).startswith("failed: ")
     assert not journal.exists()
 
 
@@ -113,15 +115,15 @@ def test_only_who_asked_and_the_owners_of_the_chat_decide(
     stranger = dial(mallory)
     stranger.create_session(agent="echo")
     for client in (clients["carol"], stranger):
-        sent = approve(client, question)
-        assert errors(client.settle()) == [("unknown_call", sent)]
+        event_id = approve(client, question)
+        assert errors(client.settle()) == [("unknown_call", event_id)]
     assert ToolCall.objects.get().status == "asking"
 
     approve(clients["alice"], question, approved=False)
     for client in clients.values():
         done = client.until("tool.approval_done")[-1]
         assert (done["approved"], done["username"]) == (False, "alice")
-        assert "not allowed by alice" in said(client)
+        assert "not allowed by alice" in answer_text(client)
 
 
 def test_the_asker_decides_in_a_chat_of_another_person(
@@ -133,7 +135,7 @@ def test_the_asker_decides_in_a_chat_of_another_person(
     client.create_session(chat=chat.pk)
     client.ask(f"@asker {task(journal)}")
     approve(client, asked_of(client), approved=False)
-    assert "not allowed by bob" in said(client)
+    assert "not allowed by bob" in answer_text(client)
 
 
 # --- Once ---
@@ -148,11 +150,11 @@ def test_the_same_answer_again_is_fine_and_another_one_is_refused(
     client.ask(task(journal))
     question = asked_of(client)
     approve(client, question, approved=False)
-    said(client)
+    answer_text(client)
     approve(client, question, approved=False)
     assert errors(client.settle()) == []
-    sent = approve(client, question, approved=True)
-    assert errors(client.settle()) == [("unknown_call", sent)]
+    event_id = approve(client, question, approved=True)
+    assert errors(client.settle()) == [("unknown_call", event_id)]
     elsewhere = approve(client, {**question, "response_id": "resp_other"}, approved=False)
     assert errors(client.settle()) == [("unknown_call", elsewhere)]
     assert not journal.exists()
@@ -173,8 +175,8 @@ def test_a_decision_that_fits_two_calls_decides_neither(
         client.ask("Work")
         questions = [asked_of(client) for _ in names]
         assert {question["call_id"] for question in questions} == {"call_1"}
-        sent = approve(client, questions[0], response_id=None)
-        assert errors(client.settle()) == [("invalid_event", sent)]
+        event_id = approve(client, questions[0], response_id=None)
+        assert errors(client.settle()) == [("invalid_event", event_id)]
         assert [call.status for call in ToolCall.objects.all()] == ["asking", "asking"]
         approve(client, questions[0], approved=False)
         done = client.until("tool.approval_done")[-1]
@@ -207,7 +209,7 @@ def test_who_opens_the_chat_later_is_asked_too(
     elsewhere.create_session(agent="echo")
     assert elsewhere.settle() == []
     approve(again, question, approved=False)
-    said(again)
+    answer_text(again)
     # No client is asked for what is decided.
     later = dial(bob)
     later.create_session(chat=chat.pk)
@@ -237,4 +239,4 @@ def test_what_another_agent_wants_to_do_is_asked_where_the_work_began(
     assert child.chat_id != chat.pk
     approve(client, asked_of(client))
     for each in (owner, client):
-        assert said(each) == "received: received: 1 steps"
+        assert answer_text(each) == "received: received: 1 steps"

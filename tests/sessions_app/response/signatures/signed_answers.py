@@ -25,12 +25,12 @@ def answered(dial: Dial, who: Person, agent: str, text: str = "Hello wörld") ->
 
 
 def keys_of(web: httpx.Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = web.get("/.well-known/jwks.json").json()["keys"]
-    return found
+    keys: list[dict[str, Any]] = web.get("/.well-known/jwks.json").json()["keys"]
+    return keys
 
 
 def history(web: httpx.Client, who: Person, chat_id: str) -> list[dict[str, Any]]:
     query = {"expand": "signature", "order": "asc"}
     path = f"/api/v1/chats/{chat_id}/messages"
-    found: list[dict[str, Any]] = web.get(path, params=query, headers=who.headers).json()["data"]
-    return found
+    messages: list[dict[str, Any]] = web.get(path, params=query, headers=who.headers).json()["data"]
+    return messages

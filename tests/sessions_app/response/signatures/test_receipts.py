@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 def verified(file: Path, keys: list[dict[str, Any]]) -> tuple[int, str]:
     """Return the exit code of `uamp verify` with keys, and what it prints."""
-    given = file.with_name("keys.json")
-    given.write_text(json.dumps({"keys": keys}))
-    done = CliRunner().invoke(program, ["verify", str(file), "--keys", str(given)])
+    key_file = file.with_name("keys.json")
+    key_file.write_text(json.dumps({"keys": keys}))
+    done = CliRunner().invoke(program, ["verify", str(file), "--keys", str(key_file)])
     return done.exit_code, done.output
 
 
 def with_checksum(text: str, kind: str) -> str:
     """Return an export with the checksum of the messages that it has."""
     if kind == "json":
-        whole = json.loads(text)
-        lines = [msgspec.json.encode(one) + b"\n" for one in whole["messages"]]
-        whole["sha256"] = hashlib.sha256(b"".join(lines)).hexdigest()
-        return json.dumps(whole)
+        export = json.loads(text)
+        lines = [msgspec.json.encode(message) + b"\n" for message in export["messages"]]
+        export["sha256"] = hashlib.sha256(b"".join(lines)).hexdigest()
+        return json.dumps(export)
     lines = text.encode().splitlines(keepends=True)
-    said = [line for line in lines if line.startswith(b'{"type":"message"')]
-    end = {**json.loads(lines[-1]), "sha256": hashlib.sha256(b"".join(said)).hexdigest()}
+    message_lines = [line for line in lines if line.startswith(b'{"type":"message"')]
+    end = {**json.loads(lines[-1]), "sha256": hashlib.sha256(b"".join(message_lines)).hexdigest()}
     return b"".join(lines[:-1]).decode() + json.dumps(end) + "\n"
 
 
@@ -74,14 +74,14 @@ def test_a_receipt_is_signed_for_its_answer(
         file.write_bytes(web.get(f"{path}/export", params=query, headers=alice.headers).content)
         # The head of the log is signed by then.
         keys = keys_of(web)
-        code, said = verified(file, keys)
-        assert (code, "The receipts: 1 as signed." in said) == (0, True), said
-        assert "The answers: 1 as signed." in said
+        code, output = verified(file, keys)
+        assert (code, "The receipts: 1 as signed." in output) == (0, True), output
+        assert "The answers: 1 as signed." in output
         # One character of the amount, and the checksum made anew.
         text = file.read_text().replace('"amount":"0.25"', '"amount":"0.24"')
         file.write_text(with_checksum(text, kind))
-        code, said = verified(file, keys)
-        assert (code, "Its receipt: The receipt differs from what the server signed" in said) == (
+        code, output = verified(file, keys)
+        assert (code, "Its receipt: The receipt differs from what the server signed" in output) == (
             8,
             True,
         )
@@ -109,8 +109,8 @@ def test_one_changed_byte_in_the_database_shows_in_the_command(
     query = {"format": "ndjson", "log": "true"}
     path = f"/api/v1/chats/{row.chat_id}/export"
     file.write_bytes(web.get(path, params=query, headers=alice.headers).content)
-    code, said = verified(file, keys_of(web))
-    assert (code, "It differs from what the agent signed." in said) == (8, True)
+    code, output = verified(file, keys_of(web))
+    assert (code, "It differs from what the agent signed." in output) == (8, True)
 
 
 def test_an_export_has_signatures_and_keys(dial: Dial, web: httpx.Client, alice: Person) -> None:
@@ -123,9 +123,9 @@ def test_an_export_has_signatures_and_keys(dial: Dial, web: httpx.Client, alice:
     assert answer["signature"] == done["signature"]
     verdict = check_answer(answer, end["keys"], chat_id=chat["id"], question=question)
     assert (verdict.state, verdict.request) == ("valid", "same")
-    whole = web.get(path, params={"format": "json"}, headers=alice.headers).json()
-    assert whole["keys"] == end["keys"]
-    assert check_answer(whole["messages"][1], whole["keys"]).state == "valid"
+    export = web.get(path, params={"format": "json"}, headers=alice.headers).json()
+    assert export["keys"] == end["keys"]
+    assert check_answer(export["messages"][1], export["keys"]).state == "valid"
 
 
 def test_other_protocols_carry_the_signature(web: httpx.Client, alice: Person) -> None:
@@ -134,13 +134,17 @@ def test_other_protocols_carry_the_signature(web: httpx.Client, alice: Person) -
     body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
     headers = {**alice.headers, "A2A-Version": "1.0"}
     task = web.post("/agents/signer/a2a", json=body, headers=headers).json()["result"]["task"]
-    asked = {"model": "signer", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+    completion_request = {
+        "model": "signer",
+        "stream": True,
+        "messages": [{"role": "user", "content": "Hi"}],
+    }
     path = "/agents/signer/chat/completions"
-    stream = web.post(path, json=asked, headers=alice.headers).text
+    stream = web.post(path, json=completion_request, headers=alice.headers).text
     _, _, after = stream.partition("data: [DONE]\n\n")
     assert after.startswith("event: response_signature\ndata: {")
-    sent = json.loads(after.partition("data: ")[2])["signature"]
-    whole = web.post(
+    signature = json.loads(after.partition("data: ")[2])["signature"]
+    response = web.post(
         "/agents/signer/responses", json={"model": "signer", "input": "Hi"}, headers=alice.headers
     ).json()
     question = {"id": "m1", "role": "user", "content": "Hi"}
@@ -152,8 +156,8 @@ def test_other_protocols_carry_the_signature(web: httpx.Client, alice: Person) -
     acp = web.post("/agents/signer/acp", json=prompt, headers=alice.headers).json()
     ends = ChatEvent.objects.filter(type="response.done").order_by("created_at")
     stored = [end.payload["signature"] for end in ends]
-    assert [task["metadata"]["uamp_signature"], sent] == stored[:2]
-    assert whole.get("signature") == stored[2], whole
+    assert [task["metadata"]["uamp_signature"], signature] == stored[:2]
+    assert response.get("signature") == stored[2], response
     assert finished["metadata"]["signature"] == stored[3], finished
     assert acp["result"]["_meta"]["uamp_signature"] == stored[4], acp
 
@@ -164,8 +168,8 @@ def test_a_shared_page_says_whether_an_answer_is_as_it_was_signed(
     quick_agent("signer", "echo")
     answered(dial, alice, "signer")
     chat_id = Message.objects.all()[0].chat_id
-    made = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
-    address = made.json()["url"]
+    response = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
+    address = response.json()["url"]
     assert 'data-signature="valid"' in web.get(address).text
     row = Message.objects.get(role="assistant")
     Message.objects.filter(pk=row.pk).update(content=f"{row.content}.")
@@ -190,8 +194,8 @@ def test_a_downloaded_receipt_is_verified_without_a_server(
         file.write_text(json.dumps({**saved, **changes}, separators=(",", ":")))
         return verified(file, keys_of(web))
 
-    code, said = printed()
-    assert (code, said.startswith("0.25 USD for an answer by paid, ")) == (0, True), said
+    code, output = printed()
+    assert (code, output.startswith("0.25 USD for an answer by paid, ")) == (0, True), output
     # With the keys of the file alone, it says so.
     done = CliRunner().invoke(program, ["verify", str(file)])
     assert (done.exit_code, "verify it with --keys" in done.output) == (0, True)
@@ -206,5 +210,5 @@ def test_a_downloaded_receipt_is_verified_without_a_server(
         {"receipt": 7},
         {"keys": 7},
     ):
-        code, said = printed(**changes)
-        assert code == 8, (changes, said)
+        code, output = printed(**changes)
+        assert code == 8, (changes, output)

@@ -109,8 +109,8 @@ def test_a_deleted_question_shows_as_erased_and_not_as_changed(
     quick_agent("signer", "echo")
     answered(dial, alice, "signer")
     row = Message.objects.get(role="user")
-    found = web.delete(f"/api/v1/messages/{row.pk}", headers=alice.headers)
-    assert found.status_code == 204
+    response = web.delete(f"/api/v1/messages/{row.pk}", headers=alice.headers)
+    assert response.status_code == 204
     question, answer = history(web, alice, row.chat_id)
     verdict = check_answer(answer, keys_of(web), question=question)
     assert (verdict.state, verdict.request) == ("valid", "erased")
@@ -164,8 +164,8 @@ def test_a_stopped_answer_that_was_paid_is_signed(
     verdict = check_answer(answer, keys, chat_id=chat_id, question=question)
     assert (verdict.state, verdict.request) == ("valid", "same")
     assert check_answer({**answer, "status": "completed"}, keys).state == "changed"
-    made = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
-    assert 'data-signature="valid"' in web.get(made.json()["url"]).text
+    response = web.post(f"/api/v1/chats/{chat_id}/share-links", json={}, headers=alice.headers)
+    assert 'data-signature="valid"' in web.get(response.json()["url"]).text
 
 
 def test_a_stopped_answer_that_was_free_is_not_signed(
@@ -212,5 +212,5 @@ def test_a_signature_that_is_none_breaks_neither_export_nor_page(
     entry.payload["signature"] = "eyJ..."
     entry.save()
     path = f"/api/v1/chats/{entry.chat_id}/export"
-    whole = web.get(path, params={"format": "json"}, headers=alice.headers).json()
-    assert check_answer(whole["messages"][1], whole["keys"]).state == "changed"
+    export = web.get(path, params={"format": "json"}, headers=alice.headers).json()
+    assert check_answer(export["messages"][1], export["keys"]).state == "changed"

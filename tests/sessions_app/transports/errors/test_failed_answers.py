@@ -97,8 +97,8 @@ def test_an_answer_that_is_filtered_after_it_began_keeps_its_text(scene: Scene) 
     assert (failed["type"], failed["error"]["code"]) == ("response.error", "content_filtered")
     assert text_of(frames) == "Half an answer"
     assert (failed["usage"]["input_tokens"], failed["usage"]["output_tokens"]) == (7, 3)
-    kept = Message.objects.get(role="assistant")
-    assert (kept.status, kept.content) == ("failed", "Half an answer")
+    message = Message.objects.get(role="assistant")
+    assert (message.status, message.content) == ("failed", "Half an answer")
 
 
 def test_a_cancelled_answer_says_what_it_used(scene: Scene) -> None:
@@ -140,9 +140,9 @@ def test_an_answer_that_takes_too_long_ends(scene: Scene) -> None:
     error = assert_response_fails(scene.client, session_id)
     assert error["code"] == "timeout"
     # What was said until then is kept.
-    kept = Message.objects.get(role="assistant")
-    assert kept.status == "failed"
-    assert kept.content.startswith("word1 word2")
+    message = Message.objects.get(role="assistant")
+    assert message.status == "failed"
+    assert message.content.startswith("word1 word2")
 
 
 def test_an_answer_takes_no_longer_than_its_agent_may(scene: Scene) -> None:
@@ -192,30 +192,30 @@ def test_a_request_that_too_many_servers_passed_on_ends(scene: Scene, settings: 
 
 @pytest.mark.parametrize("agent", ["echo", "model"])
 def test_an_answer_that_does_not_fit_its_schema_ends_in_an_error(scene: Scene, agent: str) -> None:
-    said = {"id": "1", "choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}
-    stream = f"data: {json.dumps(said)}\n\ndata: [DONE]\n\n"
+    chunk = {"id": "1", "choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}
+    stream = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    named = {"name": "city", "schema": schema, "strict": True}
+    json_schema = {"name": "city", "schema": schema, "strict": True}
     with provider_that_answers(200, stream.encode()) as base_url:
         model_agent(base_url)
         session_id = scene.client.create_session(
             agent=agent,
-            session={"response_format": {"type": "json_schema", "json_schema": named}},
+            session={"response_format": {"type": "json_schema", "json_schema": json_schema}},
         )["session_id"]
         error = assert_response_fails(scene.client, session_id)
     assert error["code"] == "invalid_output"
     assert "does not match the response_format" in error["message"]
     # The text is kept.
-    kept = Message.objects.get(role="assistant")
-    assert (kept.status, kept.content) == ("failed", "Hello")
+    message = Message.objects.get(role="assistant")
+    assert (message.status, message.content) == ("failed", "Hello")
 
 
 def test_a_provider_that_fails_in_mid_answer_leaves_one_error_and_its_text(scene: Scene) -> None:
     session_id = scene.client.create_session(agent="fail")["session_id"]
     error = assert_response_fails(scene.client, session_id)
     assert error["code"] == "provider_error"
-    kept = Message.objects.get(role="assistant")
-    assert kept.status == "failed"
-    assert kept.content.startswith("This answer to 'Hello'")
+    message = Message.objects.get(role="assistant")
+    assert message.status == "failed"
+    assert message.content.startswith("This answer to 'Hello'")
     types = list(ChatEvent.objects.order_by("seq").values_list("type", flat=True))
     assert types == ["message.created", "response.created", "response.error", "message.created"]

@@ -88,7 +88,7 @@ SHOWN_ELSEWHERE = {
 def test_every_code_of_the_table_is_reached_by_a_test() -> None:
     reported = [*REFUSED, *PROVIDER_FAILURES, *SHOWN_ELSEWHERE]
     assert sorted(reported) == sorted(ERROR_CODES)
-    for shown in SHOWN_ELSEWHERE.values():
-        module, _, name = shown.partition(": ")
-        found = import_module(f"tests.sessions_app.{module}")
-        assert callable(getattr(found, f"test_{name}")), shown
+    for reference in SHOWN_ELSEWHERE.values():
+        module, _, name = reference.partition(": ")
+        test_module = import_module(f"tests.sessions_app.{module}")
+        assert callable(getattr(test_module, f"test_{name}")), reference

@@ -30,9 +30,9 @@ def texts(client: UampClient) -> list[str]:
     return [item["text"] for item in client.until("queue.updated")[-1].get("items", [])]
 
 
-def until_texts(client: UampClient, *wanted: str) -> None:
+def until_texts(client: UampClient, *expected: str) -> None:
     """Wait until the queue has these texts."""
-    while texts(client) != list(wanted):
+    while texts(client) != list(expected):
         pass
 
 
@@ -41,7 +41,7 @@ def stop(client: UampClient) -> None:
     client.send("response.cancel")
 
 
-def said(chat: Chat) -> list[str]:
+def texts_of_people(chat: Chat) -> list[str]:
     """Return what people wrote, in order."""
     return list(
         Message.objects.filter(chat=chat, role="user")

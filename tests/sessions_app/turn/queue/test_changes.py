@@ -10,7 +10,13 @@ from django.utils import timezone
 from sessions_app.models import QueuedTurn, Response
 from tests import factories
 from tests.client import UampClient, wait_until
-from tests.sessions_app.turn.queue.messages import inside, queue, refused, said, until_texts
+from tests.sessions_app.turn.queue.messages import (
+    inside,
+    queue,
+    refused,
+    texts_of_people,
+    until_texts,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -44,17 +50,17 @@ def test_who_removes_and_starts_what(
     assert web.post(f"{url}/{mine}/start", headers=mallory.headers).status_code == 404
     assert web.delete(f"{url}/{mine}", headers=bob.headers).status_code == 403
     data = web.get(url, headers=bob.headers).json()["data"]
-    assert [(one["id"], one["text"]) for one in data] == [
+    assert [(row["id"], row["text"]) for row in data] == [
         (mine, "@echo of alice"),
         (theirs, "@echo of bob"),
     ]
     other.send("queue.start", item_id=theirs)
-    wait_until(lambda: "@echo of bob" in said(chat))
+    wait_until(lambda: "@echo of bob" in texts_of_people(chat))
     assert Response.objects.get(agent__name="endless").finished_at is None
     assert web.delete(f"{url}/{theirs}", headers=bob.headers).status_code == 404
     busy.send("queue.remove", item_id=mine)
     until_texts(other)
-    assert "@echo of alice" not in said(chat)
+    assert "@echo of alice" not in texts_of_people(chat)
 
 
 def test_an_owner_removes_what_others_queued(

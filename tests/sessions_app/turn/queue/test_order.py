@@ -14,9 +14,9 @@ from tests.sessions_app.turn.queue.messages import (
     inside,
     queue,
     refused,
-    said,
     stop,
     texts,
+    texts_of_people,
     until_texts,
 )
 
@@ -53,19 +53,19 @@ def test_messages_wait_for_the_answer_and_are_sent_in_their_order(
     until_texts(busy, "@echo one", "@echo two")
     # Who comes later is shown the queue.
     assert texts(inside(dial, bob, chat)) == ["@echo one", "@echo two"]
-    assert said(chat) == ["@endless talk"]
+    assert texts_of_people(chat) == ["@endless talk"]
     stop(busy)
     created: dict[str, Any] = {}
     while created.get("content") != "@echo one":
         created = busy.until("message.created")[-1]["message"]
     assert (created["content"], created["client_event_id"]) == ("@echo one", first)
     until_texts(busy)
-    wait_until(lambda: said(chat) == ["@endless talk", "@echo one", "@echo two"])
+    wait_until(lambda: texts_of_people(chat) == ["@endless talk", "@echo one", "@echo two"])
     # The second one waited for the answer to the first.
     wait_until(lambda: Response.objects.filter(chat=chat, status="completed").count() == 2)
-    one, two = Response.objects.filter(chat=chat, agent__name="echo").order_by("created_at")
-    assert one.finished_at is not None
-    assert one.finished_at <= two.created_at
+    earlier, later = Response.objects.filter(chat=chat, agent__name="echo").order_by("created_at")
+    assert earlier.finished_at is not None
+    assert earlier.finished_at <= later.created_at
 
 
 def test_nothing_is_queued_where_no_answer_runs(dial: Dial, alice: Person, chat: Chat) -> None:
@@ -105,7 +105,7 @@ def test_an_event_that_is_sent_again_is_queued_and_started_once(
     first = Response.objects.get(agent__name="echo").pk
     while late.until("response.created")[-1]["response_id"] != first:
         pass
-    assert said(chat).count("@echo once") == 1
+    assert texts_of_people(chat).count("@echo once") == 1
     assert not QueuedTurn.objects.exists()
 
 
@@ -127,7 +127,7 @@ def test_a_message_whose_process_died_is_written_once(
     until_texts(busy, "@echo once")
     stop(busy)
     wait_until(lambda: bool(died) and not QueuedTurn.objects.exists())
-    assert said(chat).count("@echo once") == 1
+    assert texts_of_people(chat).count("@echo once") == 1
 
 
 def test_what_ends_each_process_that_starts_it_fails_at_last(
@@ -143,7 +143,10 @@ def test_what_ends_each_process_that_starts_it_fails_at_last(
     until_texts(busy, "@echo poison")
     stop(busy)
     wait_until(lambda: QueuedTurn.objects.get().status == "failed")
-    assert (QueuedTurn.objects.get().code, said(chat)) == ("internal_error", ["@endless talk"])
+    assert (QueuedTurn.objects.get().code, texts_of_people(chat)) == (
+        "internal_error",
+        ["@endless talk"],
+    )
 
 
 def test_a_claimed_message_is_no_one_elses(chat: Chat, busy: UampClient) -> None:
@@ -169,7 +172,7 @@ def test_a_message_outlives_its_session(
     wait_until(lambda: Session.objects.get(pk=former).status == "closed")
     running = Response.objects.get(agent__name="endless").pk
     inside(dial, alice, chat).send("response.cancel", response_id=running)
-    wait_until(lambda: "@echo later" in said(chat))
+    wait_until(lambda: "@echo later" in texts_of_people(chat))
     wait_until(lambda: Response.objects.filter(agent__name="echo").exists())
     assert Response.objects.get(agent__name="echo").session_id not in {None, former}
 
@@ -187,7 +190,7 @@ def test_a_batch_queues_its_message(
     kinds = [event["type"] for event in answer.json()]
     assert "queue.updated" in kinds
     stop(busy)
-    wait_until(lambda: "@echo by a batch" in said(chat))
+    wait_until(lambda: "@echo by a batch" in texts_of_people(chat))
 
 
 def test_all_answers_of_a_queued_message_count(
@@ -200,12 +203,12 @@ def test_all_answers_of_a_queued_message_count(
     stop(busy)
     wait_until(lambda: QueuedTurn.objects.get().attempts == 1)
     wait_until(lambda: QueuedTurn.objects.get().status == "queued")
-    assert said(chat) == ["@endless talk"]
+    assert texts_of_people(chat) == ["@endless talk"]
 
 
 def test_inputs_that_came_over_http_are_used_up(chat: Chat, busy: UampClient) -> None:
     session = Session.objects.get(chat=chat)
-    kept = PendingInput.objects.create(session=session, event_id="i", payload={})
+    pending = PendingInput.objects.create(session=session, event_id="i", payload={})
     assert session.user_id is not None
     new = rows.NewQueuedTurn(
         chat_id=chat.pk,
@@ -217,7 +220,7 @@ def test_inputs_that_came_over_http_are_used_up(chat: Chat, busy: UampClient) ->
         create={},
         text="",
         files=0,
-        pending_input_ids=[kept.pk],
+        pending_input_ids=[pending.pk],
     )
     InboundEvent.objects.create(session=session, event_id="one", sha256="0")
     # It was started before.

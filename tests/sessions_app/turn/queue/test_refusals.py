@@ -14,7 +14,7 @@ from sessions_app.models import ApiKey, QueuedTurn, Response
 from sessions_app.queue import rows
 from sessions_app.turn import queued_turns
 from tests.client import UampClient, wait_until
-from tests.sessions_app.turn.queue.messages import inside, queue, said, stop, until_texts
+from tests.sessions_app.turn.queue.messages import inside, queue, stop, texts_of_people, until_texts
 
 if TYPE_CHECKING:
     import httpx
@@ -35,7 +35,7 @@ def test_a_refused_message_says_why_and_holds_up_no_other(
     other = inside(dial, bob, chat)
     queue(other, "@echo after it")
     stop(busy)
-    wait_until(lambda: "@echo after it" in said(chat))
+    wait_until(lambda: "@echo after it" in texts_of_people(chat))
     wait_until(lambda: QueuedTurn.objects.count() == 1)
     row = QueuedTurn.objects.get()
     assert (row.status, row.code) == ("failed", "message_not_found")
@@ -44,7 +44,7 @@ def test_a_refused_message_says_why_and_holds_up_no_other(
     # It is tried again where its person asks.
     QueuedTurn.objects.update(inputs=[{"type": "input.text", "text": "@echo at last"}])
     busy.send("queue.start", item_id=str(row.pk))
-    wait_until(lambda: "@echo at last" in said(chat))
+    wait_until(lambda: "@echo at last" in texts_of_people(chat))
     wait_until(lambda: not QueuedTurn.objects.exists())
 
 
@@ -59,7 +59,7 @@ def test_a_refusal_that_passes_is_tried_again(
     wait_until(lambda: QueuedTurn.objects.get().attempts >= 2)
     assert QueuedTurn.objects.get().status in {"queued", "starting"}
     settings.UAMP_RESPONSES_PER_TURN = 20
-    wait_until(lambda: "@echo patient" in said(chat))
+    wait_until(lambda: "@echo patient" in texts_of_people(chat))
 
 
 def test_a_refusal_is_not_tried_for_ever(
@@ -85,7 +85,7 @@ def test_nothing_is_sent_for_one_who_left(
     remove_participant(chat_id=chat.pk, participant_id=member.pk, removed_by=bob.user)
     stop(busy)
     until_texts(busy)
-    assert said(chat) == ["@endless talk"]
+    assert texts_of_people(chat) == ["@endless talk"]
 
 
 @pytest.mark.parametrize("how", ["removed", "deactivated"])
@@ -102,11 +102,11 @@ def test_nothing_is_sent_for_one_who_may_not_act_any_more(
         bob.user.is_active = False
         bob.user.save()
     stop(busy)
-    while not (shown := busy.until("queue.updated")[-1]["items"]) or shown[0].get("code") is None:
+    while not (items := busy.until("queue.updated")[-1]["items"]) or items[0].get("code") is None:
         pass
-    assert (shown[0]["status"], shown[0]["code"]) == ("failed", "unauthorized")
-    assert "removed from the chat, or deactivated" in shown[0]["reason"]
-    assert said(chat) == ["@endless talk"]
+    assert (items[0]["status"], items[0]["code"]) == ("failed", "unauthorized")
+    assert "removed from the chat, or deactivated" in items[0]["reason"]
+    assert texts_of_people(chat) == ["@endless talk"]
 
 
 @pytest.mark.parametrize("how", ["revoked", "expired"])
@@ -122,16 +122,16 @@ def test_nothing_is_sent_with_a_key_that_has_ended(
     stop(busy)
     wait_until(lambda: QueuedTurn.objects.get().status == "failed")
     row = QueuedTurn.objects.get()
-    assert (row.code, said(chat)) == ("unauthorized", ["@endless talk"])
+    assert (row.code, texts_of_people(chat)) == ("unauthorized", ["@endless talk"])
     assert "revoked or has expired" in row.reason
 
 
 def test_a_message_whose_agent_was_switched_off_says_so(
     dial: Dial, bob: Person, chat: Chat, busy: UampClient
 ) -> None:
-    named = dial(bob)
-    named.create_session(chat=chat.pk, agent="echo")
-    queue(named, "to the session's agent")
+    session_client = dial(bob)
+    session_client.create_session(chat=chat.pk, agent="echo")
+    queue(session_client, "to the session's agent")
     queue(inside(dial, bob, chat), "@echo to a mention")
     until_texts(busy, "to the session's agent", "@echo to a mention")
     Agent.objects.filter(name="echo").update(is_enabled=False)
@@ -141,5 +141,5 @@ def test_a_message_whose_agent_was_switched_off_says_so(
     wait_until(lambda: QueuedTurn.objects.count() == 1)
     row = QueuedTurn.objects.get()
     assert (row.text, row.code) == ("to the session's agent", "agent_disabled")
-    assert said(chat) == ["@endless talk", "@echo to a mention"]
+    assert texts_of_people(chat) == ["@endless talk", "@echo to a mention"]
     assert not Response.objects.filter(agent__name="echo").exists()
