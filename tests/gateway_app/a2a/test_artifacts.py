@@ -85,7 +85,9 @@ def kit_agent(web: httpx.Client, settings: Settings, monkeypatch: pytest.MonkeyP
     assert "show_file" in server_tools()
     monkeypatch.setitem(scripts.SCRIPTS, kit.NAME, kit.answer)
     sent_message = methods.sent_message
-    monkeypatch.setattr(methods, "sent_message", lambda params: kit.named(sent_message(params)))
+    monkeypatch.setattr(
+        methods, "sent_message", lambda params: kit.with_message_id(sent_message(params))
+    )
     kit.make_agent()
 
 
